@@ -1,0 +1,84 @@
+"""Errors that a user can act on.
+
+Ordinary outcomes (a time limit, an interrupt, no schedule found) are never exceptions:
+they are fields of a result.  What is raised says which file, which request and which
+field is at fault, on one line.
+"""
+
+from __future__ import annotations
+
+
+class KvoptError(Exception):
+    """Base of every error that kvopt raises on purpose."""
+
+
+class InvalidInput(KvoptError, ValueError):
+    """An instance, a schedule or an option breaks the format.
+
+    Parameters
+    ----------
+    reason
+        What is wrong, in a few words.
+    field
+        The field at fault, when there is one.
+    request
+        The request at fault: its id, or its position when it has none.
+    file
+        The file that was read, when there was one.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        field: str | None = None,
+        request: str | None = None,
+        file: str | None = None,
+    ) -> None:
+        self.reason = reason
+        self.field = field
+        self.request = request
+        self.file = file
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        parts = [self.file, self.request and f"request {self.request}", self.field, self.reason]
+        return one_line(": ".join(part for part in parts if part))
+
+    def located(self, *, request: str | None = None, file: str | None = None) -> InvalidInput:
+        """Return the same error with a place filled in where it was still unknown."""
+        return type(self)(
+            self.reason,
+            field=self.field,
+            request=self.request or request,
+            file=self.file or file,
+        )
+
+
+class FalseClaim(InvalidInput):
+    """A file can be read, but a number in it is not what its own content gives."""
+
+
+class MissingSolver(KvoptError):
+    """A solver that was asked for by name is not installed."""
+
+
+class UnsupportedDependency(KvoptError):
+    """An installed release is known to give wrong answers or to break the process."""
+
+
+class SolverFault(UserWarning):
+    """A solver claimed something that an exact check refutes; the claim was dropped."""
+
+
+def one_line(text: str) -> str:
+    """Make control characters visible, so that a message stays on one line."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """Return a short form of a foreign value for an error message."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits"
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,208 @@
+"""Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.atomic import write_atomically
+from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.instance import Instance, Prediction, Request
+
+SCHEMA = "kvopt.instance/1"
+CSV_COLUMNS = ("arrival", "prompt", "output")
+
+_TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
+_TOP_OPTIONAL = {"name", "notes", "round_ms"}
+_REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
+_REQUEST_OPTIONAL = {"id", "predicted", "arrival_seconds"}
+_PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
+_INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+
+
+def read_instance(path: str | Path, memory: int | None = None) -> Instance:
+    """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    memory
+        Cache size; needed for CSV, which has no place for it, and refused when a JSON
+        file says otherwise.
+
+    Raises
+    ------
+    InvalidInput
+        With the file, the request and the field at fault in one line.
+    """
+    try:
+        text = read_text(path)
+        if str(path).lower().endswith(".csv"):
+            return _instance_from_csv(text, memory)
+        instance = instance_from_json(parse_json(text))
+        if memory is not None and memory != instance.memory:
+            reason = f"the file says {instance.memory}, the option says {memory}"
+            raise InvalidInput(reason, field="memory")
+        return instance
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def instance_from_json(value: object) -> Instance:
+    """Build an instance from parsed JSON."""
+    if isinstance(value, dict):
+        check_schema(value, SCHEMA)  # first: another schema explains every other oddity
+    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL)
+    for field in ("name", "notes", "round_ms"):
+        if field in top and top[field] is None:
+            raise InvalidInput("must not be null; leave it out instead", field=field)
+    rows = top["requests"]
+    if not isinstance(rows, list):
+        raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
+    return Instance(
+        memory=top["memory"],
+        requests=[_request_from_json(row, position) for position, row in enumerate(rows)],
+        name=top.get("name"),
+        notes=top.get("notes"),
+        round_ms=top.get("round_ms"),
+    )
+
+
+def _request_from_json(value: object, position: int) -> Request:
+    try:
+        row = check_fields(value, "request", _REQUEST_NEEDED, _REQUEST_OPTIONAL)
+        if len(row) == len(_REQUEST_NEEDED):
+            return Request(row["arrival"], row["prompt"], row["output"], f"r{position}")
+        for field in _REQUEST_OPTIONAL:
+            if field in row and row[field] is None:
+                raise InvalidInput("must not be null; leave it out instead", field=field)
+        return Request(
+            arrival=row["arrival"],
+            prompt=row["prompt"],
+            output=row["output"],
+            id=row.get("id", f"r{position}"),
+            predicted=_prediction_from_json(row["predicted"]) if "predicted" in row else None,
+            arrival_seconds=row.get("arrival_seconds"),
+        )
+    except InvalidInput as error:
+        raise error.located(request=_label(value, position)) from None
+
+
+def _prediction_from_json(value: object) -> Prediction:
+    row = check_fields(value, "predicted", _PREDICTED_NEEDED, ())
+    return Prediction(row["lower"], row["upper"])
+
+
+def _label(value: object, position: int) -> str:
+    label = value.get("id") if isinstance(value, dict) else None
+    return repr(label) if isinstance(label, str) and label else f"at position {position}"
+
+
+def _instance_from_csv(text: str, memory: int | None) -> Instance:
+    if memory is None:
+        raise InvalidInput("CSV has no memory: give it with --memory", field="memory")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    requests: list[Request] = []
+    try:
+        header = next(lines, [])
+        columns = [name.strip() for name in header]
+        if sorted(columns) != sorted(CSV_COLUMNS):
+            reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
+            raise InvalidInput(reason, field="header")
+        order = [columns.index(name) for name in CSV_COLUMNS]
+        for cells in lines:
+            if cells:  # the csv module returns an empty row for a blank line
+                requests.append(_request_from_cells(cells, order, len(requests), lines.line_num))
+    except csv.Error as error:
+        raise InvalidInput(f"is not CSV: {error} (line {lines.line_num})") from None
+    return Instance(memory=memory, requests=requests)
+
+
+def _request_from_cells(cells: list[str], order: list[int], position: int, line: int) -> Request:
+    try:
+        if len(cells) != len(order):
+            raise InvalidInput(f"has {len(cells)} cells, the header has {len(order)}")
+        values = [
+            _integer_from_cell(cells[column], name)
+            for column, name in zip(order, CSV_COLUMNS, strict=True)
+        ]
+        return Request(*values, id=f"r{position}")
+    except InvalidInput as error:
+        raise error.located(request=f"r{position} (line {line})") from None
+
+
+def _integer_from_cell(cell: str, field: str) -> int:
+    text = cell.strip()
+    if not text:
+        raise InvalidInput("is missing", field=field)
+    if not _INTEGER.fullmatch(text):
+        raise InvalidInput(f"must be an integer, got {shown(text)}", field=field)
+    return int(text)
+
+
+def instance_to_json(instance: Instance) -> dict[str, Any]:
+    """Return the JSON object of an instance; absent fields are left out."""
+    top: dict[str, Any] = {"schema": SCHEMA}
+    if instance.name is not None:
+        top["name"] = instance.name
+    if instance.notes is not None:
+        top["notes"] = instance.notes
+    top["memory"] = instance.memory
+    if instance.round_ms is not None:
+        top["round_ms"] = instance.round_ms
+    top["requests"] = [_request_to_json(request) for request in instance]
+    return top
+
+
+def _request_to_json(request: Request) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": request.id,
+        "arrival": request.arrival,
+        "prompt": request.prompt,
+        "output": request.output,
+    }
+    if request.predicted is not None:
+        row["predicted"] = {"lower": request.predicted.lower, "upper": request.predicted.upper}
+    if request.arrival_seconds is not None:
+        row["arrival_seconds"] = request.arrival_seconds
+    return row
+
+
+def write_instance(instance: Instance, path: str | Path) -> None:
+    """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
+
+    CSV keeps arrivals, prompts and outputs only, so an instance with more to say is
+    refused rather than stripped in silence.
+    """
+    if str(path).lower().endswith(".csv"):
+        write_atomically(path, _csv_text(instance, str(path)))
+    else:
+        write_atomically(path, instance_text(instance))
+
+
+def instance_text(instance: Instance) -> str:
+    """Return the JSON text of an instance: small differences stay on their own line."""
+    top = instance_to_json(instance)
+    rows = top.pop("requests")
+    head = json.dumps(top, indent=1, ensure_ascii=False, allow_nan=False)[:-2]
+    body = ",\n".join("  " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    return f'{head},\n "requests": [\n{body}\n ]\n}}\n' if rows else f'{head},\n "requests": []\n}}\n'
+
+
+def _csv_text(instance: Instance, path: str) -> str:
+    for position, request in enumerate(instance):
+        extra = request.predicted is not None or request.arrival_seconds is not None
+        if extra or request.id != f"r{position}":
+            raise InvalidInput(
+                "CSV has no place for ids, predictions or seconds: write JSON instead",
+                request=repr(request.id),
+                file=path,
+            )
+    rows = (f"{r.arrival},{r.prompt},{r.output}\n" for r in instance)
+    return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)

@@ -1,0 +1,71 @@
+"""Strict JSON: what the parser would let pass in silence is refused here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of a UTF-8 file; a byte order mark is dropped."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON; duplicate keys, endless nesting and giant numbers are refused.
+
+    ``NaN`` and ``Infinity`` become floats here, so that the field check can name the
+    place where they stand.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_without_duplicates)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"is not JSON: {error.msg} (line {error.lineno})") from None
+    except RecursionError:
+        raise InvalidInput("is nested too deeply") from None
+    except InvalidInput:
+        raise
+    except ValueError as error:  # Python refuses integers of thousands of digits
+        raise InvalidInput(f"holds a number that is too long: {error}") from None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        label = found.get("id")
+        raise InvalidInput("is given twice", field=twice, request=repr(label) if label else None)
+    return found
+
+
+def check_fields(
+    value: object, what: str, needed: Collection[str], optional: Collection[str]
+) -> dict[str, Any]:
+    """Return ``value`` if it is an object with the right fields, else raise."""
+    if not isinstance(value, dict):
+        raise InvalidInput(f"must be an object, got {shown(value)}", field=what)
+    if value.keys() != needed:  # the common case costs one comparison
+        for field in needed:
+            if field not in value:
+                raise InvalidInput("is missing", field=field)
+        for field in value:
+            if field not in needed and field not in optional:
+                raise InvalidInput("is not a known field", field=field)
+    return value
+
+
+def check_schema(value: dict[str, Any], schema: str) -> None:
+    """Refuse a file that does not carry exactly this schema name and number."""
+    if value.get("schema") != schema:
+        reason = f"must be {schema!r}, got {shown(value.get('schema'))}"
+        raise InvalidInput(reason, field="schema")

@@ -1,0 +1,239 @@
+"""The problem: requests that grow by a token a round, and a cache of ``memory`` tokens.
+
+Everything here is an integer, is checked once when it is built and never changes
+afterwards.  No solver is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kvopt.errors import InvalidInput, shown
+
+LARGEST_INTEGER = 2**53 - 1
+"""Largest number accepted in a field: what every JSON reader keeps exactly."""
+
+
+def checked_integer(value: object, field: str, least: int) -> int:
+    """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise."""
+    if type(value) is not int:  # bool is a subclass of int and must not pass
+        raise InvalidInput(f"must be an integer, got {shown(value)}", field=field)
+    if value < least:
+        raise InvalidInput(f"must be at least {least}, got {shown(value)}", field=field)
+    if value > LARGEST_INTEGER:
+        raise InvalidInput(f"must be at most 2^53 - 1, got {shown(value)}", field=field)
+    return value
+
+
+def checked_number(value: object, field: str, *, positive: bool = False) -> float:
+    """Return ``value`` if it is a finite number that is not negative, else raise."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InvalidInput(f"must be a number, got {shown(value)}", field=field)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or number < 0 or (positive and number == 0):
+        wanted = "positive" if positive else "not negative"
+        raise InvalidInput(f"must be finite and {wanted}, got {shown(value)}", field=field)
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """An interval ``[lower, upper]`` that is said to hold the output of a request.
+
+    The true output may lie outside: predictions can be wrong.
+    """
+
+    lower: int
+    upper: int
+
+    def __post_init__(self) -> None:
+        checked_integer(self.lower, "predicted.lower", 1)
+        checked_integer(self.upper, "predicted.upper", 1)
+        if self.lower > self.upper:
+            reason = f"lower {self.lower} is above upper {self.upper}"
+            raise InvalidInput(reason, field="predicted")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: when it arrives, how long its prompt is, how many tokens it produces.
+
+    Parameters
+    ----------
+    arrival
+        Round ``a_i >= 0`` from which it may start.
+    prompt
+        Prompt tokens ``s_i >= 0``.
+    output
+        Output tokens ``o_i >= 1``, one a round.
+    id
+        Name, unique in an instance; ``r0, r1, ...`` by position when left out.
+    predicted
+        What a predictor says of the output.
+    arrival_seconds
+        Arrival on the clock of the trace that the request was taken from.
+    """
+
+    arrival: int
+    prompt: int
+    output: int
+    id: str | None = None
+    predicted: Prediction | None = None
+    arrival_seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_integer(self.arrival, "arrival", 0)
+        checked_integer(self.prompt, "prompt", 0)
+        checked_integer(self.output, "output", 1)
+        if self.id is not None and (not isinstance(self.id, str) or not self.id):
+            raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
+        if self.predicted is not None and not isinstance(self.predicted, Prediction):
+            raise InvalidInput(f"must be a Prediction, got {shown(self.predicted)}", field="predicted")
+        if self.arrival_seconds is not None:
+            checked_number(self.arrival_seconds, "arrival_seconds")
+
+    @property
+    def peak(self) -> int:
+        """Tokens held in the last active round, ``s_i + o_i``."""
+        return self.prompt + self.output
+
+    @property
+    def volume(self) -> int:
+        """Token-rounds held over its life, ``s_i o_i + o_i (o_i + 1) / 2``."""
+        return self.prompt * self.output + self.output * (self.output + 1) // 2
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(prompt, output)``: requests of one shape can swap places."""
+        return self.prompt, self.output
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A cache of ``memory`` tokens and the requests that share it.
+
+    Parameters
+    ----------
+    memory
+        Capacity ``M >= 1`` in tokens.
+    requests
+        The requests; their order is the order of every ``starts`` list.
+    name, notes
+        Labels for people; they do not enter the content hash.
+    round_ms
+        Length of a round on the clock of the trace, where there is one.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> len(instance), instance.requests[3].id, instance.requests[3].peak
+    (4, 'r3', 5)
+    """
+
+    memory: int
+    requests: tuple[Request, ...]
+    name: str | None = None
+    notes: object = None
+    round_ms: float | None = None
+
+    def __init__(
+        self,
+        memory: int,
+        requests: Iterable[Request],
+        name: str | None = None,
+        notes: object = None,
+        round_ms: float | None = None,
+    ) -> None:
+        fields = {
+            "memory": checked_integer(memory, "memory", 1),
+            "requests": tuple(_named(requests)),
+            "name": name,
+            "notes": notes,
+            "round_ms": round_ms,
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+        self._check_labels()
+        self._check_requests()
+
+    def _check_labels(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise InvalidInput(f"must be a string, got {shown(self.name)}", field="name")
+        if self.notes is not None and not isinstance(self.notes, (str, dict)):
+            raise InvalidInput(f"must be text or an object, got {shown(self.notes)}", field="notes")
+        if self.round_ms is not None:
+            checked_number(self.round_ms, "round_ms", positive=True)
+
+    def _check_requests(self) -> None:
+        seen: set[str | None] = set()
+        for request in self.requests:
+            if request.id in seen:
+                raise InvalidInput("is used twice", field="id", request=repr(request.id))
+            seen.add(request.id)
+            if request.peak > self.memory:
+                raise InvalidInput(
+                    f"needs {request.peak} tokens (prompt + output), memory is {self.memory}",
+                    field="output",
+                    request=repr(request.id),
+                )
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self.requests)
+
+    @cached_property
+    def hash(self) -> str:
+        """``sha256:...`` of what the problem is: labels, ids and notes do not count."""
+        content: dict[str, object] = {
+            "schema": "kvopt.instance/1",
+            "memory": self.memory,
+            "requests": [_content(request) for request in self.requests],
+        }
+        if self.round_ms is not None:
+            content["round_ms"] = self.round_ms
+        text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def total_output(self) -> int:
+        """Sum of all outputs: no schedule has a smaller total latency."""
+        return sum(request.output for request in self.requests)
+
+    @cached_property
+    def last_arrival(self) -> int:
+        """Round of the last arrival, 0 when there is no request."""
+        return max((request.arrival for request in self.requests), default=0)
+
+    def shifted(self, rounds: int) -> Instance:
+        """Return the same instance with every arrival moved by ``rounds``."""
+        moved = [replace(request, arrival=request.arrival + rounds) for request in self.requests]
+        return Instance(self.memory, moved, self.name, self.notes, self.round_ms)
+
+
+def _named(requests: Iterable[Request]) -> Iterator[Request]:
+    for position, request in enumerate(requests):
+        if not isinstance(request, Request):
+            reason = f"must hold Request objects, got {shown(request)}"
+            raise InvalidInput(reason, field="requests", request=f"at position {position}")
+        yield request if request.id is not None else replace(request, id=f"r{position}")
+
+
+def _content(request: Request) -> list[object]:
+    content: list[object] = [request.arrival, request.prompt, request.output]
+    if request.predicted is not None or request.arrival_seconds is not None:
+        predicted = request.predicted
+        content.append(None if predicted is None else [predicted.lower, predicted.upper])
+    if request.arrival_seconds is not None:
+        content.append(request.arrival_seconds)
+    return content

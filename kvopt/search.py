@@ -1,0 +1,262 @@
+"""The one place where claims of engines become results.
+
+An engine never returns anything.  It offers starts and bounds to a `Search`, which checks
+the starts in integers, cross-checks the bounds, keeps the best of both, tells observers
+and says when to stop.  So a limit or an interrupt can fall anywhere and both sides of
+the answer survive it.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from kvopt.errors import SolverFault
+from kvopt.instance import Instance
+from kvopt.result import BoundSource, Progress, SolveResult, Status, StopReason
+from kvopt.schedule import Schedule
+
+
+class Observer(Protocol):
+    """Called with both sides of the search whenever one of them improves."""
+
+    def __call__(self, progress: Progress) -> None: ...
+
+
+class StopCriterion(Protocol):
+    """Return True to end the search; asked often, so it should be quick."""
+
+    def __call__(self, progress: Progress) -> bool: ...
+
+
+def gap_below(target: float) -> StopCriterion:
+    """Stop as soon as the certified gap is at most ``target`` (0.05 for 5%)."""
+    return lambda progress: progress.gap is not None and progress.gap <= target
+
+
+def _ignore(progress: Progress) -> None:
+    """Stand in for an observer when nobody watches."""
+
+
+def _never(progress: Progress) -> bool:
+    """Stand in for a stop criterion when there is none."""
+    return False
+
+
+class Search:
+    """Both sides of one search, and the limits it has to keep.
+
+    Thread-safe: solvers call back from threads of their own.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    time_limit
+        Seconds from now, None for no limit.
+    observer, stop
+        Called on improvements; asked whether to end.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        *,
+        time_limit: float | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        observer: Observer | None = None,
+        stop: StopCriterion | None = None,
+    ) -> None:
+        self.instance = instance
+        self.seed = seed
+        self.threads = threads
+        self.schedule: Schedule | None = None
+        self.lower_bound: int | None = None
+        self.bound_source: BoundSource | None = None
+        self.found_by: str | None = None
+        self.bounded_by: str | None = None
+        self.engine = "start"
+        self.faults: list[str] = []
+        self.notes: list[str] = []
+        self.versions: dict[str, str] = {}
+        self._checked_bound: tuple[int, str] | None = None
+        self._observer: Observer = observer or _ignore
+        self._criterion: StopCriterion = stop or _never
+        self._began = time.monotonic()
+        self._deadline = math.inf if time_limit is None else self._began + time_limit
+        self._interrupted = threading.Event()
+        self._failure: BaseException | None = None
+        self._lock = threading.RLock()
+        self._spent = {"build": 0.0, "solve": 0.0}
+
+    # ---- what engines say -------------------------------------------------------------
+
+    def offer_starts(self, starts: Sequence[int], found_by: str) -> bool:
+        """Keep the starts if they are feasible and better; return whether they were kept."""
+        schedule = Schedule(self.instance, starts)
+        check = schedule.check()
+        with self._lock:
+            if not check.feasible:
+                self._fault(f"{found_by} offered an infeasible schedule: {check.violations[0]}")
+                return False
+            if self.schedule is not None and schedule.objective >= self.schedule.objective:
+                return False
+            self.schedule, self.found_by = schedule, found_by
+            self._cross_check()
+            self._tell()
+            return True
+
+    def offer_bound(self, value: int, source: BoundSource, bounded_by: str) -> None:
+        """Keep a lower bound if it is better than the best so far."""
+        with self._lock:
+            if source is BoundSource.CHECKED and (
+                self._checked_bound is None or value > self._checked_bound[0]
+            ):
+                self._checked_bound = (value, bounded_by)
+            same = value == self.lower_bound and self.bound_source is not source
+            upgrade = same and source is BoundSource.CHECKED
+            if self.lower_bound is None or value > self.lower_bound or upgrade:
+                self.lower_bound, self.bound_source, self.bounded_by = value, source, bounded_by
+                self._cross_check()
+                self._tell()
+
+    def fault(self, what: str) -> None:
+        """Record that a solver claimed something an exact check refutes."""
+        with self._lock:
+            self._fault(what)
+
+    def note(self, text: str) -> None:
+        """Record something a user should know about how the answer came about."""
+        with self._lock:
+            if text not in self.notes:
+                self.notes.append(text)
+
+    def interrupt(self) -> None:
+        """Ask for an end, as Ctrl-C does; safe in signal handlers."""
+        self._interrupted.set()
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        """Count the time of a block as ``build`` or ``solve``."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._spent[phase] += time.monotonic() - begin
+
+    # ---- what engines ask -------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the search began."""
+        return time.monotonic() - self._began
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a limit, never negative."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def progress(self) -> Progress:
+        """Both sides as they stand."""
+        with self._lock:
+            objective = None if self.schedule is None else self.schedule.objective
+            return Progress(objective, self.lower_bound, self.seconds, self.engine)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the schedule meets the bound."""
+        with self._lock:
+            return self.schedule is not None and self.schedule.objective == self.lower_bound
+
+    def should_stop(self) -> bool:
+        """Whether engines have to return."""
+        return self._reason() is not None
+
+    # ---- the answer -------------------------------------------------------------------
+
+    def result(self, engine: str) -> SolveResult:
+        """Return both sides as a result; an error of a caller's callback is raised here."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            return SolveResult(
+                status=self._status(),
+                stop_reason=self._reason() or StopReason.NO_ENGINE,
+                schedule=self.schedule,
+                lower_bound=self.lower_bound,
+                bound_source=self.bound_source,
+                engine=engine,
+                found_by=self.found_by,
+                bounded_by=self.bounded_by,
+                seconds=self.seconds,
+                build_seconds=self._spent["build"],
+                solve_seconds=self._spent["solve"],
+                seed=self.seed,
+                threads=self.threads,
+                versions=dict(self.versions),
+                faults=tuple(self.faults),
+                notes=tuple(self.notes),
+            )
+
+    # ---- inside -----------------------------------------------------------------------
+
+    def _status(self) -> Status:
+        if self.schedule is None:
+            return Status.UNKNOWN
+        return Status.OPTIMAL if self.proved else Status.FEASIBLE
+
+    def _reason(self) -> StopReason | None:
+        if self.proved:
+            return StopReason.PROVED
+        if self._interrupted.is_set() or self._failure is not None:
+            return StopReason.INTERRUPTED
+        if self._asked(self._criterion):
+            return StopReason.GAP
+        if time.monotonic() >= self._deadline:
+            return StopReason.TIME_LIMIT
+        return None
+
+    def _asked(self, criterion: StopCriterion) -> bool:
+        try:
+            return bool(criterion(self.progress))
+        except Exception as error:
+            self._failure = error  # raised by result(), not inside a solver's callback
+            return True
+
+    def _tell(self) -> None:
+        try:
+            self._observer(self.progress)
+        except Exception as error:
+            self._failure = error
+
+    def _cross_check(self) -> None:
+        """Drop a solver's bound that a checked schedule refutes."""
+        if self.schedule is None or self.lower_bound is None:
+            return
+        if self.lower_bound <= self.schedule.objective:
+            return
+        claim = f"{self.bounded_by} claimed that no schedule is below {self.lower_bound}"
+        if self.bound_source is BoundSource.CHECKED:
+            raise AssertionError(f"{claim}, and a checked one has {self.schedule.objective}")
+        self._fault(f"{claim}, but a checked schedule has {self.schedule.objective}")
+        self.lower_bound = self.bound_source = self.bounded_by = None
+        if self._checked_bound is not None:
+            self.lower_bound, self.bounded_by = self._checked_bound
+            self.bound_source = BoundSource.CHECKED
+
+    def _fault(self, what: str) -> None:
+        if what not in self.faults:
+            self.faults.append(what)
+            warnings.warn(what, SolverFault, stacklevel=3)
+
+
+Engine = Callable[[Search], None]
+"""An engine works on a search until it has a proof, runs out of ideas or must stop."""
