@@ -1,0 +1,1 @@
+"""Lower bounds on total latency, each re-evaluated in integers."""
