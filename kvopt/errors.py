@@ -59,6 +59,10 @@ class FalseClaim(InvalidInput):
     """A file can be read, but a number in it is not what its own content gives."""
 
 
+class TooLarge(KvoptError):
+    """A model would be larger than the limit that was set for it."""
+
+
 class MissingSolver(KvoptError):
     """A solver that was asked for by name is not installed."""
 

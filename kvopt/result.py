@@ -78,6 +78,8 @@ class SolveResult:
         Where schedule and bound came from.
     seconds, build_seconds, solve_seconds
         Wall time in all, in building models, and inside solvers.
+    signal_number
+        The signal that interrupted the search, where one did.
     faults
         Claims of a solver that an exact check refuted; they were not used.
     """
@@ -96,6 +98,7 @@ class SolveResult:
     seed: int
     threads: int
     versions: dict[str, str] = field(default_factory=dict)
+    signal_number: int | None = None
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -146,6 +149,7 @@ class BoundResult:
     value: int | None
     seconds: float
     note: str | None = None
+    signal_number: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt bound --json`` prints."""

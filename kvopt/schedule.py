@@ -7,7 +7,7 @@ completion times only and those are all that a check has to visit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -153,3 +153,12 @@ def identical_groups(instance: Instance) -> list[list[int]]:
 
     groups = groupby(sorted(range(len(instance)), key=order), key)
     return [members for _, group in groups if len(members := list(group)) > 1]
+
+
+def in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
+    """Let requests of one shape swap starts until they start in order of arrival."""
+    ordered = list(starts)
+    for group in identical_groups(instance):
+        for i, start in zip(group, sorted(starts[i] for i in group), strict=True):
+            ordered[i] = start
+    return ordered

@@ -85,6 +85,7 @@ class Search:
         self.faults: list[str] = []
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
+        self.signal_number: int | None = None
         self._checked_bound: tuple[int, str] | None = None
         self._observer: Observer = observer or _ignore
         self._criterion: StopCriterion = stop or _never
@@ -137,8 +138,9 @@ class Search:
             if text not in self.notes:
                 self.notes.append(text)
 
-    def interrupt(self) -> None:
+    def interrupt(self, signal_number: int | None = None) -> None:
         """Ask for an end, as Ctrl-C does; safe in signal handlers."""
+        self.signal_number = signal_number
         self._interrupted.set()
 
     @contextmanager
@@ -148,8 +150,12 @@ class Search:
         try:
             yield
         finally:
-            with self._lock:
-                self._spent[phase] += time.monotonic() - begin
+            self.count_time(phase, time.monotonic() - begin)
+
+    def count_time(self, phase: str, seconds: float) -> None:
+        """Add time spent elsewhere, in a child process say, to ``build`` or ``solve``."""
+        with self._lock:
+            self._spent[phase] += seconds
 
     # ---- what engines ask -------------------------------------------------------------
 
@@ -202,6 +208,7 @@ class Search:
                 seed=self.seed,
                 threads=self.threads,
                 versions=dict(self.versions),
+                signal_number=self.signal_number,
                 faults=tuple(self.faults),
                 notes=tuple(self.notes),
             )

@@ -1,0 +1,101 @@
+"""How good can a schedule for LLM inference with a KV cache possibly be?
+
+The names of the command line are the names here: `solve`, `bound`, `Instance`, ...  They are
+loaded when they are first used, so that ``import kvopt`` loads no solver.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kvopt.version import __version__
+
+if TYPE_CHECKING:
+    from kvopt.bounding import bound
+    from kvopt.errors import (
+        FalseClaim,
+        InvalidInput,
+        KvoptError,
+        MissingSolver,
+        SolverFault,
+        TooLarge,
+        UnsupportedDependency,
+    )
+    from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
+    from kvopt.formulations.export import export
+    from kvopt.instance import Instance, Prediction, Request
+    from kvopt.result import BoundResult, BoundSource, Progress, SolveResult, Status, StopReason
+    from kvopt.schedule import Schedule, ScheduleCheck
+    from kvopt.search import gap_below
+    from kvopt.solving import solve
+
+_HOMES = {
+    "kvopt.bounding": ("bound",),
+    "kvopt.errors": (
+        "FalseClaim",
+        "InvalidInput",
+        "KvoptError",
+        "MissingSolver",
+        "SolverFault",
+        "TooLarge",
+        "UnsupportedDependency",
+    ),
+    "kvopt.files": ("read_instance", "read_schedule", "write_instance", "write_schedule"),
+    "kvopt.formulations.export": ("export",),
+    "kvopt.instance": ("Instance", "Prediction", "Request"),
+    "kvopt.result": (
+        "BoundResult",
+        "BoundSource",
+        "Progress",
+        "SolveResult",
+        "Status",
+        "StopReason",
+    ),
+    "kvopt.schedule": ("Schedule", "ScheduleCheck"),
+    "kvopt.search": ("gap_below",),
+    "kvopt.solving": ("solve",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BoundResult",
+    "BoundSource",
+    "FalseClaim",
+    "Instance",
+    "InvalidInput",
+    "KvoptError",
+    "MissingSolver",
+    "Prediction",
+    "Progress",
+    "Request",
+    "Schedule",
+    "ScheduleCheck",
+    "SolveResult",
+    "SolverFault",
+    "Status",
+    "StopReason",
+    "TooLarge",
+    "UnsupportedDependency",
+    "__version__",
+    "bound",
+    "export",
+    "gap_below",
+    "read_instance",
+    "read_schedule",
+    "solve",
+    "write_instance",
+    "write_schedule",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'kvopt' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

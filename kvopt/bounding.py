@@ -1,0 +1,91 @@
+"""``bound``: lower bounds on total latency, every one re-evaluated in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.engines.threads import signals_interrupt
+from kvopt.errors import InvalidInput, TooLarge
+from kvopt.instance import Instance
+from kvopt.listing import offer_list_schedules
+from kvopt.result import BoundResult, BoundSource
+from kvopt.search import Observer, Search
+from kvopt.solving import available_threads, checked_limit
+
+Method = Callable[[Search], None]
+
+
+def _volume(search: Search) -> None:
+    search.offer_bound(volume_bound(search.instance), BoundSource.CHECKED, "volume")
+
+
+def _lp(search: Search) -> None:
+    offer_list_schedules(search)
+    try:
+        offer_lp_bound(search)
+    except TooLarge as error:
+        search.note(f"lp: {error}")
+
+
+def _auto(search: Search) -> None:
+    _volume(search)
+    if not search.should_stop():
+        _lp(search)
+
+
+METHODS: dict[str, Method] = {"volume": _volume, "lp": _lp, "auto": _auto}
+
+
+def bound(
+    instance: Instance,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> BoundResult:
+    """Return a proved lower bound on the total latency of every schedule.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    method
+        ``volume``, ``lp``, or ``auto`` for the best of them.
+    time_limit
+        Seconds; a method that did not finish gives None.
+    threads, seed
+        For the LP solver.
+    observer
+        Called with a `Progress` whenever the bound improves.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, bound
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> bound(instance, "volume").value
+    11
+    """
+    if method not in METHODS:
+        reason = f"must be one of {', '.join(METHODS)}, got {method!r}"
+        raise InvalidInput(reason, field="method")
+    search = Search(
+        instance,
+        time_limit=checked_limit(time_limit),
+        seed=seed,
+        threads=threads or available_threads(),
+        observer=observer,
+    )
+    with signals_interrupt(search):
+        if len(instance):
+            METHODS[method](search)
+        else:
+            search.offer_bound(0, BoundSource.CHECKED, method)
+    result = search.result(method)
+    note = "; ".join(result.notes) or None
+    if result.lower_bound is None and note is None:
+        note = str(result.stop_reason)
+    return BoundResult(method, result.lower_bound, result.seconds, note, result.signal_number)

@@ -1,0 +1,82 @@
+"""The LP relaxation as a bound: its memory prices, re-evaluated in integers.
+
+The value that an LP solver reports is a float and is not used.  The duals of the memory rows
+are prices; rounded to integers they prove a bound by themselves (`kvopt.bounds.prices`), the
+value of the relaxation up to rounding.  Nothing about the LP has to be trusted, so it may
+stop at a convenient horizon: the makespan of a list schedule, beyond which prices are 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvopt.bounds.prices import Prices, price_bound
+from kvopt.dependencies import load_highspy
+from kvopt.engines.threads import run_in_thread
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.horizon import Windows
+from kvopt.instance import Instance
+from kvopt.result import BoundSource
+from kvopt.search import Search
+
+DENOMINATOR = 2**24
+"""Rounding loses less than 1e-7 of a token-round's price; sums stay far inside 64 bits."""
+
+_SIMPLEX_COLUMNS = 20_000
+"""Up to here the dual simplex method is the faster one."""
+
+
+def offer_lp_bound(search: Search, largest_columns: int = 3_000_000) -> None:
+    """Solve the relaxation and offer what its prices prove; raise `TooLarge` if it is."""
+    if search.schedule is None:
+        raise ValueError("the LP needs a schedule for its horizon")
+    windows = windows_around(search.instance, search.schedule.starts)
+    with search.timing("build"):
+        model = time_indexed_arrays(
+            search.instance, windows, order_identical=False, largest_columns=largest_columns
+        )
+    prices = memory_prices(model, search)
+    if prices is not None:
+        search.offer_bound(price_bound(search.instance, prices), BoundSource.CHECKED, "lp")
+
+
+def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
+    """Return windows that end with the makespan of a schedule."""
+    ends = [k + r.output for k, r in zip(starts, instance, strict=True)]
+    end = max(ends, default=0)
+    return tuple(range(r.arrival, end - r.output + 1) for r in instance)
+
+
+def memory_prices(model: ArrayModel, search: Search) -> Prices | None:
+    """Return the prices of the memory rows, None if the LP could not be solved in time."""
+    highspy = load_highspy()
+    highspy.Highs.resetGlobalScheduler(True)
+    highs = to_highs(model, relax=True)
+    small = model.num_columns <= _SIMPLEX_COLUMNS
+    highs.setOptionValue("threads", search.threads)
+    highs.setOptionValue("random_seed", search.seed % 2**31)
+    highs.setOptionValue("solver", "simplex" if small else "ipm")
+    highs.setOptionValue("run_crossover", "off")
+    if math.isfinite(search.remaining):
+        highs.setOptionValue("time_limit", search.remaining)
+    asked = [False]
+    highs.cbSimplexInterrupt += lambda event: event.interrupt() if asked[0] else None
+    highs.cbIpmInterrupt += lambda event: event.interrupt() if asked[0] else None
+    with search.timing("solve"):
+        ended = run_in_thread(search, highs.run, cancel=lambda: asked.__setitem__(0, True))
+    if not ended or not highs.getSolution().dual_valid:
+        return None
+    return _prices_from_duals(model, np.array(highs.getSolution().row_dual))
+
+
+def _prices_from_duals(model: ArrayModel, duals: np.ndarray) -> Prices:
+    spans = model.layout.spans
+    dense = np.zeros(spans[-1].stop - 1 if spans else 0)
+    row = len(model.instance)
+    for span in spans:
+        dense[span.start - 1 : span.stop - 1] = -duals[row : row + len(span)]
+        row += len(span)
+    return Prices.rounded(dense.tolist(), DENOMINATOR)

@@ -1,0 +1,101 @@
+"""Prices on memory prove a lower bound, whatever they are and wherever they come from.
+
+Charge ``p_t >= 0`` for each token held at time t and drop the memory limit.  Every feasible
+schedule then pays at most ``M sum_t p_t`` for tokens, so
+
+    L(p) = sum_i min_{k >= a_i} [k + o_i - a_i + sum_{j=1..o_i} p_{k+j} (s_i + j)] - M sum_t p_t
+
+is at most the total latency of any schedule.  With ``p_t = q_t / D`` for integers everything
+below is exact.  Beyond the last priced time a later start only costs more, so no horizon has
+to be trusted: k runs from a_i to that time, inclusive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.instance import Instance
+
+Integers = npt.NDArray[Any]
+"""int64 where nothing can overflow, else Python integers."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
+
+    Parameters
+    ----------
+    numerators
+        Price of time t times ``denominator``, at position t - 1; none is negative.
+    denominator
+        At least 1.
+    """
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if self.denominator < 1 or min(self.numerators, default=0) < 0:
+            raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+    @classmethod
+    def rounded(cls, values: Sequence[float], denominator: int) -> Prices:
+        """Round floats to prices; what is not a positive number becomes 0."""
+        scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
+        numerators = np.maximum(np.rint(scaled), 0.0)
+        kept = np.flatnonzero(numerators)
+        last = int(kept[-1]) + 1 if len(kept) else 0
+        return cls(tuple(int(number) for number in numerators[:last]), denominator)
+
+
+def price_bound(instance: Instance, prices: Prices) -> int:
+    """Return the lower bound that prices prove, rounded up."""
+    return -(-price_value(instance, prices) // prices.denominator)
+
+
+def price_value(instance: Instance, prices: Prices) -> int:
+    """Return ``L(p)`` times the denominator, exactly."""
+    table = _Table(instance, prices)
+    kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
+    least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
+    return least - instance.memory * sum(prices.numerators)
+
+
+class _Table:
+    """Prefix sums of the prices, in a number type that cannot overflow."""
+
+    def __init__(self, instance: Instance, prices: Prices) -> None:
+        self.denominator = prices.denominator
+        self.last = len(prices.numerators)
+        kind = np.int64 if self._fits_int64(instance, prices) else object
+        numerators = np.array(prices.numerators, dtype=kind)
+        self.sums = self._prefix(numerators)
+        self.weighted = self._prefix(numerators * np.arange(1, self.last + 1, dtype=kind))
+        self.rounds = np.arange(self.last + 1, dtype=kind)
+
+    def _fits_int64(self, instance: Instance, prices: Prices) -> bool:
+        total = sum(prices.numerators)
+        reach = self.last + max((r.peak for r in instance), default=0)
+        return 4 * (total * reach + prices.denominator * reach) < 2**63
+
+    @staticmethod
+    def _prefix(values: Integers) -> Integers:
+        return np.concatenate((np.zeros(1, dtype=values.dtype), np.cumsum(values)))
+
+    def least_cost(self, arrival: int, prompt: int, output: int) -> int:
+        """Return the least cost of a request over all its starts, times the denominator."""
+        if arrival >= self.last:
+            return self.denominator * output
+        k = self.rounds[arrival:]
+        ends = np.minimum(np.arange(arrival, self.last + 1) + output, self.last)
+        paid = self.sums[ends] - self.sums[arrival:]
+        grown = self.weighted[ends] - self.weighted[arrival:] - k * paid
+        costs = self.denominator * (k - arrival + output) + prompt * paid + grown
+        return int(costs.min())

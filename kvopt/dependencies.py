@@ -1,0 +1,71 @@
+"""Solvers are loaded here and nowhere else, after a look at their versions.
+
+Two releases of highspy must not be used.  1.14.0 returns wrong optima and wrong dual bounds
+(HiGHS issues 2957, 2975 and 3094).  From 1.15 on it cannot share a process with ortools, in
+either order of import: both bring a ``libhighs`` of their own.
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
+
+from kvopt.errors import MissingSolver, UnsupportedDependency
+
+PACKAGES = ("highspy", "ortools", "pyomo", "numpy", "scipy", "matplotlib", "rich", "typer")
+
+
+def load_highspy() -> ModuleType:
+    """Import highspy, or explain why this release is refused."""
+    refuse_known_bad("highspy", installed_version("highspy"))
+    return import_module("highspy")
+
+
+def load_cp_model() -> ModuleType:
+    """Import the CP-SAT model builder of ortools."""
+    refuse_known_bad("highspy", installed_version("highspy"))
+    if installed_version("ortools") is None:
+        raise MissingSolver("ortools is not installed: pip install 'ortools>=9.15,<9.16'")
+    return import_module("ortools.sat.python.cp_model")
+
+
+def load_pyomo() -> ModuleType:
+    """Import Pyomo; HiGHS, its default solver here, is checked too."""
+    refuse_known_bad("highspy", installed_version("highspy"))
+    return import_module("pyomo.environ")
+
+
+def installed_version(package: str) -> str | None:
+    """Return the version of an installed package without importing it."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def refuse_known_bad(package: str, found: str | None) -> None:
+    """Raise if this release of a package is known to give wrong answers."""
+    if package != "highspy" or found is None:
+        return
+    release = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+    if release == (1, 14):
+        raise UnsupportedDependency(
+            f"highspy {found} returns wrong optima (HiGHS #2957, #2975, #3094); "
+            "install highspy 1.13.1"
+        )
+    if release >= (1, 15):
+        raise UnsupportedDependency(
+            f"highspy {found} and ortools cannot be loaded in one process; install highspy 1.13.1"
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions a bug report or a result should carry."""
+    from kvopt.version import __version__
+
+    found = {"kvopt": __version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        found[package] = installed_version(package) or "not installed"
+    return found

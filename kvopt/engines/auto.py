@@ -1,0 +1,27 @@
+"""A portfolio: what suits the size, ending with the best schedule and the best bound of all."""
+
+from __future__ import annotations
+
+from kvopt.bounds.lp import offer_lp_bound
+from kvopt.errors import TooLarge
+from kvopt.engines import cpsat, highs
+from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.search import Search
+
+_LP_COLUMNS = 30_000
+"""Up to here the LP bound takes a second or two."""
+
+
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Bound by the LP where it is quick, then search with the engine that suits the size."""
+    if search.schedule is not None:
+        try:
+            offer_lp_bound(search, _LP_COLUMNS)
+        except TooLarge as error:
+            search.note(f"lp: {error}")
+    if search.should_stop():
+        return
+    count = len(search.instance)
+    engine = cpsat if count * (count - 1) <= LARGEST_PAIRS else highs
+    search.engine = engine.__name__.rpartition(".")[2]
+    engine.run(search, presolve=presolve)

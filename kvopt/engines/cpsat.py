@@ -1,0 +1,87 @@
+"""CP-SAT on the horizon-free pair model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from kvopt.dependencies import load_cp_model
+from kvopt.engines.threads import run_in_thread
+from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
+from kvopt.horizon import start_windows
+from kvopt.result import BoundSource
+from kvopt.search import Search
+
+_NAME = "cpsat"
+
+
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Work on a search with CP-SAT until it has a proof or must stop."""
+    count = len(search.instance)
+    if count * (count - 1) > LARGEST_PAIRS:
+        search.note(f"{_NAME}: {count} requests make too many pairs for the model")
+        return
+    cp_model = load_cp_model()
+    upper = None if search.schedule is None else search.schedule.objective
+    with search.timing("build"):
+        built = pair_model(search.instance, start_windows(search.instance, upper))
+        _hint(built, search)
+    if search.should_stop():
+        return
+    solver = cp_model.CpSolver()
+    _set_parameters(solver, search, presolve)
+    solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
+    found = _improvements(cp_model, built, search)
+    outcome: list[Any] = []
+    with search.timing("solve"):
+        ended = run_in_thread(
+            search,
+            lambda: outcome.append(solver.solve(built.model, found)),
+            cancel=solver.stop_search,
+        )
+    if ended:
+        _conclude(cp_model, solver, outcome[0], search)
+    else:
+        search.note("CP-SAT did not return in time and was left behind")
+
+
+def _hint(built: PairModel, search: Search) -> None:
+    if search.schedule is not None:
+        for variable, start in zip(built.starts, search.schedule.starts, strict=True):
+            built.model.add_hint(variable, start)
+
+
+def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
+    solver.parameters.num_workers = search.threads
+    solver.parameters.random_seed = search.seed % 2**31
+    solver.parameters.cp_model_presolve = presolve
+    solver.parameters.catch_sigint_signal = False  # kvopt handles signals itself
+    if math.isfinite(search.remaining):
+        solver.parameters.max_time_in_seconds = search.remaining
+
+
+def _improvements(cp_model: Any, built: PairModel, search: Search) -> Any:
+    class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        """Offer every solution the moment it is found."""
+
+        def on_solution_callback(self) -> None:
+            search.offer_starts([int(self.value(start)) for start in built.starts], "CP-SAT")
+
+    return Improvements()
+
+
+def _offer_bound(search: Search, bound: float) -> None:
+    # CP-SAT works in integers but reports floats such as 0.9999999999999996.
+    if math.isfinite(bound):
+        search.offer_bound(round(bound), BoundSource.SOLVER, "CP-SAT")
+
+
+def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
+    if status == cp_model.INFEASIBLE:
+        search.fault("CP-SAT claimed that no schedule exists")
+    elif status == cp_model.MODEL_INVALID:
+        search.fault("CP-SAT found the model invalid: its numbers are too large")
+    else:
+        _offer_bound(search, solver.best_objective_bound)
+    if status == cp_model.OPTIMAL and not search.proved:
+        search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

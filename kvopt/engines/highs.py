@@ -1,0 +1,133 @@
+"""HiGHS on the time-indexed integer program, built from sparse arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kvopt.dependencies import load_highspy
+from kvopt.engines.threads import run_in_thread
+from kvopt.errors import TooLarge
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.horizon import start_windows
+from kvopt.result import BoundSource
+from kvopt.search import Search
+
+_NAME = "highs"
+
+
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Work on a search with HiGHS until it has a proof or must stop."""
+    highspy = load_highspy()
+    upper = None if search.schedule is None else search.schedule.objective
+    try:
+        with search.timing("build"):
+            model = time_indexed_arrays(search.instance, start_windows(search.instance, upper))
+            highs = to_highs(model)
+    except TooLarge as error:
+        search.note(f"{_NAME}: {error}")
+        return
+    if search.should_stop():
+        return
+    _set_options(highspy, highs, search, presolve)
+    _set_start(highspy, highs, model, search)
+    ask = _watch(highs, model, search)
+    with search.timing("solve"):
+        ended = run_in_thread(search, highs.run, cancel=ask)
+    if ended:
+        _conclude(highspy, highs, model, search)
+    else:
+        search.note("HiGHS did not return in time and was left behind")
+
+
+def _set_options(highspy: Any, highs: Any, search: Search, presolve: bool) -> None:
+    # The thread pool belongs to the process: without a reset a later run with another
+    # number of threads ends at once with the model status Notset.
+    highspy.Highs.resetGlobalScheduler(True)
+    options = {
+        "output_flag": False,
+        "threads": search.threads,
+        "random_seed": search.seed % 2**31,
+        "presolve": "on" if presolve else "off",
+        # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
+        # objective is not.
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 0.5,
+    }
+    if math.isfinite(search.remaining):
+        options["time_limit"] = search.remaining
+    for name, value in options.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise RuntimeError(f"HiGHS refused the option {name} = {value}")
+
+
+def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
+    if search.schedule is None:
+        return
+    columns = model.columns_of(search.schedule.starts)
+    solution = highspy.HighsSolution()
+    values = np.zeros(model.num_columns)
+    values[columns] = 1.0
+    solution.col_value = values
+    highs.setSolution(solution)
+
+
+def _watch(highs: Any, model: ArrayModel, search: Search) -> Any:
+    asked = [False]
+
+    def ask() -> None:
+        asked[0] = True
+
+    def interrupt(event: Any) -> None:
+        if asked[0]:
+            event.interrupt()
+
+    def improved(event: Any) -> None:
+        _offer(model, search, np.array(event.data_out.mip_solution))
+
+    def logged(event: Any) -> None:
+        _offer_bound(search, event.data_out.mip_dual_bound)
+
+    highs.cbMipInterrupt += interrupt
+    highs.cbSimplexInterrupt += interrupt
+    highs.cbIpmInterrupt += interrupt
+    highs.cbMipImprovingSolution += improved
+    highs.cbMipLogging += logged
+    return ask
+
+
+def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
+    status = highs.getModelStatus()
+    known = highspy.HighsModelStatus
+    if status == known.kInfeasible:
+        search.fault("HiGHS claimed that no schedule exists")
+        return
+    if status in (known.kNotset, known.kLoadError, known.kModelError, known.kSolveError):
+        search.fault(f"HiGHS ended with status {highs.modelStatusToString(status)}")
+        return
+    info = highs.getInfo()
+    if info.primal_solution_status == 2:
+        _offer(model, search, np.array(highs.getSolution().col_value))
+    _offer_bound(search, info.mip_dual_bound)
+    optimal = status == known.kOptimal
+    if optimal and search.schedule is not None:
+        claimed = round(info.objective_function_value)
+        if claimed != search.schedule.objective and not search.proved:
+            search.fault(f"HiGHS claimed an optimum of {claimed} and did not show it")
+
+
+def _offer(model: ArrayModel, search: Search, values: Any) -> None:
+    starts = model.starts_of(values)
+    if starts is None:
+        search.fault("HiGHS offered a solution that is not integral")
+    else:
+        search.offer_starts(starts, "HiGHS")
+
+
+def _offer_bound(search: Search, bound: float) -> None:
+    """Round a float bound up, with a margin for the tolerances of the solver."""
+    if math.isfinite(bound) and abs(bound) < 2**52:
+        margin = 1e-4 + 1e-9 * abs(bound)
+        search.offer_bound(math.ceil(bound - margin), BoundSource.SOLVER, "HiGHS")

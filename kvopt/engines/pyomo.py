@@ -1,0 +1,123 @@
+"""Any solver that Pyomo knows, by name, on the readable time-indexed model.
+
+The solver runs in a process of its own (`kvopt.engines.pyomo_worker`).  Pyomo redirects the
+standard streams of the process it solves in, and most of its solvers cannot be asked to
+stop; a child can be ended at any moment, and what it said until then has been kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from kvopt.dependencies import load_pyomo
+from kvopt.engines.threads import run_in_thread
+from kvopt.errors import MissingSolver
+from kvopt.files.instances import instance_to_json
+from kvopt.horizon import start_windows
+from kvopt.result import BoundSource
+from kvopt.search import Search
+
+DEFAULT_SOLVER = "highs"
+
+_LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
+
+
+def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
+    """Work on a search with a solver of Pyomo until it has a proof or must stop."""
+    require_solver(solver)
+    task = _task(search, presolve, solver)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kvopt.engines.pyomo_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
+    )
+    label = f"Pyomo with {solver}"
+    try:
+        run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def require_solver(name: str) -> None:
+    """Raise with a list of what is there unless Pyomo can use the solver."""
+    if not is_available(name):
+        usable = ", ".join(available_solvers()) or "none"
+        raise MissingSolver(f"Pyomo cannot use the solver {name!r} here; available: {usable}")
+
+
+def available_solvers() -> list[str]:
+    """Return the well-known solvers that Pyomo can use on this machine."""
+    return [name for name in _LIKELY if is_available(name)]
+
+
+def is_available(name: str) -> bool:
+    """Return whether Pyomo can use a solver on this machine."""
+    pyomo = load_pyomo()
+    solver = pyomo.SolverFactory(name)
+    try:
+        return bool(solver.available(exception_flag=False))
+    except Exception:  # every interface of Pyomo fails in a way of its own
+        return False
+
+
+def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:
+    upper = None if search.schedule is None else search.schedule.objective
+    windows = start_windows(search.instance, upper)
+    return {
+        "instance": instance_to_json(search.instance),
+        "windows": [[window[0], window[-1]] for window in windows],
+        "solver": solver,
+        "presolve": presolve,
+        "threads": search.threads,
+        "seed": search.seed,
+        "time_limit": search.remaining if math.isfinite(search.remaining) else None,
+    }
+
+
+def _listen(
+    child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str
+) -> None:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    errors: list[str] = []
+    reader = threading.Thread(target=_drain, args=(child.stderr, errors.append), daemon=True)
+    reader.start()
+    try:
+        child.stdin.write(json.dumps(task))
+        child.stdin.close()
+        for line in child.stdout:
+            _hear(json.loads(line), search, label)
+    except (BrokenPipeError, json.JSONDecodeError):
+        pass  # the child was ended in the middle of a line, or died: see below
+    if child.wait() != 0 and not search.should_stop():
+        reader.join(1.0)
+        search.note(f"{label} failed: {errors[-1] if errors else child.returncode}")
+
+
+def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
+    for line in stream:
+        if line.strip():
+            keep(line.strip())
+
+
+def _hear(message: dict[str, Any], search: Search, label: str) -> None:
+    if "starts" in message:
+        search.offer_starts(message["starts"], label)
+    if "bound" in message:
+        search.offer_bound(message["bound"], BoundSource.SOLVER, label)
+    if "fault" in message:
+        search.fault(f"{label} {message['fault']}")
+    for phase in ("build", "solve"):
+        if phase in message:
+            search.count_time(phase, message[phase])

@@ -1,0 +1,87 @@
+"""Running a solver so that limits, Ctrl-C and SIGTERM end it without losing anything."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from kvopt.search import Search
+
+_GRACE = 1.2
+"""Seconds a solver gets to return after it was asked to; limits are kept within 2 s."""
+
+
+def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[], None]) -> bool:
+    """Run a solver in a thread and watch the limits from this one.
+
+    Python handles signals in the main thread only, and only between two of its own
+    instructions, so the main thread must not be inside a solver.
+
+    Parameters
+    ----------
+    search
+        Asked whether to stop.
+    work
+        Calls the solver.
+    cancel
+        Asks the solver to return; called once.
+
+    Returns
+    -------
+    bool
+        False if the solver did not return in time.  Its thread then goes on in the
+        background, but what it finds no longer counts.
+    """
+    errors: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=guarded, name="kvopt-solver", daemon=True)
+    thread.start()
+    asked_at: float | None = None
+    while thread.is_alive():
+        thread.join(0.02)
+        if asked_at is None and search.should_stop():
+            asked_at = time.monotonic()
+            cancel()
+        if asked_at is not None and time.monotonic() - asked_at > _GRACE:
+            break
+    if errors:
+        raise errors[0]
+    return not thread.is_alive()
+
+
+@contextmanager
+def signals_interrupt(search: Search) -> Iterator[None]:
+    """Turn Ctrl-C and SIGTERM into an orderly end of the search.
+
+    A second signal acts as if kvopt were not there.  Outside the main thread signals
+    cannot be caught, and nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        search.interrupt(number)
+        restore()
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,215 @@
+"""The time-indexed program as sparse arrays, straight into HiGHS.
+
+The same matrix as `kvopt.formulations.pyomo.time_indexed`, built without a Python loop over
+columns or nonzeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.dependencies import load_highspy
+from kvopt.formulations.layout import (
+    LARGEST_COLUMNS,
+    Layout,
+    column_names,
+    layout,
+    row_names,
+)
+from kvopt.horizon import Windows
+from kvopt.instance import Instance
+from kvopt.schedule import in_arrival_order
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ArrayModel:
+    """A model in compressed columns: minimise ``cost x`` with rows between their bounds.
+
+    Every column is binary.  Rows and columns are laid out as `kvopt.formulations.layout`
+    says.
+
+    Parameters
+    ----------
+    begins
+        First column of each request, and the number of columns at the end.
+    cost
+        Latency ``k + o_i - a_i`` of each column.
+    start, index, value
+        Compressed sparse columns.
+    row_lower, row_upper
+        Bounds of the rows.
+    """
+
+    instance: Instance
+    layout: Layout
+    begins: npt.NDArray[np.int64]
+    cost: Floats
+    start: Indices
+    index: Indices
+    value: Floats
+    row_lower: Floats
+    row_upper: Floats
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns."""
+        return len(self.cost)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self.row_lower)
+
+    def starts_of(self, values: Floats) -> list[int] | None:
+        """Read a schedule from column values, None unless they are integral."""
+        chosen = np.flatnonzero(values > 0.5)
+        off = np.abs(values - np.round(values)).max(initial=0.0)
+        owners = np.searchsorted(self.begins, chosen, side="right") - 1
+        if off > 1e-3 or not np.array_equal(owners, np.arange(len(self.instance))):
+            return None
+        return [
+            window[int(column - begin)]
+            for window, column, begin in zip(
+                self.layout.windows, chosen, self.begins[:-1], strict=True
+            )
+        ]
+
+    def columns_of(self, starts: Sequence[int]) -> list[int] | None:
+        """Return the columns of a schedule, None if a start lies outside its window."""
+        ordered = in_arrival_order(self.instance, starts)
+        if not all(k in w for k, w in zip(ordered, self.layout.windows, strict=True)):
+            return None
+        return [
+            int(begin) + k - w[0]
+            for begin, k, w in zip(self.begins[:-1], ordered, self.layout.windows, strict=True)
+        ]
+
+
+def time_indexed_arrays(
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    order_identical: bool = True,
+    largest_columns: int = LARGEST_COLUMNS,
+) -> ArrayModel:
+    """Build the time-indexed integer program of an instance.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    windows
+        Start rounds to consider; by default those that are proved to hold an optimum.
+    order_identical
+        Add the rows that order requests of one shape.
+    largest_columns
+        Raise `TooLarge` beyond this number of columns.
+    """
+    plan = layout(
+        instance, windows, order_identical=order_identical, largest_columns=largest_columns
+    )
+    begins = np.array([0, *accumulate(map(len, plan.windows))], dtype=np.int64)
+    entries = _entries_per_column(instance, plan)
+    widths = np.repeat(np.array(entries, dtype=np.int32), [len(w) for w in plan.windows])
+    start = np.zeros(plan.num_columns + 1, dtype=np.int32)
+    np.cumsum(widths, out=start[1:])
+    index = np.empty(int(start[-1]), dtype=np.int32)
+    value = np.empty(int(start[-1]), dtype=np.float64)
+    cost = np.empty(plan.num_columns, dtype=np.float64)
+    for i, blocks in enumerate(zip(begins[:-1], begins[1:], entries, strict=True)):
+        begin, end, width = map(int, blocks)
+        stretch = slice(int(start[begin]), int(start[end]))
+        shape = (end - begin, width)
+        _fill_request(
+            instance, plan, i, cost[begin:end], index[stretch].reshape(shape),
+            value[stretch].reshape(shape),
+        )  # fmt: skip
+    lower, upper = _row_bounds(instance, plan)
+    return ArrayModel(instance, plan, begins, cost, start, index, value, lower, upper)
+
+
+def _entries_per_column(instance: Instance, plan: Layout) -> list[int]:
+    orders = [0] * len(instance)
+    for i, j in plan.ordered:
+        orders[i] += 1
+        orders[j] += 1
+    return [1 + r.output + extra for r, extra in zip(instance, orders, strict=True)]
+
+
+def _fill_request(
+    instance: Instance, plan: Layout, i: int, cost: Floats, index: Indices, value: Floats
+) -> None:
+    """Fill the columns of request i: its start row, its memory rows, its order rows."""
+    request, window = instance.requests[i], plan.windows[i]
+    if not window:
+        return
+    count, first_row = len(instance), _first_memory_row(plan, window[0] + 1)
+    starts = np.arange(len(window), dtype=np.int32)[:, None]
+    grown = np.arange(request.output, dtype=np.int32)
+    cost[:] = np.arange(window[0], window[-1] + 1) + float(request.output - request.arrival)
+    index[:, 0] = i
+    value[:, 0] = 1.0
+    memory = slice(1, 1 + request.output)
+    index[:, memory] = starts + grown + (count + first_row)
+    value[:, memory] = request.prompt + 1 + grown
+    completion = starts[:, 0] + float(window[0] + request.output)
+    position = 1 + request.output
+    for number, pair in enumerate(plan.ordered):
+        if i in pair:
+            index[:, position] = count + plan.num_times + number
+            value[:, position] = completion if i == pair[0] else -completion
+            position += 1
+
+
+def _first_memory_row(plan: Layout, time: int) -> int:
+    """Return the number of memory rows before the row of a time."""
+    before = 0
+    for span in plan.spans:
+        if time in span:
+            return before + time - span.start
+        before += len(span)
+    raise AssertionError(f"no row for time {time}")
+
+
+def _row_bounds(instance: Instance, plan: Layout) -> tuple[Floats, Floats]:
+    starts, orders = len(instance), len(plan.ordered)
+    lower = np.full(starts + plan.num_times + orders, -np.inf)
+    upper = np.zeros_like(lower)
+    lower[:starts] = upper[:starts] = 1.0
+    upper[starts : starts + plan.num_times] = instance.memory
+    return lower, upper
+
+
+def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Any:
+    """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
+    highspy = load_highspy()
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    kind = 0 if relax else 1
+    status = highs.passModel(
+        model.num_columns, model.num_rows, len(model.index), int(highspy.MatrixFormat.kColwise),
+        int(highspy.ObjSense.kMinimize), 0.0, model.cost, np.zeros(model.num_columns),
+        np.ones(model.num_columns), model.row_lower, model.row_upper, model.start[:-1],
+        model.index, model.value, np.full(model.num_columns, kind, dtype=np.int32),
+    )  # fmt: skip
+    if status == highspy.HighsStatus.kError:
+        raise RuntimeError("HiGHS refused the model")
+    if names:
+        _pass_names(highs, model)
+    return highs
+
+
+def _pass_names(highs: Any, model: ArrayModel) -> None:
+    for column, name in enumerate(column_names(model.instance, model.layout)):
+        highs.passColName(column, name)
+    for row, name in enumerate(row_names(model.instance, model.layout)):
+        highs.passRowName(row, name)

@@ -1,0 +1,125 @@
+"""Which columns and rows a time-indexed model has, and in which order.
+
+Both builders, Pyomo's and the arrays', follow this page, so that they can be compared
+coefficient by coefficient:
+
+* columns ``x[i, k]``: request by request, start rounds ascending;
+* rows ``start[i]``: each request starts once;
+* rows ``memory[t]``: one for each time at which some column is active, ascending;
+* rows ``order[i, j]``: requests of one shape, consecutive in order of arrival.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kvopt.errors import TooLarge
+from kvopt.horizon import Windows, start_windows
+from kvopt.instance import Instance
+from kvopt.schedule import identical_groups
+
+LARGEST_COLUMNS = 5_000_000
+"""Columns beyond which no model is built, unless the caller raises the limit."""
+
+LARGEST_NONZEROS = 200_000_000
+"""Nonzeros beyond which no model is built: 12 bytes each, several times over."""
+
+_SAFE = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Columns and rows of the time-indexed model of one instance.
+
+    Parameters
+    ----------
+    windows
+        Start rounds of each request.
+    spans
+        Disjoint, ascending ranges of times that hold every time with an active column.
+    ordered
+        Pairs (i, j) of requests of one shape: i starts no later than j.
+    """
+
+    windows: Windows
+    spans: tuple[range, ...]
+    ordered: tuple[tuple[int, int], ...]
+
+    @property
+    def num_columns(self) -> int:
+        """Number of columns ``x[i, k]``."""
+        return sum(map(len, self.windows))
+
+    @property
+    def num_times(self) -> int:
+        """Number of memory rows."""
+        return sum(map(len, self.spans))
+
+
+def layout(
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    order_identical: bool = True,
+    largest_columns: int = LARGEST_COLUMNS,
+) -> Layout:
+    """Lay out the model; refuse one that is too large before anything is allocated."""
+    if windows is None:
+        windows = start_windows(instance)
+    _refuse_too_large(instance, windows, largest_columns)
+    ordered = [
+        pair
+        for group in (identical_groups(instance) if order_identical else [])
+        for pair in zip(group, group[1:], strict=False)
+    ]
+    return Layout(windows, _spans(instance, windows), tuple(ordered))
+
+
+def _refuse_too_large(instance: Instance, windows: Windows, largest_columns: int) -> None:
+    columns = sum(map(len, windows))
+    nonzeros = sum(len(w) * (r.output + 1) for w, r in zip(windows, instance, strict=True))
+    if columns > largest_columns:
+        raise TooLarge(f"{columns:,} columns are more than the limit of {largest_columns:,}")
+    if nonzeros > LARGEST_NONZEROS:
+        raise TooLarge(f"{nonzeros:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+
+
+def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:
+    lives = sorted(
+        (w[0] + 1, w[-1] + r.output + 1) for w, r in zip(windows, instance, strict=True) if w
+    )
+    spans: list[range] = []
+    for begin, end in lives:
+        if spans and begin <= spans[-1].stop:
+            spans[-1] = range(spans[-1].start, max(end, spans[-1].stop))
+        else:
+            spans.append(range(begin, end))
+    return tuple(spans)
+
+
+def request_labels(instance: Instance) -> list[str]:
+    """Return a name for each request that every file format can carry.
+
+    The ids themselves where all of them are plain, else ``r0, r1, ...`` by position.
+    """
+    ids = [request.id or "" for request in instance]
+    if all(map(_SAFE.fullmatch, ids)):
+        return ids
+    return [f"r{position}" for position in range(len(ids))]
+
+
+def column_names(instance: Instance, plan: Layout) -> list[str]:
+    """Return ``x_<request>_<start>`` for each column."""
+    labels = request_labels(instance)
+    return [
+        f"x_{label}_{k}" for label, window in zip(labels, plan.windows, strict=True) for k in window
+    ]
+
+
+def row_names(instance: Instance, plan: Layout) -> list[str]:
+    """Return ``start_<request>``, ``memory_<time>`` and ``order_<request>_<request>``."""
+    labels = request_labels(instance)
+    starts = [f"start_{label}" for label in labels]
+    memory = [f"memory_{time}" for span in plan.spans for time in span]
+    return starts + memory + [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]

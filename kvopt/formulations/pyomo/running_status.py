@@ -1,0 +1,122 @@
+"""The program with "running" variables, jaillet-2025-v1 appendix B.1, corrected.
+
+``x[i, k]`` is 1 if request i starts at round k, ``y[i, t]`` is 1 if it is running at t.
+
+Two things cannot be taken from the print.  Its requests run while t - k < o_i, from t = k
+on, and hold s + t - k tokens: the last token is never counted, so each request peaks at
+s + o - 1.  And its memory row multiplies ``y`` with the start round, a variable.  Here a
+request runs while 1 <= t - k <= o_i, and the row sums (s_i + t - k) x[i, k], which is linear
+and the same thing.  ``as_printed`` keeps the first of the two for comparison: on example EC.1
+of chen-2025 it gives 10 where the optimum is 12.
+"""
+
+from __future__ import annotations
+
+import pyomo.environ as pyo
+
+from kvopt.formulations.layout import Layout, layout
+from kvopt.formulations.pyomo.time_indexed import (
+    add_each_starts_once,
+    add_order,
+    add_starts,
+    add_total_latency,
+)
+from kvopt.horizon import Windows
+from kvopt.instance import Instance
+
+
+def running_status(
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    as_printed: bool = False,
+    order_identical: bool = True,
+) -> pyo.ConcreteModel:
+    """Build the program with running variables.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    windows
+        Start rounds to consider; by default those that are proved to hold an optimum.
+    as_printed
+        Let a request run while ``0 <= t - k < o_i``, one token short, as the paper prints
+        it.  Its optimum is a lower bound and need not be feasible.
+    order_identical
+        Order requests of one shape, which loses no value.
+    """
+    plan = layout(instance, windows, order_identical=order_identical)
+    model = pyo.ConcreteModel(name=instance.name or "running-status")
+    first_age = 0 if as_printed else 1
+    add_starts(model, plan)
+    add_running(model, instance, plan, first_age)
+    add_total_latency(model, instance)
+    add_each_starts_once(model, plan)
+    add_running_status(model, instance, plan, first_age)
+    add_memory_of_running(model, instance, plan, first_age)
+    add_order(model, instance, plan)
+    return model
+
+
+def add_running(
+    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int
+) -> None:
+    """Request i may be running at any time that one of its starts reaches.
+
+    y[i, t] in {0, 1}
+    """
+    lives = [
+        (i, t)
+        for i, (window, request) in enumerate(zip(plan.windows, instance, strict=True))
+        if window
+        for t in range(window[0] + first_age, window[-1] + first_age + request.output)
+    ]
+    model.y = pyo.Var(lives, domain=pyo.Binary)
+
+
+def add_running_status(
+    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int
+) -> None:
+    """A request is running from its start until its last token, and at no other time.
+
+    y[i, t] = sum over k with 1 <= t - k <= o_i of x[i, k]   for each i, t   (v1 B.1, 2 and 4)
+    """
+
+    def rule(model: pyo.ConcreteModel, i: int, t: int) -> object:
+        starts = _running_starts(instance, plan, i, t, first_age)
+        return model.y[i, t] == pyo.quicksum(model.x[i, k] for k in starts)
+
+    model.running = pyo.Constraint(list(model.y.keys()), rule=rule)
+
+
+def add_memory_of_running(
+    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int
+) -> None:
+    """At no time do the running requests hold more than M tokens.
+
+    sum over i with y[i, t] = 1 of (s_i + t - p_i) <= M, where p_i is the start of i; as
+    y[i, t] (s_i + t - p_i) = sum over k of (s_i + t - k) x[i, k] over the k that make i run
+    at t, the row is linear in x   (v1 B.1, 3)
+    """
+    by_time: dict[int, list[int]] = {}
+    for i, t in model.y:
+        by_time.setdefault(t, []).append(i)
+
+    def rule(model: pyo.ConcreteModel, t: int) -> object:
+        held = (
+            (instance.requests[i].prompt + t - k) * model.x[i, k]
+            for i in by_time[t]
+            for k in _running_starts(instance, plan, i, t, first_age)
+            if instance.requests[i].prompt + t > k
+        )
+        terms = list(held)
+        return pyo.quicksum(terms) <= instance.memory if terms else pyo.Constraint.Skip
+
+    model.memory = pyo.Constraint(sorted(by_time), rule=rule)
+
+
+def _running_starts(instance: Instance, plan: Layout, i: int, t: int, first_age: int) -> range:
+    window, output = plan.windows[i], instance.requests[i].output
+    first = max(window[0], t - output - first_age + 1)
+    return range(first, min(window[-1], t - first_age) + 1)

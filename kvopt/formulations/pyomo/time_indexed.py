@@ -1,0 +1,157 @@
+"""The time-indexed integer program and its LP relaxation.
+
+jaillet-2025-v2 equations 1 to 4, wang-2025 equations 7 to 10.  ``x[i, k]`` is 1 if and only
+if request i starts at round k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyomo.environ as pyo
+
+from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout
+from kvopt.horizon import Windows
+from kvopt.instance import Instance
+
+
+def time_indexed(
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    relax: bool = False,
+    order_identical: bool = True,
+    largest_columns: int = LARGEST_COLUMNS,
+) -> pyo.ConcreteModel:
+    """Build the time-indexed program.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    windows
+        Start rounds to consider; by default those that are proved to hold an optimum.
+    relax
+        Let ``x`` be any number between 0 and 1.
+    order_identical
+        Order requests of one shape, which loses no value.
+    largest_columns
+        Raise `TooLarge` beyond this number of columns.
+
+    Returns
+    -------
+    pyomo.environ.ConcreteModel
+        With the variables ``x``, the objective ``total_latency`` and the constraints
+        ``start``, ``memory`` and ``order``.
+    """
+    plan = layout(
+        instance, windows, order_identical=order_identical, largest_columns=largest_columns
+    )
+    model = pyo.ConcreteModel(name=instance.name or "time-indexed")
+    add_starts(model, plan, relax=relax)
+    add_total_latency(model, instance)
+    add_each_starts_once(model, plan)
+    add_memory(model, instance, plan)
+    add_order(model, instance, plan)
+    return model
+
+
+def relaxed(
+    instance: Instance, windows: Windows | None = None, *, order_identical: bool = True
+) -> pyo.ConcreteModel:
+    """Build the LP relaxation: the same program without integrality."""
+    return time_indexed(instance, windows, relax=True, order_identical=order_identical)
+
+
+def add_starts(model: pyo.ConcreteModel, plan: Layout, *, relax: bool = False) -> None:
+    """Request i may start at the rounds k of its window.
+
+    x[i, k] in {0, 1}; relaxed, 0 <= x[i, k] <= 1   (v2 eq. 4)
+    """
+    columns = [(i, k) for i, window in enumerate(plan.windows) for k in window]
+    domain = pyo.UnitInterval if relax else pyo.Binary
+    model.x = pyo.Var(columns, domain=domain)
+
+
+def add_total_latency(model: pyo.ConcreteModel, instance: Instance) -> None:
+    """Every request adds the rounds from its arrival to its last token.
+
+    minimise  sum over i, k of (k + o_i - a_i) x[i, k]   (v2 eq. 1)
+    """
+    cost = [request.output - request.arrival for request in instance]
+    model.total_latency = pyo.Objective(expr=pyo.quicksum((k + cost[i]) * model.x[i, k] for i, k in model.x))
+
+
+def add_each_starts_once(model: pyo.ConcreteModel, plan: Layout) -> None:
+    """Each request is scheduled exactly once, not before it arrives.
+
+    sum over k of x[i, k] = 1   for each i   (v2 eq. 2)
+    """
+
+    def rule(model: pyo.ConcreteModel, i: int) -> object:
+        return pyo.quicksum(model.x[i, k] for k in plan.windows[i]) == 1
+
+    model.start = pyo.Constraint(range(len(plan.windows)), rule=rule)
+
+
+def add_memory(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:
+    """At no time do the active requests hold more than M tokens.
+
+    sum over i, max(a_i, t - o_i) <= k <= t - 1 of (s_i + t - k) x[i, k] <= M   for each t
+    (v2 eq. 3)
+    """
+    times = [time for span in plan.spans for time in span]
+
+    def rule(model: pyo.ConcreteModel, t: int) -> object:
+        held = (
+            (request.prompt + t - k) * model.x[i, k]
+            for i, request in enumerate(instance)
+            for k in active_starts(plan.windows[i], request.output, t)
+        )
+        return pyo.quicksum(held) <= instance.memory
+
+    model.memory = pyo.Constraint(times, rule=rule)
+
+
+def add_order(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:
+    """Of two requests of one shape the one that arrives first completes no later.
+
+    sum over k of (k + o_i) x[i, k] <= sum over k of (k + o_j) x[j, k]   for such pairs
+
+    Not in the papers.  The two can swap starts, so this keeps an optimum.
+    """
+
+    def completion(i: int) -> object:
+        output = instance.requests[i].output
+        return pyo.quicksum((k + output) * model.x[i, k] for k in plan.windows[i])
+
+    def rule(_: pyo.ConcreteModel, i: int, j: int) -> object:
+        return completion(i) <= completion(j)
+
+    model.order = pyo.Constraint(plan.ordered, rule=rule)
+
+
+def active_starts(window: range, output: int, time: int) -> range:
+    """Return the start rounds of a window with which a request is active at a time."""
+    if not window:
+        return window
+    return range(max(window[0], time - output), min(window[-1], time - 1) + 1)
+
+
+def starts_from(model: pyo.ConcreteModel) -> list[int] | None:
+    """Read the starts back from a solved model, None unless they are integral."""
+    chosen: dict[int, int] = {}
+    for (i, k), value in _values(model):
+        if abs(value - round(value)) > 1e-3:
+            return None
+        if round(value) == 1:
+            if i in chosen:
+                return None
+            chosen[i] = k
+    starts = [chosen[i] for i in sorted(chosen)]
+    return starts if len(starts) == len(model.start) else None
+
+
+def _values(model: pyo.ConcreteModel) -> Iterable[tuple[tuple[int, int], float]]:
+    for key, variable in model.x.items():
+        yield key, pyo.value(variable, exception=False) or 0.0
