@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TooLarge,
         UnsupportedDependency,
     )
+    from kvopt.families import generate
     from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
     from kvopt.formulations.export import export
     from kvopt.instance import Instance, Prediction, Request
@@ -41,6 +42,7 @@ _HOMES = {
         "TooLarge",
         "UnsupportedDependency",
     ),
+    "kvopt.families": ("generate",),
     "kvopt.files": ("read_instance", "read_schedule", "write_instance", "write_schedule"),
     "kvopt.formulations.export": ("export",),
     "kvopt.instance": ("Instance", "Prediction", "Request"),
@@ -81,6 +83,7 @@ __all__ = [
     "bound",
     "export",
     "gap_below",
+    "generate",
     "read_instance",
     "read_schedule",
     "solve",

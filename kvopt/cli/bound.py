@@ -1,0 +1,77 @@
+"""``kvopt bound``: lower bounds, each proved in integers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kvopt.bounding import METHODS, bound
+from kvopt.cli import common
+from kvopt.cli.live import LiveProgress
+from kvopt.files import read_instance
+from kvopt.result import BoundResult
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("bound")(bound_command)
+
+
+def bound_command(
+    file: common.InstanceFile,
+    method: Annotated[
+        str | None, typer.Option("--method", help=f"One of {', '.join(METHODS)}.")
+    ] = None,
+    time_limit: common.TimeLimit = None,
+    threads: common.Threads = None,
+    seed: common.Seed = 0,
+    memory: common.Memory = None,
+    json: common.Json = False,
+) -> None:
+    """Prove that no schedule has a smaller total latency.
+
+    With no --method a table of all methods is printed; with --json it is auto, the best of
+    them.  The time limit is for each method.
+    """
+    instance = read_instance(file, memory)
+    if json or method is not None:
+        methods = [method or "auto"]
+    else:
+        methods = [name for name in METHODS if name != "auto"]
+    results: list[BoundResult] = []
+    for name in methods:
+        with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
+            results.append(
+                bound(
+                    instance,
+                    name,
+                    time_limit=time_limit,
+                    threads=threads,
+                    seed=seed,
+                    observer=observer,
+                )
+            )
+        if results[-1].signal_number is not None:
+            break
+    if json:
+        common.print_json(results[0].to_json())
+    else:
+        _print(results)
+    if results[-1].signal_number is not None:
+        raise typer.Exit(128 + results[-1].signal_number)
+
+
+def _print(results: list[BoundResult]) -> None:
+    best = max((r.value for r in results if r.value is not None), default=None)
+    table = common.new_table("method", "bound>", "of the best>", "seconds>", "note")
+    for result in results:
+        share = None if result.value is None or not best else result.value / best
+        table.add_row(
+            result.method,
+            common.or_dash(result.value),
+            "-" if share is None else f"{share:.1%}",
+            f"{result.seconds:.2f}",
+            result.note or "",
+        )
+    common.print_table(table)

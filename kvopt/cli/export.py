@@ -1,0 +1,36 @@
+"""``kvopt export``: the model as a file for any other solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvopt.cli import common
+from kvopt.files import read_instance
+from kvopt.formulations.export import FORMATS, FORMULATIONS, export
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("export")(export_command)
+
+
+def export_command(
+    file: common.InstanceFile,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.")],
+    formulation: Annotated[
+        str, typer.Option("--formulation", help=f"One of {', '.join(FORMULATIONS)}.")
+    ] = "time-indexed",
+    format: Annotated[  # noqa: A002 - the name in the contract
+        str | None,
+        typer.Option("--format", help=f"One of {', '.join(FORMATS)}; default: by the name of OUT."),
+    ] = None,
+    memory: common.Memory = None,
+) -> None:
+    """Write the time-indexed program, or its LP relaxation, as MPS or LP."""
+    instance = read_instance(file, memory)
+    suffix = output.suffix.lower().lstrip(".")
+    export(instance, output, formulation, format or (suffix if suffix in FORMATS else "lp"))
+    common.messages.print(f"wrote {output}")

@@ -1,0 +1,140 @@
+"""``kvopt solve``: the best schedule and the best bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.cli.live import LiveProgress
+from kvopt.errors import InvalidInput
+from kvopt.files import read_instance, read_schedule, write_schedule
+from kvopt.instance import Instance
+from kvopt.result import SolveResult
+from kvopt.search import gap_below
+from kvopt.solving import ENGINES, engine_named, solve
+
+_NOTHING_FOUND = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("solve")(solve_command)
+
+
+def solve_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Instances: JSON, or CSV with --memory."),
+    ],
+    engine: Annotated[
+        str, typer.Option("--engine", "-e", help=f"One of {', '.join(ENGINES)}.")
+    ] = "auto",
+    pyomo_solver: Annotated[
+        str, typer.Option("--pyomo-solver", metavar="NAME", help="The solver behind pyomo.")
+    ] = "highs",
+    time_limit: common.TimeLimit = None,
+    threads: common.Threads = None,
+    seed: common.Seed = 0,
+    memory: common.Memory = None,
+    start: Annotated[
+        Path | None,
+        typer.Option("--start", metavar="SCHEDULE", help="Begin from this schedule."),
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Begin without list schedules and volume bound.")
+    ] = False,
+    presolve: Annotated[
+        bool, typer.Option("--presolve/--no-presolve", help="Let the solver simplify first.")
+    ] = True,
+    gap: Annotated[
+        float | None,
+        typer.Option("--gap", min=0, metavar="G", help="Stop at this certified gap, 0.05 for 5%."),
+    ] = None,
+    json: common.Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule.")
+    ] = None,
+) -> None:
+    """Find the schedule of least total latency, and prove that none is better.
+
+    Several files are solved one after another and end in one table.  Ctrl-C and limits keep
+    what was found.  Exit status: 0 when a schedule was found (for every file), 3 when none
+    was, 130 after Ctrl-C, 143 after SIGTERM, 2 for input that is refused.
+    """
+    if len(files) > 1 and (start is not None or output is not None):
+        raise InvalidInput("--start and -o go with a single FILE", field="options")
+    engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
+    common.warn_oversubscription(threads)
+    instances = [read_instance(file, memory) for file in files]
+    results: list[SolveResult] = []
+    for file, instance in zip(files, instances, strict=True):
+        with LiveProgress(file.name, quiet=json) as observer:
+            result = solve(
+                instance,
+                engine,
+                time_limit=time_limit,
+                threads=threads,
+                seed=seed,
+                start=None if start is None else read_schedule(start, instance),
+                quick_start=not cold,
+                presolve=presolve,
+                pyomo_solver=pyomo_solver,
+                observer=observer,
+                stop=None if gap is None else gap_below(gap),
+            )
+        results.append(result)
+        if result.signal_number is not None:
+            break
+    if output is not None and results[0].schedule is not None:
+        write_schedule(results[0].schedule, output)
+    _report(files, instances, results, json)
+    _exit(results)
+
+
+def _report(
+    files: list[Path], instances: list[Instance], results: list[SolveResult], json: bool
+) -> None:
+    if json:
+        common.print_json(_as_json(files, results))
+        return
+    table = common.new_table(
+        "instance", "n>", "M>", "status", "latency>", "bound>", "gap>", "bound by", "stopped",
+        "seconds>",
+    )  # fmt: skip
+    for file, instance, result in zip(files, instances, results, strict=False):
+        source = f"{result.bounded_by} ({result.bound_source})" if result.bounded_by else "-"
+        table.add_row(
+            escape(instance.name or file.name),
+            str(len(instance)),
+            str(instance.memory),
+            str(result.status),
+            common.or_dash(result.objective),
+            common.or_dash(result.lower_bound),
+            common.percent(result.gap),
+            source,
+            str(result.stop_reason),
+            f"{result.seconds:.2f}",
+        )
+    common.print_table(table)
+    for file, result in zip(files, results, strict=False):
+        for line in (*result.faults, *result.notes):
+            common.messages.print(f"{escape(file.name)}: {escape(line)}")
+
+
+def _as_json(files: list[Path], results: list[SolveResult]) -> dict[str, Any]:
+    if len(files) == 1:
+        return results[0].to_json()
+    rows = zip(files, results, strict=False)
+    return {"results": [{"file": str(file), **result.to_json()} for file, result in rows]}
+
+
+def _exit(results: list[SolveResult]) -> None:
+    signal_number = results[-1].signal_number
+    if signal_number is not None:
+        raise typer.Exit(128 + signal_number)
+    if any(result.schedule is None for result in results):
+        raise typer.Exit(_NOTHING_FOUND)

@@ -1,0 +1,150 @@
+"""Brute force, written from the definition of the problem alone.
+
+Nothing of kvopt is imported: a problem is a number of tokens and plain
+``(arrival, prompt, output)`` triples.  Everything is slow and literal on purpose, so that
+agreement with the library means something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Triple = tuple[int, int, int]
+"""``(arrival, prompt, output)`` of one request."""
+Starts = tuple[int, ...]
+
+
+def load(requests: Sequence[Triple], starts: Sequence[int], time: int) -> int:
+    """Return the tokens held at ``time``, request by request."""
+    return sum(
+        prompt + time - start
+        for (_, prompt, output), start in zip(requests, starts, strict=True)
+        if start + 1 <= time <= start + output
+    )
+
+
+def active_times(requests: Sequence[Triple], starts: Sequence[int]) -> range:
+    """Return every time from the first start to the round after the last completion."""
+    return range(min(starts, default=0), makespan(requests, starts) + 2)
+
+
+def makespan(requests: Sequence[Triple], starts: Sequence[int]) -> int:
+    """Return the time of the last completion, 0 without requests."""
+    return max((k + o for (_, _, o), k in zip(requests, starts, strict=True)), default=0)
+
+
+def feasible(memory: int, requests: Sequence[Triple], starts: Sequence[int]) -> bool:
+    """Whether nothing starts early and no time holds more than ``memory`` tokens."""
+    early = any(k < a for (a, _, _), k in zip(requests, starts, strict=True))
+    times = active_times(requests, starts)
+    return not early and all(load(requests, starts, time) <= memory for time in times)
+
+
+def tel(requests: Sequence[Triple], starts: Sequence[int]) -> int:
+    """Return the total end-to-end latency, the sum of ``c_i - a_i``."""
+    return sum(k + o - a for (a, _, o), k in zip(requests, starts, strict=True))
+
+
+def last_time(requests: Sequence[Triple]) -> int:
+    """Return a time by which every optimal schedule has finished: ``max a + sum o``.
+
+    Suppose nothing is active at a time after the last arrival and something starts there
+    or later.  Moving all of that one round earlier keeps every memory sum and saves
+    latency, so the schedule was not optimal.  Hence each time from ``max a + 1`` to the
+    last completion has an active request, and a request gives only ``o`` such times.
+    """
+    return max((a for a, _, _ in requests), default=0) + sum(o for _, _, o in requests)
+
+
+def optimum(memory: int, requests: Sequence[Triple]) -> tuple[int, Starts]:
+    """Return the least total latency and starts that reach it."""
+    end = last_time(requests)
+    found = optimum_within(memory, requests, [range(a, end - o + 1) for a, _, o in requests])
+    assert found is not None, "a request that does not fit alone makes a problem infeasible"
+    return found
+
+
+def optimum_within(
+    memory: int, requests: Sequence[Triple], windows: Sequence[range]
+) -> tuple[int, Starts] | None:
+    """Return the same over starts taken from ``windows``, None when none are feasible."""
+    search = _DepthFirst(memory, requests, windows)
+    search.extend(0, 0)
+    return None if search.value is None else (search.value, search.starts)
+
+
+class _DepthFirst:
+    """Tries every start of every request, in ascending order.
+
+    Two branches are left out: one whose placed requests alone hold too much at some time
+    (a further request only adds tokens), and one whose latency so far plus the outputs of
+    the others is not below the best value (no request takes less than its output).
+    """
+
+    def __init__(
+        self, memory: int, requests: Sequence[Triple], windows: Sequence[range]
+    ) -> None:
+        self.value: int | None = None
+        self.starts: Starts = ()
+        self._memory = memory
+        self._requests = requests
+        self._windows = windows
+        self._order = sorted(range(len(requests)), key=lambda i: requests[i][2])
+        outputs = [requests[i][2] for i in self._order]
+        self._rest = [sum(outputs[depth:]) for depth in range(len(requests) + 1)]
+        ends = (w[-1] + o for w, (_, _, o) in zip(windows, requests, strict=True) if w)
+        self._held = [0] * (max(ends, default=0) + 1)
+        self._chosen = [0] * len(requests)
+
+    def extend(self, depth: int, latency: int) -> None:
+        """Place the request at ``depth`` of the order, and all after it, in every way."""
+        if depth == len(self._order):
+            self.value, self.starts = latency, tuple(self._chosen)
+            return
+        i = self._order[depth]
+        arrival, prompt, output = self._requests[i]
+        for start in self._windows[i]:
+            total = latency + start + output - arrival
+            if self.value is not None and total + self._rest[depth + 1] >= self.value:
+                return
+            if self._fits(prompt, output, start):
+                self._chosen[i] = start
+                self._add(prompt, output, start, 1)
+                self.extend(depth + 1, total)
+                self._add(prompt, output, start, -1)
+
+    def _fits(self, prompt: int, output: int, start: int) -> bool:
+        for token in range(1, output + 1):
+            if self._held[start + token] + prompt + token > self._memory:
+                return False
+        return True
+
+    def _add(self, prompt: int, output: int, start: int, sign: int) -> None:
+        for token in range(1, output + 1):
+            self._held[start + token] += sign * (prompt + token)
+
+
+def mc_sf(memory: int, requests: Sequence[Triple]) -> Starts:
+    """Return the starts of ``mc-sf``: output ascending, prefix, look-ahead.
+
+    At each round the requests that have arrived are scanned by (output, prompt, arrival,
+    position).  One is admitted when memory holds at every later completion time; the
+    first that fails ends the scan.
+    """
+    started: dict[int, int] = {}
+    clock = 0
+    while len(started) < len(requests):
+        waiting = [i for i, r in enumerate(requests) if r[0] <= clock and i not in started]
+        for i in sorted(waiting, key=lambda i: (requests[i][2], requests[i][1], requests[i][0], i)):
+            if not _safe(memory, requests, started | {i: clock}, clock):
+                break
+            started[i] = clock
+        clock += 1
+    return tuple(started[i] for i in range(len(requests)))
+
+
+def _safe(memory: int, requests: Sequence[Triple], started: dict[int, int], clock: int) -> bool:
+    chosen = [requests[i] for i in started]
+    starts = list(started.values())
+    completions = {k + o for (_, _, o), k in zip(chosen, starts, strict=True)}
+    return all(load(chosen, starts, time) <= memory for time in completions if time > clock)

@@ -1,0 +1,141 @@
+"""Small instances: drawn by hypothesis, or many at once from a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+from oracle import Starts, Triple, feasible
+
+from kvopt.instance import Instance, Prediction, Request
+
+Problem = tuple[int, tuple[Triple, ...]]
+"""What the oracle takes: memory and ``(arrival, prompt, output)`` triples."""
+
+
+def instance_of(memory: int, triples: list[Triple] | tuple[Triple, ...]) -> Instance:
+    """Return the kvopt instance of a plain problem."""
+    return Instance(memory, [Request(*triple) for triple in triples])
+
+
+def plain(instance: Instance) -> Problem:
+    """Return an instance as the plain numbers that the oracle takes."""
+    return instance.memory, tuple((r.arrival, r.prompt, r.output) for r in instance)
+
+
+def shapes(memory: int, most_output: int) -> st.SearchStrategy[tuple[int, int]]:
+    """Draw ``(prompt, output)`` with ``prompt + output <= memory``; narrow and wide alike."""
+    outputs = st.integers(1, min(memory, most_output))
+    return outputs.flatmap(
+        lambda output: st.tuples(
+            st.sampled_from([0, memory - output]) | st.integers(0, memory - output),
+            st.just(output),
+        )
+    )
+
+
+@st.composite
+def instances(
+    draw: st.DrawFn,
+    *,
+    most_requests: int = 6,
+    most_memory: int = 12,
+    most_output: int = 6,
+    last_arrival: int = 6,
+) -> Instance:
+    """Draw an instance; its requests share few shapes, so that duplicates are likely."""
+    memory = draw(st.integers(1, most_memory))
+    pool = draw(st.lists(shapes(memory, most_output), min_size=1, max_size=4))
+    requests = st.builds(
+        lambda arrival, shape: Request(arrival, *shape),
+        st.integers(0, last_arrival),
+        st.sampled_from(pool),
+    )
+    return Instance(memory, draw(st.lists(requests, max_size=most_requests)))
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+SECONDS = st.floats(0, 1e9, allow_nan=False) | st.integers(0, 10**9)
+PREDICTIONS = st.tuples(st.integers(1, 9), st.integers(0, 9)).map(
+    lambda pair: Prediction(pair[0], pair[0] + pair[1])
+)
+NOTES = TEXT | st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT, max_size=2), max_size=3)
+
+
+@st.composite
+def labelled_instances(draw: st.DrawFn) -> Instance:
+    """Draw an instance that uses the optional fields too."""
+    bare = draw(instances())
+    count = len(bare)
+    ids = draw(st.lists(TEXT.filter(bool), min_size=count, max_size=count, unique=True))
+    requests = [
+        Request(
+            arrival=request.arrival,
+            prompt=request.prompt,
+            output=request.output,
+            id=label,
+            predicted=draw(st.none() | PREDICTIONS),
+            arrival_seconds=draw(st.none() | SECONDS),
+        )
+        for request, label in zip(bare, ids, strict=True)
+    ]
+    return Instance(
+        bare.memory,
+        requests,
+        name=draw(st.none() | TEXT),
+        notes=draw(st.none() | NOTES),
+        round_ms=draw(st.none() | st.floats(0.001, 1e6)),
+    )
+
+
+def random_instances(
+    count: int,
+    seed: int,
+    *,
+    least_requests: int = 0,
+    most_requests: int = 5,
+    most_memory: int = 10,
+    most_output: int = 5,
+    last_arrival: int = 5,
+) -> Iterator[Instance]:
+    """Yield ``count`` instances; half of them draw from two shapes, so that many are equal."""
+    source = random.Random(seed)
+    for _ in range(count):
+        memory = source.randint(1, most_memory)
+        pool = [random_shape(source, memory, most_output) for _ in range(source.choice((2, 9)))]
+        size = source.randint(least_requests, most_requests)
+        yield Instance(
+            memory,
+            [
+                Request(source.randint(0, last_arrival), *source.choice(pool))
+                for _ in range(size)
+            ],
+        )
+
+
+def random_shape(source: random.Random, memory: int, most_output: int) -> tuple[int, int]:
+    """Return ``(prompt, output)``; one in four has no prompt, one in four fills the memory."""
+    output = source.randint(1, min(memory, most_output))
+    wide = memory - output
+    return source.choice((0, wide, source.randint(0, wide), source.randint(0, wide))), output
+
+
+def random_starts(instance: Instance, source: random.Random, early: int = 0) -> list[int]:
+    """Return starts at random, feasible or not, up to ``early`` rounds before the arrival."""
+    slack = source.randint(0, instance.total_output)
+    return [source.randint(r.arrival - early, r.arrival + slack) for r in instance]
+
+
+def random_feasible_starts(instance: Instance, source: random.Random) -> Starts:
+    """Return a feasible schedule: in random order, each request where it first fits.
+
+    Some requests are first held back by a few rounds, so that memory may idle too.
+    """
+    memory, triples = plain(instance)
+    starts: dict[int, int] = {}
+    for i in source.sample(range(len(triples)), len(triples)):
+        starts[i] = triples[i][0] + source.choice((0, 0, 0, 1, 3))
+        while not feasible(memory, [triples[j] for j in starts], list(starts.values())):
+            starts[i] += 1
+    return tuple(starts[i] for i in range(len(triples)))

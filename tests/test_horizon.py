@@ -1,0 +1,118 @@
+"""Start windows keep an optimum; a heuristic's makespan as horizon may not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import Starts, last_time, makespan, mc_sf, optimum, optimum_within, tel
+from strategies import (
+    Problem,
+    instance_of,
+    instances,
+    plain,
+    random_feasible_starts,
+    random_instances,
+)
+
+from kvopt.horizon import Windows, horizon, start_windows
+from kvopt.instance import Instance
+
+SLACKS = (None, 0, 1, 4)
+"""How far the known schedule is above the optimum; None when there is none."""
+
+
+def windows_hold_the_optimum(instance: Instance, slack: int | None) -> bool:
+    best, _ = optimum(*plain(instance))
+    windows = start_windows(instance, None if slack is None else best + slack)
+    found = optimum_within(*plain(instance), windows)
+    return found is not None and found[0] == best
+
+
+def inside(starts: Starts, windows: Windows) -> bool:
+    return all(start in window for start, window in zip(starts, windows, strict=True))
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_windows_hold_an_optimum(slack: int | None) -> None:
+    for instance in random_instances(800, seed=21, last_arrival=6):
+        assert windows_hold_the_optimum(instance, slack)
+
+
+@given(instances(most_requests=4, most_output=5), st.sampled_from(SLACKS))
+def test_windows_hold_an_optimum_of_drawn_instances(instance: Instance, slack: int | None) -> None:
+    assert windows_hold_the_optimum(instance, slack)
+
+
+def test_windows_hold_every_schedule_up_to_the_known_value() -> None:
+    source = random.Random(22)
+    for instance in random_instances(1500, seed=22, most_requests=8):
+        _, triples = plain(instance)
+        starts = random_feasible_starts(instance, source)
+        windows = start_windows(instance, tel(triples, starts))
+        late = makespan(triples, starts) > last_time(triples)
+        assert late or inside(starts, windows)
+
+
+def test_windows_hold_the_schedule_they_were_made_from() -> None:
+    for instance in random_instances(1500, seed=23, most_requests=9, most_memory=14):
+        starts = mc_sf(*plain(instance))
+        assert inside(starts, start_windows(instance, tel(plain(instance)[1], starts)))
+
+
+def test_a_better_schedule_only_narrows_windows() -> None:
+    for instance in random_instances(300, seed=24):
+        best, _ = optimum(*plain(instance))
+        nested = [start_windows(instance, best + slack) for slack in range(4)]
+        nested.append(start_windows(instance))
+        for narrow, wide in zip(nested, nested[1:], strict=False):
+            assert all(set(n) <= set(w) for n, w in zip(narrow, wide, strict=True))
+
+
+def test_horizon_is_the_last_active_time() -> None:
+    instance = instance_of(9, [(0, 1, 3), (2, 4, 5)])
+    windows = start_windows(instance)
+    assert windows == (range(8), range(2, 6))
+    assert horizon(instance, windows) == 10 == last_time(plain(instance)[1])
+
+
+def test_horizon_of_nothing_is_zero() -> None:
+    empty = Instance(3, [])
+    assert start_windows(empty) == ()
+    assert horizon(empty, ()) == 0
+    assert horizon(instance_of(3, [(0, 1, 1)]), (range(0),)) == 0
+
+
+# No pair of requests with less memory (arrivals up to 4) and, among several hundred thousand
+# random triples without arrivals, none with less memory than 12 was found to do this.
+TWO_REQUESTS: Problem = (4, ((0, 0, 4), (1, 3, 1)))
+NO_ARRIVALS: Problem = (12, ((0, 6, 5), (0, 1, 6), (0, 0, 6)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "heuristic_end", "within", "best"),
+    [(TWO_REQUESTS, 5, 8, 7), (NO_ARRIVALS, 11, 26, 25)],
+    ids=["two requests", "no arrivals"],
+)
+def test_makespan_of_a_heuristic_cuts_off_the_optimum(
+    problem: Problem, heuristic_end: int, within: int, best: int
+) -> None:
+    memory, triples = problem
+    starts = mc_sf(memory, triples)
+    assert makespan(triples, starts) == heuristic_end
+    value, optimal = optimum(memory, triples)
+    assert (value, makespan(triples, optimal) > heuristic_end) == (best, True)
+
+    cut = optimum_within(memory, triples, [range(a, heuristic_end - o + 1) for a, _, o in triples])
+    assert cut is not None, "the short horizon still admits schedules, so nothing warns"
+    assert cut[0] == within > best
+
+    instance = instance_of(memory, triples)
+    for upper in (None, tel(triples, starts), best):
+        windows = start_windows(instance, upper)
+        assert horizon(instance, windows) > heuristic_end
+        found = optimum_within(memory, triples, windows)
+        assert found is not None
+        assert found[0] == best

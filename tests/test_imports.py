@@ -1,0 +1,36 @@
+"""The core stays light: nothing that solves, plots or compiles is loaded with it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"highspy", "matplotlib", "numba", "numpy", "ortools", "pyomo"}
+LIGHT = (
+    "kvopt",
+    "kvopt.instance",
+    "kvopt.schedule",
+    "kvopt.files",
+    "kvopt.result",
+    "kvopt.search",
+    "kvopt.horizon",
+    "kvopt.bounds.volume",
+)
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_light_module_loads_nothing_heavy(module: str) -> None:
+    # Other tests fill sys.modules of this process, so a fresh one has to answer.
+    code = f"import sys, {module}; print(*(name.partition('.')[0] for name in sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert "kvopt" in loaded
+    assert HEAVY.isdisjoint(loaded)
