@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.dependencies import load_highspy
+from kvopt.errors import TooLarge
 from kvopt.formulations.layout import (
     LARGEST_COLUMNS,
     Layout,
@@ -26,8 +27,15 @@ from kvopt.horizon import Windows
 from kvopt.instance import Instance
 from kvopt.schedule import in_arrival_order
 
+if TYPE_CHECKING:
+    from highspy import Highs
+
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
+OrderRows = list[tuple[int, float]]
+
+_HIGHS_LARGEST = 1e15
+"""HiGHS refuses a model with a coefficient of this size."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,8 @@ def time_indexed_arrays(
         instance, windows, order_identical=order_identical, largest_columns=largest_columns
     )
     begins = np.array([0, *accumulate(map(len, plan.windows))], dtype=np.int64)
-    entries = _entries_per_column(instance, plan)
+    orders = _order_rows(instance, plan)
+    entries = [1 + r.output + len(o) for r, o in zip(instance, orders, strict=True)]
     widths = np.repeat(np.array(entries, dtype=np.int32), [len(w) for w in plan.windows])
     start = np.zeros(plan.num_columns + 1, dtype=np.int32)
     np.cumsum(widths, out=start[1:])
@@ -130,23 +139,30 @@ def time_indexed_arrays(
         stretch = slice(int(start[begin]), int(start[end]))
         shape = (end - begin, width)
         _fill_request(
-            instance, plan, i, cost[begin:end], index[stretch].reshape(shape),
+            instance, plan, i, orders[i], cost[begin:end], index[stretch].reshape(shape),
             value[stretch].reshape(shape),
         )  # fmt: skip
     lower, upper = _row_bounds(instance, plan)
     return ArrayModel(instance, plan, begins, cost, start, index, value, lower, upper)
 
 
-def _entries_per_column(instance: Instance, plan: Layout) -> list[int]:
-    orders = [0] * len(instance)
-    for i, j in plan.ordered:
-        orders[i] += 1
-        orders[j] += 1
-    return [1 + r.output + extra for r, extra in zip(instance, orders, strict=True)]
+def _order_rows(instance: Instance, plan: Layout) -> list[OrderRows]:
+    """Return for each request its order rows, with the sign of its completion there."""
+    orders: list[OrderRows] = [[] for _ in instance]
+    for row, (i, j) in enumerate(plan.ordered, start=len(instance) + plan.num_times):
+        orders[i].append((row, 1.0))
+        orders[j].append((row, -1.0))
+    return orders
 
 
 def _fill_request(
-    instance: Instance, plan: Layout, i: int, cost: Floats, index: Indices, value: Floats
+    instance: Instance,
+    plan: Layout,
+    i: int,
+    orders: OrderRows,
+    cost: Floats,
+    index: Indices,
+    value: Floats,
 ) -> None:
     """Fill the columns of request i: its start row, its memory rows, its order rows."""
     request, window = instance.requests[i], plan.windows[i]
@@ -155,19 +171,17 @@ def _fill_request(
     count, first_row = len(instance), _first_memory_row(plan, window[0] + 1)
     starts = np.arange(len(window), dtype=np.int32)[:, None]
     grown = np.arange(request.output, dtype=np.int32)
-    cost[:] = np.arange(window[0], window[-1] + 1) + float(request.output - request.arrival)
+    latency = window[0] + request.output - request.arrival
+    cost[:] = np.arange(latency, latency + len(window))
     index[:, 0] = i
     value[:, 0] = 1.0
     memory = slice(1, 1 + request.output)
     index[:, memory] = starts + grown + (count + first_row)
-    value[:, memory] = request.prompt + 1 + grown
+    value[:, memory] = float(request.prompt + 1) + grown  # 32 bits cannot hold every prompt
     completion = starts[:, 0] + float(window[0] + request.output)
-    position = 1 + request.output
-    for number, pair in enumerate(plan.ordered):
-        if i in pair:
-            index[:, position] = count + plan.num_times + number
-            value[:, position] = completion if i == pair[0] else -completion
-            position += 1
+    for position, (row, sign) in enumerate(orders, start=1 + request.output):
+        index[:, position] = row
+        value[:, position] = sign * completion
 
 
 def _first_memory_row(plan: Layout, time: int) -> int:
@@ -189,8 +203,10 @@ def _row_bounds(instance: Instance, plan: Layout) -> tuple[Floats, Floats]:
     return lower, upper
 
 
-def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Any:
+def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
+    if max(model.value.max(initial=0.0), -model.value.min(initial=0.0)) >= _HIGHS_LARGEST:
+        raise TooLarge("HiGHS takes no coefficient of 10^15 or more")
     highspy = load_highspy()
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
@@ -208,7 +224,7 @@ def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> 
     return highs
 
 
-def _pass_names(highs: Any, model: ArrayModel) -> None:
+def _pass_names(highs: Highs, model: ArrayModel) -> None:
     for column, name in enumerate(column_names(model.instance, model.layout)):
         highs.passColName(column, name)
     for row, name in enumerate(row_names(model.instance, model.layout)):

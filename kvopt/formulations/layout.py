@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
-from kvopt.errors import TooLarge
+from kvopt.errors import InvalidInput, TooLarge
 from kvopt.horizon import Windows, start_windows
 from kvopt.instance import Instance
 from kvopt.schedule import identical_groups
@@ -67,18 +68,31 @@ def layout(
     """Lay out the model; refuse one that is too large before anything is allocated."""
     if windows is None:
         windows = start_windows(instance)
+    _check_windows(instance, windows)
     _refuse_too_large(instance, windows, largest_columns)
     ordered = [
         pair
         for group in (identical_groups(instance) if order_identical else [])
-        for pair in zip(group, group[1:], strict=False)
+        for pair in pairwise(group)
     ]
     return Layout(windows, _spans(instance, windows), tuple(ordered))
 
 
+def _check_windows(instance: Instance, windows: Windows) -> None:
+    if len(windows) != len(instance):
+        reason = f"has {len(windows)} entries for {len(instance)} requests"
+        raise InvalidInput(reason, field="windows")
+    for request, window in zip(instance, windows, strict=True):
+        if window.step != 1 or (window and window.start < request.arrival):
+            reason = f"must hold consecutive rounds from the arrival on, got {window}"
+            raise InvalidInput(reason, field="windows", request=repr(request.id))
+
+
 def _refuse_too_large(instance: Instance, windows: Windows, largest_columns: int) -> None:
-    columns = sum(map(len, windows))
-    nonzeros = sum(len(w) * (r.output + 1) for w, r in zip(windows, instance, strict=True))
+    # len() fails for a range beyond 2^63, which is what has to be refused here.
+    lengths = [max(0, window.stop - window.start) for window in windows]
+    columns = sum(lengths)
+    nonzeros = sum(n * (r.output + 1) for n, r in zip(lengths, instance, strict=True))
     if columns > largest_columns:
         raise TooLarge(f"{columns:,} columns are more than the limit of {largest_columns:,}")
     if nonzeros > LARGEST_NONZEROS:
@@ -122,4 +136,7 @@ def row_names(instance: Instance, plan: Layout) -> list[str]:
     labels = request_labels(instance)
     starts = [f"start_{label}" for label in labels]
     memory = [f"memory_{time}" for span in plan.spans for time in span]
-    return starts + memory + [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]
+    orders = [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]
+    if len(set(orders)) < len(orders):  # ids a and b_c read like a_b and c
+        orders = [f"order_{i}_{j}" for i, j in plan.ordered]
+    return starts + memory + orders

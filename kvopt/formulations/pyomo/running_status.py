@@ -59,9 +59,7 @@ def running_status(
     return model
 
 
-def add_running(
-    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int
-) -> None:
+def add_running(model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int) -> None:
     """Request i may be running at any time that one of its starts reaches.
 
     y[i, t] in {0, 1}

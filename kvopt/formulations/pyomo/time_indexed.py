@@ -79,7 +79,8 @@ def add_total_latency(model: pyo.ConcreteModel, instance: Instance) -> None:
     minimise  sum over i, k of (k + o_i - a_i) x[i, k]   (v2 eq. 1)
     """
     cost = [request.output - request.arrival for request in instance]
-    model.total_latency = pyo.Objective(expr=pyo.quicksum((k + cost[i]) * model.x[i, k] for i, k in model.x))
+    latency = pyo.quicksum((k + cost[i]) * model.x[i, k] for i, k in model.x)
+    model.total_latency = pyo.Objective(expr=latency)
 
 
 def add_each_starts_once(model: pyo.ConcreteModel, plan: Layout) -> None:
@@ -121,7 +122,7 @@ def add_order(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> Non
     Not in the papers.  The two can swap starts, so this keeps an optimum.
     """
 
-    def completion(i: int) -> object:
+    def completion(i: int) -> pyo.NumericValue:
         output = instance.requests[i].output
         return pyo.quicksum((k + output) * model.x[i, k] for k in plan.windows[i])
 

@@ -1,0 +1,13 @@
+"""Pictures of instances and schedules; matplotlib is loaded with this package only."""
+
+from kvopt.plots.figures import plot_instance, plot_schedule, refuse_unknown_suffix, save
+from kvopt.plots.panels import gantt, memory_profile
+
+__all__ = [
+    "gantt",
+    "memory_profile",
+    "plot_instance",
+    "plot_schedule",
+    "refuse_unknown_suffix",
+    "save",
+]
