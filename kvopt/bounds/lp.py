@@ -29,8 +29,13 @@ _SIMPLEX_COLUMNS = 20_000
 """Up to here the dual simplex method is the faster one."""
 
 
-def offer_lp_bound(search: Search, largest_columns: int = 3_000_000) -> None:
-    """Solve the relaxation and offer what its prices prove; raise `TooLarge` if it is."""
+def offer_lp_bound(
+    search: Search, largest_columns: int = 3_000_000, time_limit: float = math.inf
+) -> None:
+    """Solve the relaxation and offer what its prices prove; raise `TooLarge` if it is.
+
+    The time limit is for the LP solver alone, beside the limit of the search.
+    """
     if search.schedule is None:
         raise ValueError("the LP needs a schedule for its horizon")
     windows = windows_around(search.instance, search.schedule.starts)
@@ -38,7 +43,7 @@ def offer_lp_bound(search: Search, largest_columns: int = 3_000_000) -> None:
         model = time_indexed_arrays(
             search.instance, windows, order_identical=False, largest_columns=largest_columns
         )
-    prices = memory_prices(model, search)
+    prices = memory_prices(model, search, time_limit)
     if prices is not None:
         search.offer_bound(price_bound(search.instance, prices), BoundSource.CHECKED, "lp")
 
@@ -50,7 +55,9 @@ def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
     return tuple(range(r.arrival, end - r.output + 1) for r in instance)
 
 
-def memory_prices(model: ArrayModel, search: Search) -> Prices | None:
+def memory_prices(
+    model: ArrayModel, search: Search, time_limit: float = math.inf
+) -> Prices | None:
     """Return the prices of the memory rows, None if the LP could not be solved in time."""
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
@@ -60,8 +67,8 @@ def memory_prices(model: ArrayModel, search: Search) -> Prices | None:
     highs.setOptionValue("random_seed", search.seed % 2**31)
     highs.setOptionValue("solver", "simplex" if small else "ipm")
     highs.setOptionValue("run_crossover", "off")
-    if math.isfinite(search.remaining):
-        highs.setOptionValue("time_limit", search.remaining)
+    if math.isfinite(seconds := min(search.remaining, time_limit)):
+        highs.setOptionValue("time_limit", seconds)
     asked = [False]
     highs.cbSimplexInterrupt += lambda event: event.interrupt() if asked[0] else None
     highs.cbIpmInterrupt += lambda event: event.interrupt() if asked[0] else None

@@ -8,15 +8,18 @@ from kvopt.engines import cpsat, highs
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.search import Search
 
-_LP_COLUMNS = 30_000
-"""Up to here the LP bound takes a second or two."""
+_LP_COLUMNS = 100_000
+"""Up to here the LP bound takes ten seconds at most."""
+
+_LP_SHARE = 0.25
+"""Share of the time left that the LP may take."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound by the LP where it is quick, then search with the engine that suits the size."""
     if search.schedule is not None:
         try:
-            offer_lp_bound(search, _LP_COLUMNS)
+            offer_lp_bound(search, _LP_COLUMNS, _LP_SHARE * search.remaining)
         except TooLarge as error:
             search.note(f"lp: {error}")
     if search.should_stop():

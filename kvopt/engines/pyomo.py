@@ -32,7 +32,16 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
     """Work on a search with a solver of Pyomo until it has a proof or must stop."""
     require_solver(solver)
     task = _task(search, presolve, solver)
-    child = subprocess.Popen(
+    label = f"Pyomo with {solver}"
+    with _worker() as child:  # leaving the block closes the pipes and waits
+        try:
+            run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
+        finally:
+            child.kill()
+
+
+def _worker() -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-m", "kvopt.engines.pyomo_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -40,12 +49,6 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
         text=True,
         start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
     )
-    label = f"Pyomo with {solver}"
-    try:
-        run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
-    finally:
-        child.kill()
-        child.wait()
 
 
 def require_solver(name: str) -> None:
@@ -100,8 +103,9 @@ def _listen(
             _hear(json.loads(line), search, label)
     except (BrokenPipeError, json.JSONDecodeError):
         pass  # the child was ended in the middle of a line, or died: see below
-    if child.wait() != 0 and not search.should_stop():
-        reader.join(1.0)
+    failed = child.wait() != 0
+    reader.join()
+    if failed and not search.should_stop():
         search.note(f"{label} failed: {errors[-1] if errors else child.returncode}")
 
 
