@@ -1,4 +1,4 @@
-"""How good can a schedule for LLM inference with a KV cache possibly be?
+"""Hindsight optima and lower bounds for LLM inference with a KV cache.
 
 The names of the command line are the names here: `solve`, `bound`, `Instance`, ...  They are
 loaded when they are first used, so that ``import kvopt`` loads no solver.

@@ -96,7 +96,9 @@ class Request:
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.predicted is not None and not isinstance(self.predicted, Prediction):
-            raise InvalidInput(f"must be a Prediction, got {shown(self.predicted)}", field="predicted")
+            raise InvalidInput(
+                f"must be a Prediction, got {shown(self.predicted)}", field="predicted"
+            )
         if self.arrival_seconds is not None:
             checked_number(self.arrival_seconds, "arrival_seconds")
 

@@ -44,10 +44,7 @@ class Packing:
         """
         self._forget(start)
         end = start + request.output
-        if self._load(end) + request.peak > self._memory:
-            wait = 1
-        else:
-            wait = 0
+        wait = 1 if self._load(end) + request.peak > self._memory else 0
         held = request.prompt - start
         for (completion, _), load in zip(self._ends, self._loads, strict=True):
             if completion > end:

@@ -93,7 +93,9 @@ class Schedule:
             if load > peak:
                 peak, peak_time = load, time
             if load > self.instance.memory:
-                violations.append(f"time {time}: {load} tokens held, memory is {self.instance.memory}")
+                violations.append(
+                    f"time {time}: {load} tokens held, memory is {self.instance.memory}"
+                )
         return ScheduleCheck(
             feasible=not violations,
             objective=self.objective,

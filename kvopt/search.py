@@ -14,24 +14,17 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from kvopt.errors import SolverFault
 from kvopt.instance import Instance
 from kvopt.result import BoundSource, Progress, SolveResult, Status, StopReason
 from kvopt.schedule import Schedule
 
+Observer = Callable[[Progress], None]
+"""Called with both sides of the search whenever one of them improves."""
 
-class Observer(Protocol):
-    """Called with both sides of the search whenever one of them improves."""
-
-    def __call__(self, progress: Progress) -> None: ...
-
-
-class StopCriterion(Protocol):
-    """Return True to end the search; asked often, so it should be quick."""
-
-    def __call__(self, progress: Progress) -> bool: ...
+StopCriterion = Callable[[Progress], bool]
+"""Returns True to end the search; asked often, so it should be quick."""
 
 
 def gap_below(target: float) -> StopCriterion:
@@ -39,11 +32,11 @@ def gap_below(target: float) -> StopCriterion:
     return lambda progress: progress.gap is not None and progress.gap <= target
 
 
-def _ignore(progress: Progress) -> None:
+def _ignore(_: Progress) -> None:
     """Stand in for an observer when nobody watches."""
 
 
-def _never(progress: Progress) -> bool:
+def _never(_: Progress) -> bool:
     """Stand in for a stop criterion when there is none."""
     return False
 

@@ -81,9 +81,7 @@ class _DepthFirst:
     the others is not below the best value (no request takes less than its output).
     """
 
-    def __init__(
-        self, memory: int, requests: Sequence[Triple], windows: Sequence[range]
-    ) -> None:
+    def __init__(self, memory: int, requests: Sequence[Triple], windows: Sequence[range]) -> None:
         self.value: int | None = None
         self.starts: Starts = ()
         self._memory = memory

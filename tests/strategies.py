@@ -107,10 +107,7 @@ def random_instances(
         size = source.randint(least_requests, most_requests)
         yield Instance(
             memory,
-            [
-                Request(source.randint(0, last_arrival), *source.choice(pool))
-                for _ in range(size)
-            ],
+            [Request(source.randint(0, last_arrival), *source.choice(pool)) for _ in range(size)],
         )
 
 

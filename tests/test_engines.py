@@ -103,7 +103,9 @@ def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
         here = solve(instance, "cpsat", threads=1).objective
         roomier = Instance(instance.memory + 1, instance.requests)
         more = solve(roomier, "cpsat", threads=1).objective
-        fewer = solve(Instance(instance.memory, instance.requests[1:]), "cpsat", threads=1).objective
+        fewer = solve(
+            Instance(instance.memory, instance.requests[1:]), "cpsat", threads=1
+        ).objective
         assert here is not None
         assert more is not None
         assert fewer is not None

@@ -38,14 +38,19 @@ def offer_lp_bound(
     """
     if search.schedule is None:
         raise ValueError("the LP needs a schedule for its horizon")
+    if search.should_stop():
+        return
     windows = windows_around(search.instance, search.schedule.starts)
     with search.timing("build"):
         model = time_indexed_arrays(
             search.instance, windows, order_identical=False, largest_columns=largest_columns
         )
     prices = memory_prices(model, search, time_limit)
-    if prices is not None:
-        search.offer_bound(price_bound(search.instance, prices), BoundSource.CHECKED, "lp")
+    if prices is None:
+        return
+    value = price_bound(search.instance, prices)
+    if value >= search.instance.total_output:  # else an LP that was cut short: it says nothing
+        search.offer_bound(value, BoundSource.CHECKED, "lp")
 
 
 def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
@@ -55,9 +60,7 @@ def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
     return tuple(range(r.arrival, end - r.output + 1) for r in instance)
 
 
-def memory_prices(
-    model: ArrayModel, search: Search, time_limit: float = math.inf
-) -> Prices | None:
+def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.inf) -> Prices | None:
     """Return the prices of the memory rows, None if the LP could not be solved in time."""
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)

@@ -32,7 +32,9 @@ def _print_version(wanted: bool) -> None:
 def common(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Find hindsight optima and lower bounds for LLM inference with a KV cache."""

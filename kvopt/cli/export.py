@@ -19,7 +19,9 @@ def register(app: typer.Typer) -> None:
 
 def export_command(
     file: common.InstanceFile,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.")
+    ],
     formulation: Annotated[
         str, typer.Option("--formulation", help=f"One of {', '.join(FORMULATIONS)}.")
     ] = "time-indexed",

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.errors import InvalidInput
-from kvopt.families import FAMILIES, generate
+from kvopt.families import FAMILIES, Parameter, generate
 from kvopt.files import write_instance
 
 
@@ -23,11 +23,16 @@ def _families() -> str:
     """List every family with its keys, for the help text."""
     lines = []
     for family in FAMILIES.values():
-        keys = ", ".join(f"{p.name}={p.default}" for p in family.parameters)
-        lines.append(f"[bold]{family.name}[/bold]: {escape(family.summary)} ({escape(family.source)})")
-        if keys:
-            lines.append(f"keys: {escape(keys)}")
+        about = f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"
+        keys = [_described(parameter) for parameter in family.parameters]
+        text = "; ".join([about, *keys])
+        lines.append(f"[bold]{family.name}[/bold]: {escape(text)}")
     return "\n\n".join(["[bold]Families[/bold]", *lines])
+
+
+def _described(parameter: Parameter) -> str:
+    default = "" if parameter.default is None else f"={parameter.default}"
+    return f"-p {parameter.name}{default}: {parameter.help}"
 
 
 def generate_command(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvopt.bounds.lp import offer_lp_bound
-from kvopt.errors import TooLarge
 from kvopt.engines import cpsat, highs
+from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.search import Search
 

@@ -87,9 +87,7 @@ def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:
     }
 
 
-def _listen(
-    child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str
-) -> None:
+def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str) -> None:
     assert child.stdin is not None
     assert child.stdout is not None
     assert child.stderr is not None

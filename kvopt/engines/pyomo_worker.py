@@ -65,7 +65,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
         options["presolve"] = "on" if task["presolve"] else "off"
         options["random_seed"] = task["seed"] % 2**31
         solver.set_instance(model)
-        _watch_highs(solver, model, say)
+        _watch_highs(solver, say)
     # Without the two flags a time limit raises before the bound is filled in.
     results = solver.solve(
         model,
@@ -83,7 +83,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
     _say_bound(results.objective_bound, say)
 
 
-def _watch_highs(solver: Any, model: pyo.ConcreteModel, say: Say) -> None:
+def _watch_highs(solver: Any, say: Say) -> None:
     """Pass on what HiGHS finds on the way; other solvers speak at the end only."""
     highs = solver._solver_model
 
@@ -93,9 +93,7 @@ def _watch_highs(solver: Any, model: pyo.ConcreteModel, say: Say) -> None:
     highs.cbMipLogging += logged
 
 
-def _solve_with_classic_interface(
-    model: pyo.ConcreteModel, task: dict[str, Any], say: Say
-) -> None:
+def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
     name = task["solver"]
     solver = pyo.SolverFactory(name)
     if task["time_limit"] is not None and name in _TIME_OPTION:

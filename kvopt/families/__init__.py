@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.families import chen, jaillet, partition, traffic, wang
-from kvopt.families.base import Family, Parameter, Value, draw_instance
-from kvopt.instance import Instance
+from kvopt.families.base import Family, Parameter, draw_instance
+from kvopt.families.draw import MOST_REQUESTS, Value
+from kvopt.instance import Instance, checked_integer
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate"]
 
@@ -16,8 +17,6 @@ FAMILIES: dict[str, Family] = {
     for module in (jaillet, wang, chen, partition, traffic)
     for family in module.FAMILIES
 }
-
-_MOST_REQUESTS = 10**7
 
 
 def generate(
@@ -40,6 +39,11 @@ def generate(
     parameters
         Keys of the family; texts are converted.
 
+    Raises
+    ------
+    InvalidInput
+        Naming the option at fault as the command line spells it.
+
     Examples
     --------
     >>> from kvopt import generate
@@ -51,8 +55,8 @@ def generate(
         reason = f"must be one of {', '.join(FAMILIES)}, got {shown(family)}"
         raise InvalidInput(reason, field="family")
     for label, value, least in (("--n", n, 0), ("--memory", memory, 1), ("--seed", seed, 0)):
-        if value is not None and not least <= value:
-            raise InvalidInput(f"must be at least {least}, got {shown(value)}", field=label)
-    if n is not None and n > _MOST_REQUESTS:
-        raise InvalidInput(f"must be at most {_MOST_REQUESTS:,}, got {n:,}", field="--n")
+        if value is not None or label == "--seed":
+            checked_integer(value, label, least)
+    if n is not None and n > MOST_REQUESTS:
+        raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="--n")
     return draw_instance(FAMILIES[family], n, memory, seed, parameters or {})

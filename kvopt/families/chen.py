@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 
 from kvopt.errors import InvalidInput
-from kvopt.families.base import Draw, Family, Parameter
+from kvopt.families.base import Family, Parameter
+from kvopt.families.draw import Draw
 from kvopt.instance import Prediction, Request
 
 _PROMPT = Parameter("prompt", "prompt of every request", 1, int, 0, 10**9)
@@ -16,8 +19,6 @@ _Q = Parameter("q", "1 - p of the distribution", 0.9, float, 0.0, 0.9999)
 def _requests(draw: Draw, lower: int, output: Callable[[], int]) -> tuple[int, list[Request]]:
     memory = draw.memory if draw.memory is not None else 100
     prompt, upper = draw.integer("prompt"), draw.integer("u")
-    if lower > upper:
-        raise InvalidInput(f"{lower} is above u = {upper}", field="-p l")
     if prompt + upper > memory:
         reason = f"must be at least prompt + u = {prompt + upper}, got {memory}"
         raise InvalidInput(reason, field="--memory")
@@ -28,29 +29,33 @@ def _requests(draw: Draw, lower: int, output: Callable[[], int]) -> tuple[int, l
 
 def _two_point(draw: Draw) -> tuple[int, list[Request]]:
     lower, upper, share = draw.integer("l"), draw.integer("u"), draw.number("share")
+    if lower > upper:
+        raise InvalidInput(f"{lower} is above u = {upper}", field="-p l")
     return _requests(draw, lower, lambda: lower if draw.random.random() < share else upper)
 
 
 def _geometric(draw: Draw) -> tuple[int, list[Request]]:
-    """P(o = k) = p q^(k-1), redrawn while above u."""
-    return _requests(draw, 1, lambda: _truncated(draw, lambda: _trials(draw)))
+    """P(o = k) is proportional to q^(k-1) on 1..u."""
+    return _requests(draw, 1, _output_by_weight(draw, _powers(draw)))
 
 
 def _linear_geometric(draw: Draw) -> tuple[int, list[Request]]:
-    """P(o = k) = k p^2 q^(k-1): two geometric draws, less 1; redrawn while above u."""
-    return _requests(draw, 1, lambda: _truncated(draw, lambda: _trials(draw) + _trials(draw) - 1))
+    """P(o = k) is proportional to k q^(k-1) on 1..u."""
+    weights = [k * power for k, power in enumerate(_powers(draw), 1)]
+    return _requests(draw, 1, _output_by_weight(draw, weights))
 
 
-def _trials(draw: Draw) -> int:
-    q, upper, count = draw.number("q"), draw.integer("u"), 1
-    while draw.random.random() < q and count <= upper:  # more than u is redrawn anyway
-        count += 1
-    return count
+def _powers(draw: Draw) -> list[float]:
+    q, powers = draw.number("q"), [1.0]
+    for _ in range(draw.integer("u") - 1):
+        powers.append(powers[-1] * q)
+    return powers
 
 
-def _truncated(draw: Draw, output: Callable[[], int]) -> int:
-    upper = draw.integer("u")
-    return draw.until(lambda: (0, output()), upper)[1]
+def _output_by_weight(draw: Draw, weights: list[float]) -> Callable[[], int]:
+    """Return a draw from 1 .. len(weights); one inversion, so rare ranges cost no redraws."""
+    sums = list(accumulate(weights))
+    return lambda: 1 + bisect_right(sums, sums[-1] * draw.random.random())
 
 
 FAMILIES = (

@@ -6,8 +6,11 @@ Four requests never fit together, and three fit if and only if their numbers sum
 from __future__ import annotations
 
 from kvopt.errors import InvalidInput
-from kvopt.families.base import Draw, Family, Parameter
+from kvopt.families.base import Family, Parameter
+from kvopt.families.draw import Draw
 from kvopt.instance import Request
+
+_ANSWERS = ("yes", "any")
 
 
 def _three_partition(draw: Draw) -> tuple[int, list[Request]]:
@@ -35,13 +38,14 @@ def _triple(draw: Draw, target: int, low: int, high: int) -> tuple[int, int, int
 
 
 def _disturb(draw: Draw, numbers: list[int], low: int, high: int) -> None:
-    """Move units between random numbers: the sum stays, the planted triples do not."""
+    """Share the sum of random pairs out anew: the total stays, the planted triples do not."""
     for _ in range(20 * len(numbers)):
         i = draw.uniform_integer(0, len(numbers) - 1)
         j = draw.uniform_integer(0, len(numbers) - 1)
-        if i != j and numbers[i] < high and numbers[j] > low:
-            numbers[i] += 1
-            numbers[j] -= 1
+        if i != j:
+            both = numbers[i] + numbers[j]
+            numbers[i] = draw.uniform_integer(max(low, both - high), min(high, both - low))
+            numbers[j] = both - numbers[i]
 
 
 def _shuffle(draw: Draw, numbers: list[int]) -> None:
@@ -60,12 +64,11 @@ FAMILIES = (
             Parameter("target", "T", 40, int, 3, 10**9),
             Parameter("m", "number of triples", 4, int, 0, 10**5),
             Parameter(
-                "answer", "yes for planted triples, any for no promise", "yes", str,
-                choices=("yes", "any"),
+                "answer", "yes or any: triples exist, or no promise", "yes", str, choices=_ANSWERS
             ),
         ),
         n="3m",
         memory="T + 3",
         fixed=("memory",),
     ),
-)  # fmt: skip
+)

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import math
 
-from kvopt.families.base import Draw, Family, Parameter
+from kvopt.errors import InvalidInput
+from kvopt.families.base import Family, Parameter
+from kvopt.families.draw import Draw
 from kvopt.instance import Request
 
 PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""
 
+_LEAST_RATE = 1e-6
 _RATE = Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6)
 
 
@@ -52,12 +55,19 @@ def _traffic(draw: Draw, kind: str) -> tuple[int, list[Request]]:
     }
     memory = draw.memory if draw.memory is not None else PAPER_MEMORY
     count = draw.n if draw.n is not None else 1000
-    requests, clock, rate = [], 0.0, draw.number("rate")
+    requests, clock, gap = [], 0.0, _mean_gap(draw)
     for _ in range(count):
-        clock += draw.exponential(1 / rate) if rate else 0.0
-        shape = draw.until(lambda: shapes[kind](draw), memory)
+        clock += draw.exponential(gap) if gap else 0.0
+        shape = draw.fitting(lambda: shapes[kind](draw), memory)
         requests.append(Request(math.ceil(clock), *shape))
     return memory, requests
+
+
+def _mean_gap(draw: Draw) -> float:
+    rate = draw.number("rate")
+    if 0 < rate < _LEAST_RATE:
+        raise InvalidInput(f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}", field="-p rate")
+    return 1 / rate if rate else 0.0
 
 
 def _conversation(draw: Draw) -> tuple[int, list[Request]]:

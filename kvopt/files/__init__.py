@@ -1,7 +1,12 @@
 """Reading and writing the files of the contract; no solver is imported here."""
 
 from kvopt.files.atomic import write_atomically
-from kvopt.files.instances import instance_from_json, instance_to_json, read_instance, write_instance
+from kvopt.files.instances import (
+    instance_from_json,
+    instance_to_json,
+    read_instance,
+    write_instance,
+)
 from kvopt.files.schedules import read_schedule, write_schedule
 
 __all__ = [

@@ -101,7 +101,7 @@ def _prediction_from_json(value: object) -> Prediction:
 
 def _label(value: object, position: int) -> str:
     label = value.get("id") if isinstance(value, dict) else None
-    return repr(label) if isinstance(label, str) and label else f"at position {position}"
+    return repr(label) if isinstance(label, str) and label else f"'r{position}'"
 
 
 def _instance_from_csv(text: str, memory: int | None) -> Instance:
@@ -128,11 +128,11 @@ def _request_from_cells(cells: list[str], order: list[int], position: int, line:
     try:
         if len(cells) != len(order):
             raise InvalidInput(f"has {len(cells)} cells, the header has {len(order)}")
-        values = [
+        arrival, prompt, output = (
             _integer_from_cell(cells[column], name)
             for column, name in zip(order, CSV_COLUMNS, strict=True)
-        ]
-        return Request(*values, id=f"r{position}")
+        )
+        return Request(arrival, prompt, output, f"r{position}")
     except InvalidInput as error:
         raise error.located(request=f"r{position} (line {line})") from None
 
@@ -192,7 +192,9 @@ def instance_text(instance: Instance) -> str:
     rows = top.pop("requests")
     head = json.dumps(top, indent=1, ensure_ascii=False, allow_nan=False)[:-2]
     body = ",\n".join("  " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
-    return f'{head},\n "requests": [\n{body}\n ]\n}}\n' if rows else f'{head},\n "requests": []\n}}\n'
+    return (
+        f'{head},\n "requests": [\n{body}\n ]\n}}\n' if rows else f'{head},\n "requests": []\n}}\n'
+    )
 
 
 def _csv_text(instance: Instance, path: str) -> str:

@@ -17,6 +17,7 @@ first of them sees them all; that is why the order of ties has to be one order f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from kvopt.dependencies import load_cp_model
@@ -70,9 +71,7 @@ def pair_model(instance: Instance, windows: Windows) -> PairModel:
 class _Builder:
     """The constraint families, one method each."""
 
-    def __init__(
-        self, instance: Instance, windows: Windows, model: Any, starts: list[Any]
-    ) -> None:
+    def __init__(self, instance: Instance, windows: Windows, model: Any, starts: list[Any]) -> None:
         self.instance = instance
         self.windows = windows
         self.model = model
@@ -84,7 +83,8 @@ class _Builder:
         """One of two requests is over before the other starts, or completes during it.
 
         ``before[i, j]``: c_i <= start_j.  ``active[i, j]``: start_j < c_i <= c_j (c_i < c_j if
-        i > j), and what j holds by then fits beside the peak of i: s_j + c_i - start_j <= M - (s_i + o_i).
+        i > j), and what j holds by then fits beside the peak of i:
+        s_j + c_i - start_j <= M - (s_i + o_i).
         """
         count = len(self.starts)
         for i in range(count):
@@ -149,7 +149,7 @@ class _Builder:
     def identical_requests_in_order(self) -> None:
         """Requests of one shape start in order of arrival: they can swap places."""
         for group in identical_groups(self.instance):
-            for i, j in zip(group, group[1:], strict=False):
+            for i, j in pairwise(group):
                 self.model.add(self.starts[i] <= self.starts[j])
 
     def total_latency(self) -> None:

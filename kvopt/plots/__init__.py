@@ -1,7 +1,9 @@
 """Pictures of instances and schedules; matplotlib is loaded with this package only."""
 
-from kvopt.plots.figures import plot_instance, plot_schedule, refuse_unknown_suffix, save
-from kvopt.plots.panels import gantt, memory_profile
+from kvopt.plots.figures import plot_instance, plot_schedule
+from kvopt.plots.memory import memory_profile
+from kvopt.plots.saving import refuse_unknown_suffix, save
+from kvopt.plots.timeline import gantt
 
 __all__ = [
     "gantt",

@@ -1,6 +1,15 @@
-"""Colours and sizes: told apart without colour vision, readable in grey and in print."""
+"""Colours, sizes, ticks and labels: told apart without colour vision, readable in grey."""
 
 from __future__ import annotations
+
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+from kvopt.errors import one_line
 
 PROMPT = "#4477aa"
 """Tokens of the prompt: dark."""
@@ -10,6 +19,7 @@ GROWTH = "#eeb866"
 
 WAITING = "#9a9a9a"
 CAPACITY = "#aa3344"
+EXCESS = "#aa334466"
 EDGE = "#333333"
 GRID = "#dddddd"
 
@@ -22,11 +32,66 @@ CROWDED = 150
 TALLEST = 13.0
 """Inches of height that rows share when there are many."""
 
-MOST_LABELS = 90
-"""Rows beyond which only some are labelled."""
+_LINE_SPACING = 1.1
+"""Distance of two labels, in font sizes, at which they are still apart."""
 
 
-def row_height(count: int) -> float:
+_CHARACTER = 0.085
+"""Inches that a digit of a tick label takes."""
+
+
+def new_figure(height: float) -> Figure:
+    """Return an empty figure that pyplot knows nothing of."""
+    return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def row_height(rows: int) -> float:
     """Return the inches of a row: roomy for a few requests, just readable for many."""
-    roomy = 0.42 if count <= 12 else 0.26 if count <= 30 else 0.15
-    return min(roomy, TALLEST / max(count, 1))
+    roomy = 0.42 if rows <= 12 else 0.26 if rows <= 30 else 0.15
+    return min(roomy, TALLEST / max(rows, 1))
+
+
+def band(rows: int) -> float:
+    """Return the rows that the largest peak fills; bars of a crowded picture overlap."""
+    return 0.86 if rows <= CROWDED else 2.5
+
+
+def label_step(ax: Axes, rows: int, size: float) -> int:
+    """Return n such that labels on every n-th row do not touch: 1, 2, 5, 10, 20, ..."""
+    points = ax.get_window_extent().height / ax.figure.dpi * 72
+    room = max(1.0, points / (_LINE_SPACING * size))
+    power = 1
+    while power * 10 * room < rows:
+        power *= 10
+    return next(step * power for step in (1, 2, 5, 10) if step * power * room >= rows)
+
+
+def whole_numbers(ax: Axes, axis: Axis, largest: float) -> None:
+    """Put ticks at round integers, few enough for their labels to stay apart."""
+    box = ax.get_window_extent()
+    if axis is ax.xaxis:
+        room = box.width / ax.figure.dpi / (_CHARACTER * (len(f"{largest:,.0f}") + 3))
+    else:
+        room = box.height / ax.figure.dpi / (4 * _CHARACTER)
+    most = max(2, min(9, int(room)))
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def time_axis(ax: Axes, left: int, right: int) -> None:
+    """Show the times from ``left`` to ``right``, with room for the last edge."""
+    ax.set_xlim(left, right + (right - left) * 0.01)
+    whole_numbers(ax, ax.xaxis, right)
+
+
+def grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Draw thin lines behind everything else."""
+    ax.grid(axis=axis, color=GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return text on one line; of a long one the beginning and the end."""
+    text = one_line(text)
+    tail = most // 2
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"

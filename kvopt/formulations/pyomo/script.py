@@ -1,0 +1,98 @@
+"""What the scripts in ``models/`` share: find the instance, solve, print."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
+
+from kvopt.engines.pyomo import DEFAULT_SOLVER, require_solver
+from kvopt.errors import KvoptError
+from kvopt.files import read_instance
+from kvopt.formulations.pyomo.time_indexed import starts_from
+from kvopt.instance import Instance
+
+Build = Callable[[Instance], pyo.ConcreteModel]
+Options = Mapping[str, Any] | None
+"""What ``pyomo convert`` passes: its own options, or those of the model."""
+
+_NO_SCHEDULE = 3
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the arguments that every script takes."""
+    arguments = argparse.ArgumentParser(description=description)
+    arguments.add_argument("instance", metavar="INSTANCE", help="JSON, or CSV with --memory")
+    arguments.add_argument("--memory", type=int, metavar="M", help="cache size in tokens")
+    arguments.add_argument("--solver", default=DEFAULT_SOLVER, metavar="NAME")
+    arguments.add_argument("--time-limit", type=float, metavar="S", help="seconds")
+    return arguments
+
+
+def run(build: Build, arguments: argparse.Namespace) -> int:
+    """Build the model of the instance asked for, solve it, print it; return the exit status."""
+    try:
+        instance = read_instance(arguments.instance, arguments.memory)
+        require_solver(arguments.solver)
+        model = build(instance)
+    except KvoptError as error:
+        print(error, file=sys.stderr)
+        return 2
+    status = solve(model, arguments.solver, arguments.time_limit) if len(instance) else "optimal"
+    print(f"status {status}")
+    if any(variable.value is None for variable in model.x.values()):
+        return _NO_SCHEDULE
+    print(f"objective {pyo.value(model.total_latency):.10g}")
+    for request, start in zip(instance, mean_starts(model, len(instance)), strict=True):
+        print(f"start {request.id} {start:.6g}")
+    return 0
+
+
+def solve(model: pyo.ConcreteModel, solver: str, time_limit: float | None = None) -> str:
+    """Solve with a solver of Pyomo, load what was found and return why it stopped."""
+    if solver not in NewSolverFactory:
+        results = pyo.SolverFactory(solver).solve(model, load_solutions=False, timelimit=time_limit)
+        if len(results.solution):
+            model.solutions.load_from(results)
+        return str(results.solver.termination_condition)
+    # Latencies are integers, so a gap below 1 is a proof; the usual relative one is not.
+    # A time limit would raise by default, and take what was found with it.
+    results = NewSolverFactory(solver).solve(
+        model,
+        time_limit=time_limit,
+        rel_gap=0.0,
+        abs_gap=0.5,
+        raise_exception_on_nonoptimal_result=False,
+        load_solutions=False,
+    )
+    if results.incumbent_objective is not None:
+        results.solution_loader.load_vars()
+    condition = results.termination_condition.name
+    return "optimal" if condition == "convergenceCriteriaSatisfied" else str(condition)
+
+
+def mean_starts(model: pyo.ConcreteModel, count: int) -> list[float]:
+    """Return the starts of a schedule, or their means where the model is relaxed."""
+    starts = starts_from(model)
+    if starts is not None:
+        return [float(start) for start in starts]
+    means = [0.0] * count
+    for (i, k), variable in model.x.items():
+        means[i] += k * pyo.value(variable)
+    return means
+
+
+def requested_instance(options: Options, model_options: Options, default: Path) -> Instance:
+    """Return the instance that ``pyomo convert`` was asked for, else the default one.
+
+    The file is the data file of the command.  The memory of a CSV file is the model option
+    ``memory``, which a configuration file can hold.
+    """
+    files = [] if options is None else list(options["data"]["files"])
+    memory = None if model_options is None else model_options.get("memory")
+    return read_instance(files[0] if files else default, memory)

@@ -1,0 +1,31 @@
+"""The time-indexed integer program: the start round of every request.
+
+As a script it solves an instance::
+
+    python models/time_indexed.py INSTANCE [--memory M] [--solver NAME] [--time-limit S]
+
+and Pyomo's own command writes it for any solver::
+
+    pyomo convert --format=lp --output=OUT.lp models/time_indexed.py INSTANCE
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pyomo.environ as pyo
+
+from kvopt.formulations.pyomo import time_indexed
+from kvopt.formulations.pyomo.script import Options, parser, requested_instance, run
+
+EXAMPLE = Path(__file__).with_name("example-3.1.json")
+
+
+def pyomo_create_model(options: Options = None, model_options: Options = None) -> pyo.ConcreteModel:
+    """Build the model for ``pyomo convert``, of Example 3.1 when no file is given."""
+    return time_indexed(requested_instance(options, model_options, EXAMPLE))
+
+
+if __name__ == "__main__":
+    sys.exit(run(time_indexed, parser("Solve the time-indexed integer program.").parse_args()))

@@ -1,0 +1,35 @@
+"""Write the ``.lp`` files beside this script: Example 3.1 of wang-2025 in each formulation.
+
+Run it after a change to a formulation::
+
+    python models/write_lp.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kvopt.files import read_instance
+from kvopt.files.atomic import atomic_path
+from kvopt.formulations.export import export
+from kvopt.formulations.pyomo import running_status
+from kvopt.horizon import start_windows
+
+HERE = Path(__file__).parent
+OPTIMUM = 45
+
+
+def write_all(directory: Path) -> None:
+    """Write the three files, with the start windows that a schedule of value 45 proves."""
+    instance = read_instance(HERE / "example-3.1.json")
+    windows = start_windows(instance, OPTIMUM)
+    for formulation in ("time-indexed", "relaxed"):
+        path = directory / f"{formulation.replace('-', '_')}.lp"
+        export(instance, path, formulation, "lp", windows=windows)
+    model = running_status(instance, windows)
+    with atomic_path(directory / "running_status.lp") as temporary:
+        model.write(str(temporary), io_options={"symbolic_solver_labels": True})
+
+
+if __name__ == "__main__":
+    write_all(HERE)

@@ -1,0 +1,330 @@
+"""The command line as its users call it: real files, exit codes, errors on one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvopt.cli import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+EC1 = {
+    "schema": "kvopt.instance/1",
+    "name": "example EC.1",
+    "memory": 7,
+    "requests": [{"arrival": 0, "prompt": 1, "output": o} for o in (1, 2, 3, 4)],
+}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process; return exit code, output and messages."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
+        try:
+            main()
+            code: object = 0
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capsys.readouterr()
+        assert isinstance(code, int)
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def ec1(tmp_path: Path) -> Path:
+    path = tmp_path / "ec1.json"
+    path.write_text(json.dumps(EC1))
+    return path
+
+
+@pytest.fixture
+def large(tmp_path: Path, run: Run) -> Path:
+    path = tmp_path / "large.json"
+    assert run("generate", "arrival-1", "--n", 40, "--seed", 1, "-o", path)[0] == 0
+    return path
+
+
+def one_object(text: str) -> dict[str, Any]:
+    """Return the only thing on standard output."""
+    value = json.loads(text)
+    assert isinstance(value, dict)
+    return value
+
+
+class TestSolve:
+    """``kvopt solve``."""
+
+    @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
+    def test_json_keeps_the_contract(self, run: Run, ec1: Path, engine: str) -> None:
+        code, out, _ = run("solve", ec1, "--engine", engine, "--json")
+        found = one_object(out)
+        assert code == 0
+        assert found["status"] == "optimal"
+        assert found["objective"] == found["lower_bound"] == 12
+        assert sorted(found["starts"]) == [0, 0, 0, 2]
+        assert found["engine"] == engine
+        assert found["stop_reason"] == "proved"
+        assert found["bound_source"] in ("checked", "solver")
+        assert found["seconds"] >= 0
+
+    def test_a_table_for_people(self, run: Run, ec1: Path) -> None:
+        code, out, _ = run("solve", ec1)
+        assert code == 0
+        assert "example EC.1" in out
+        assert "optimal" in out
+        assert "0%" in out
+
+    def test_many_files_end_in_one_table(self, run: Run, ec1: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other.csv"
+        other.write_text("arrival,prompt,output\n0,1,3\n")
+        code, out, _ = run("solve", ec1, other, "--memory", 7)
+        assert code == 0
+        assert len(out.strip().splitlines()) == 3
+        assert len(one_object(run("solve", ec1, other, "--memory", 7, "--json")[1])["results"]) == 2
+
+    def test_the_schedule_goes_into_a_file_that_check_accepts(
+        self, run: Run, ec1: Path, tmp_path: Path
+    ) -> None:
+        schedule = tmp_path / "schedule.json"
+        assert run("solve", ec1, "-o", schedule)[0] == 0
+        code, out, _ = run("check", ec1, schedule)
+        assert code == 0
+        assert "total latency 12" in out
+        again = one_object(run("solve", ec1, "--start", schedule, "-t", 0, "--json")[1])
+        assert again["found_by"] == "given schedule"
+
+    def test_nothing_found_is_exit_3(self, run: Run, ec1: Path) -> None:
+        code, out, _ = run("solve", ec1, "--cold", "--time-limit", 0, "--json")
+        found = one_object(out)
+        assert code == 3
+        assert found["status"] == "unknown"
+        assert found["stop_reason"] == "time-limit"
+        assert found["objective"] is found["lower_bound"] is found["starts"] is None
+
+    def test_a_limit_keeps_both_sides(self, run: Run, large: Path) -> None:
+        code, out, _ = run("solve", large, "--time-limit", 1, "--json")
+        found = one_object(out)
+        assert code == 0
+        assert found["status"] == "feasible"
+        assert found["stop_reason"] == "time-limit"
+        assert 0 < found["lower_bound"] < found["objective"]
+        assert found["seconds"] < 3
+
+    def test_an_empty_instance_is_solved(self, run: Run, tmp_path: Path) -> None:
+        empty = tmp_path / "empty.json"
+        empty.write_text('{"schema": "kvopt.instance/1", "memory": 1, "requests": []}')
+        found = one_object(run("solve", empty, "--json")[1])
+        assert (found["status"], found["objective"], found["starts"]) == ("optimal", 0, [])
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--engine", "cplex"), "engine"),
+            (("--engine", "pyomo", "--pyomo-solver", "nosuch"), "available: highs"),
+            (("--time-limit", "-1"), "--time-limit"),
+            (("--threads", "0"), "--threads"),
+            (("--start", "missing.json"), "missing.json"),
+        ],
+    )
+    def test_refusals_are_exit_2(
+        self, run: Run, ec1: Path, options: tuple[str, ...], words: str
+    ) -> None:
+        code, out, err = run("solve", ec1, *options)
+        assert code == 2
+        assert words in err
+        assert not out
+
+
+class TestSignals:
+    """Ctrl-C and SIGTERM end with what was found."""
+
+    @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_both_sides_survive(self, large: Path, engine: str, number: signal.Signals) -> None:
+        command = [sys.executable, "-m", "kvopt", "solve", str(large), "-e", engine, "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            time.sleep(3.0)
+            os.kill(child.pid, number)
+            out, _ = child.communicate(timeout=20)
+        found = one_object(out)
+        assert child.returncode == 128 + number
+        assert found["stop_reason"] == "interrupted"
+        assert 0 < found["lower_bound"] < found["objective"]
+
+
+class TestBound:
+    """``kvopt bound``."""
+
+    @pytest.mark.parametrize(("method", "value"), [("volume", 11), ("lp", 12), ("auto", 12)])
+    def test_json(self, run: Run, ec1: Path, method: str, value: int) -> None:
+        code, out, _ = run("bound", ec1, "--method", method, "--json")
+        found = one_object(out)
+        assert code == 0
+        assert (found["method"], found["value"]) == (method, value)
+
+    def test_auto_is_what_json_means(self, run: Run, ec1: Path) -> None:
+        assert one_object(run("bound", ec1, "--json")[1])["method"] == "auto"
+
+    def test_a_table_of_all_methods(self, run: Run, ec1: Path) -> None:
+        out = run("bound", ec1)[1]
+        assert "volume" in out
+        assert "lp" in out
+
+    def test_an_unknown_bound_is_null(self, run: Run, large: Path) -> None:
+        code, out, _ = run("bound", large, "--method", "lp", "--time-limit", 0, "--json")
+        assert code == 0
+        assert one_object(out)["value"] is None
+
+    def test_an_unknown_method_is_refused(self, run: Run, ec1: Path) -> None:
+        code, _, err = run("bound", ec1, "--method", "magic")
+        assert code == 2
+        assert "volume" in err
+
+
+class TestCheck:
+    """``kvopt check``."""
+
+    def judged(self, run: Run, ec1: Path, content: dict[str, Any]) -> tuple[int, str, str]:
+        path = ec1.with_name("schedule.json")
+        path.write_text(json.dumps({"schema": "kvopt.schedule/1", **content}))
+        return run("check", ec1, path)
+
+    def test_a_file_without_a_hash_fits_any_instance(self, run: Run, ec1: Path) -> None:
+        code, out, _ = self.judged(run, ec1, {"starts": [0, 0, 0, 2], "objective": 12})
+        assert code == 0
+        assert "peak memory 6 of 7" in out
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            ({"starts": [0, 0, 0, 0]}, "8 tokens held, memory is 7"),
+            ({"starts": [-1, 0, 0, 2]}, "starts at -1, arrives at 0"),
+            ({"starts": [0, 0, 0, 2], "objective": 11}, "the starts give 12"),
+        ],
+    )
+    def test_what_breaks_is_exit_1(
+        self, run: Run, ec1: Path, content: dict[str, Any], words: str
+    ) -> None:
+        code, out, _ = self.judged(run, ec1, content)
+        assert code == 1
+        assert words in out
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            {"starts": [0, 0, 0]},
+            {"starts": [0, 0, 0, 2.0]},
+            {"starts": [0, 0, 0, 2], "instance": "sha256:0"},
+            {"starts": [0, 0, 0, 2], "extra": 1},
+            {},
+        ],
+    )
+    def test_what_cannot_be_read_is_exit_2(
+        self, run: Run, ec1: Path, content: dict[str, Any]
+    ) -> None:
+        code, out, err = self.judged(run, ec1, content)
+        assert code == 2
+        assert not out
+        assert len(err.strip().splitlines()) == 1
+
+
+class TestGenerate:
+    """``kvopt generate``."""
+
+    def test_same_arguments_same_bytes(self, run: Run, tmp_path: Path) -> None:
+        for name in ("a.json", "b.json"):
+            args = ("generate", "two-point", "--n", 5, "-p", "u=9", "-p", "l=2", "--seed", 4)
+            assert run(*args, "-o", tmp_path / name)[0] == 0
+        assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+    @pytest.mark.parametrize(
+        ("args", "words"),
+        [
+            (("nosuch",), "family"),
+            (("arrival-1", "-p", "rate=1"), "-p rate"),
+            (("arrival-2", "-p", "rate=fast"), "-p rate"),
+            (("two-point", "-p", "u"), "key=value"),
+            (("two-point", "-p", "u=3", "-p", "u=4"), "given twice"),
+            (("thm-2.1", "--n", "5"), "--n"),
+            (("arrival-1", "--memory", "3"), "--memory"),
+        ],
+    )
+    def test_refusals_write_nothing(
+        self, run: Run, tmp_path: Path, args: tuple[str, ...], words: str
+    ) -> None:
+        target = tmp_path / "x.json"
+        code, _, err = run("generate", *args, "-o", target)
+        assert code == 2
+        assert words in err
+        assert list(tmp_path.iterdir()) == []
+
+    def test_help_lists_every_family_with_its_keys(self, run: Run) -> None:
+        from kvopt.families import FAMILIES
+
+        text = " ".join(run("generate", "--help")[1].split())
+        for family in FAMILIES.values():
+            assert family.name in text
+            assert all(f"-p {parameter.name}" in text for parameter in family.parameters)
+
+
+def test_a_bad_instance_is_one_line_naming_file_request_and_field(run: Run, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps(EC1).replace('"output": 3', '"output": true'))
+    for command in (("solve",), ("bound",), ("export", "-o", tmp_path / "x.lp")):
+        code, out, err = run(command[0], bad, *command[1:])
+        assert code == 2
+        assert not out
+        assert len(err.strip().splitlines()) == 1
+        assert "bad.json" in err
+        assert "'r2'" in err
+        assert "output" in err
+    assert not (tmp_path / "x.lp").exists()
+
+
+@pytest.mark.parametrize("format_", ["mps", "lp"])
+def test_export_writes_what_its_name_says(
+    run: Run, ec1: Path, tmp_path: Path, format_: str
+) -> None:
+    target = tmp_path / "model.txt"
+    code, _, err = run("export", ec1, "--formulation", "relaxed", "--format", format_, "-o", target)
+    assert code == 0
+    assert "wrote" in err
+    assert "memory_3" in target.read_text()
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_plot_with_and_without_a_schedule(run: Run, ec1: Path, tmp_path: Path, suffix: str) -> None:
+    schedule, picture = tmp_path / "s.json", tmp_path / f"p.{suffix}"
+    run("solve", ec1, "-o", schedule)
+    assert run("plot", ec1, "--schedule", schedule, "-o", picture)[0] == 0
+    assert picture.stat().st_size > 1000
+    assert run("plot", ec1, "-o", picture)[0] == 0
+    assert run("plot", ec1, "-o", tmp_path / "p.gif")[0] == 2
+
+
+def test_info_names_versions_and_solvers(run: Run) -> None:
+    facts = one_object(run("info", "--json")[1])
+    assert facts["versions"]["highspy"] == "1.13.1"
+    assert "highs" in facts["pyomo_solvers"]
+    assert "ortools" in run("info")[1]
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version")[1].startswith("kvopt ")
+    for command in ("solve", "bound", "check", "export", "generate", "plot", "info"):
+        assert command in run("--help")[1]
+        assert run(command, "--help")[0] == 0

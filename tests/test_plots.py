@@ -1,0 +1,333 @@
+"""Pictures: the numbers drawn are exact, files are whole, and large cases stay light."""
+
+from __future__ import annotations
+
+import doctest
+import random
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from strategies import instances, random_starts
+
+from kvopt.errors import InvalidInput
+from kvopt.instance import Instance, Request
+from kvopt.plots import gantt, memory_profile, plot_instance, plot_schedule, save
+from kvopt.plots.outlines import growth, is_stepped, profile, stretches, window
+from kvopt.plots.style import label_step, new_figure
+from kvopt.schedule import Schedule
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def one_after_another(instance: Instance, lanes: int = 4) -> Schedule:
+    """Return a schedule in which each of a few lanes runs its requests in turn."""
+    free = [0] * lanes
+    starts = []
+    for i, request in enumerate(instance):
+        start = max(free[i % lanes], request.arrival)
+        starts.append(start)
+        free[i % lanes] = start + request.output
+    return Schedule(instance, starts)
+
+
+def random_instance(count: int, *, output: int = 30, arrival: int = 0, seed: int = 0) -> Instance:
+    source = random.Random(seed)
+    requests = [
+        Request(source.randint(0, arrival), source.randint(0, 9), source.randint(1, output))
+        for _ in range(count)
+    ]
+    return Instance(4 * (output + 9), requests, name="random")
+
+
+@pytest.fixture
+def ec1() -> Schedule:
+    instance = Instance(7, [Request(0, 1, output) for output in (1, 2, 3, 4)], name="EC.1")
+    return Schedule(instance, (0, 0, 0, 2))
+
+
+def row_labels(figure: Figure) -> list[str]:
+    """Return the labels of the rows of the upper panel."""
+    return [label.get_text() for label in figure.axes[0].get_yticklabels()]
+
+
+# ---- what is drawn -----------------------------------------------------------------
+
+
+@given(instances(), st.integers(0, 99), st.booleans())
+def test_profile_agrees_with_the_schedule_at_every_time(
+    instance: Instance, seed: int, stepped: bool
+) -> None:
+    schedule = Schedule(instance, random_starts(instance, random.Random(seed), early=3))
+    held = dict(schedule.loads(range(-9, schedule.makespan + 3)))
+    covered: set[int] = set()
+    for stretch in stretches(schedule):
+        heights = dict(stretch.outline(stepped))  # of two values at a time, the later one
+        assert heights[stretch.end] == held[stretch.end]
+        for t in range(stretch.begin + 1, stretch.end + 1):
+            grown = stretch.active * (t - stretch.begin)
+            assert stretch.prompts + stretch.produced + grown == held[t]
+        covered.update(range(stretch.begin + 1, stretch.end + 1))
+    assert all(load == 0 for t, load in held.items() if t not in covered)
+
+
+@given(instances(), st.integers(0, 99))
+def test_steps_show_the_load_of_each_round(instance: Instance, seed: int) -> None:
+    schedule = Schedule(instance, random_starts(instance, random.Random(seed)))
+    times, prompts, totals = profile(schedule, stepped=True)
+    loads = dict(schedule.loads(range(schedule.makespan + 2)))
+    outline = zip(pairwise(times), pairwise(prompts), pairwise(totals), strict=True)
+    for (begin, end), held_prompts, heights in outline:
+        if begin == end:  # an upright edge
+            continue
+        assert end == begin + 1
+        assert heights == (loads[int(end)],) * 2
+        active = zip(schedule.starts, schedule.completions, instance, strict=True)
+        expected = sum(request.prompt for k, c, request in active if k < end <= c)
+        assert held_prompts == (expected,) * 2
+
+
+def test_profile_drops_upright_at_a_completion(ec1: Schedule) -> None:
+    times, _, totals = profile(ec1, stepped=True)
+    outline = list(zip(times, totals, strict=True))
+    assert outline[:2] == [(0, 0), (0, 6)]
+    assert (3, 6) in outline
+    assert (3, 3) in outline
+    assert outline[-2:] == [(6, 5), (6, 0)]
+
+
+@pytest.mark.parametrize("output", [1, 2, 7])
+def test_steps_and_slopes_meet_at_the_end_of_a_round(output: int) -> None:
+    steps, slope = growth(5, output, stepped=True), growth(5, output, stepped=False)
+    assert steps[0] == (5, 1)
+    assert slope[0] == (5, 0)
+    assert steps[-1] == slope[-1] == (5 + output, output)
+    assert len(steps) == 2 * output
+
+
+def test_steps_are_drawn_while_they_can_be_seen(ec1: Schedule) -> None:
+    long = Instance(10**6, [Request(0, 0, 400)])
+    many = Instance(10**6, [Request(0, 0, 100) for _ in range(99)])
+    assert is_stepped(ec1)
+    assert not is_stepped(Schedule(long, [0]))
+    assert not is_stepped(Schedule(many, [0] * 99))
+
+
+def test_window_begins_at_0_unless_the_lead_is_long() -> None:
+    def shown(arrival: int, start: int) -> tuple[int, int]:
+        return window(Schedule(Instance(9, [Request(arrival, 1, 4)]), [start]))
+
+    assert shown(0, 2) == (0, 6)
+    assert shown(1, 6) == (0, 10)
+    assert shown(1000, 1003) == (1000, 1007)
+    assert shown(0, -2) == (-2, 2)
+    assert window(Schedule(Instance(9, []), [])) == (0, 1)
+
+
+# ---- panels ------------------------------------------------------------------------
+
+
+def test_rows_are_in_order_of_start() -> None:
+    instance = Instance(9, [Request(0, 1, 2, id=label) for label in "abc"])
+    figure = plot_schedule(Schedule(instance, (4, 0, 2)))
+    assert row_labels(figure) == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize(("count", "labelled"), [(4, 4), (8, 8), (80, 80), (400, 80)])
+def test_every_row_is_labelled_until_labels_would_touch(count: int, labelled: int) -> None:
+    figure = plot_schedule(one_after_another(random_instance(count)))
+    assert len(row_labels(figure)) == labelled
+
+
+@pytest.mark.parametrize("rows", [1, 9, 10, 77, 1_000, 54_321])
+def test_label_step_is_round_and_leaves_room(rows: int) -> None:
+    figure = new_figure(4)
+    step = label_step(figure.subplots(), rows, 8)
+    assert str(step).strip("0") in {"1", "2", "5"}
+    assert rows / step * 8 <= 4 * 72
+
+
+@pytest.mark.parametrize("count", [4, 8, 80])
+@pytest.mark.parametrize("arrival", [0, 60])
+def test_labels_neither_touch_nor_leave_the_figure(count: int, arrival: int) -> None:
+    figure = plot_schedule(one_after_another(random_instance(count, arrival=arrival)))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+        boxes.sort(key=lambda box: box.y0)
+        assert all(low.y1 <= high.y0 + 1 for low, high in pairwise(boxes))
+        assert all(figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1 for box in boxes)
+
+
+def test_panels_share_time_and_draw_where_they_are_told(ec1: Schedule) -> None:
+    figure = plot_schedule(ec1)
+    top, bottom = figure.axes
+    assert top.get_xlim() == bottom.get_xlim()
+    ax = new_figure(3).subplots()
+    assert gantt(ec1, ax) is ax
+    assert memory_profile(ec1, ax) is ax
+    assert isinstance(gantt(ec1), Axes)
+    assert isinstance(memory_profile(ec1), Axes)
+
+
+def test_legend_names_the_peak_and_the_capacity(ec1: Schedule) -> None:
+    labels = [text.get_text() for text in plot_schedule(ec1).legends[0].get_texts()]
+    assert labels == ["waiting", "prompt tokens", "tokens produced", "M = 7", "peak 6 at time 1"]
+
+
+def test_what_exceeds_the_capacity_is_marked() -> None:
+    instance = Instance(5, [Request(0, 1, 3), Request(0, 1, 3)])
+    ax = memory_profile(Schedule(instance, (0, 0)))
+    assert "above M" in ax.get_legend_handles_labels()[1]
+    assert ax.get_ylim()[1] > 8
+    assert (
+        "above M" not in memory_profile(Schedule(instance, (0, 3))).get_legend_handles_labels()[1]
+    )
+
+
+def test_profile_of_an_instance_is_its_demand() -> None:
+    instance = Instance(5, [Request(0, 1, 3), Request(1, 1, 3)])
+    labels = memory_profile(instance).get_legend_handles_labels()[1]
+    assert "peak 7 at time 3" in labels
+
+
+# ---- titles ------------------------------------------------------------------------
+
+
+def test_title_holds_name_size_latency_and_what_is_known(ec1: Schedule) -> None:
+    figure = plot_schedule(ec1, subtitle="proved optimal")
+    facts = "4 requests, M = 7, total latency 12"
+    assert figure.get_suptitle() == f"EC.1\n{facts}, proved optimal"
+    assert plot_schedule(ec1, title="mine").get_suptitle() == f"mine\n{facts}"
+
+
+def test_long_subtitle_goes_to_lines_of_its_own(ec1: Schedule) -> None:
+    title = plot_schedule(ec1, subtitle="known " * 40).get_suptitle()
+    assert max(map(len, title.split("\n"))) <= 100
+
+
+@pytest.mark.parametrize("label", ["$x_{", "a\nb", "\\frac", "\ud800", "请求", "x" * 300, "_a"])
+def test_any_label_can_be_drawn(label: str, tmp_path: Path) -> None:
+    instance = Instance(9, [Request(0, 1, 2, id=label), Request(1, 3, 2)], name=label)
+    plot_schedule(Schedule(instance, (0, 2)), tmp_path / "s.svg")
+    plot_instance(instance, tmp_path / "i.png")
+
+
+# ---- sizes -------------------------------------------------------------------------
+
+LARGEST = 2**53 - 1
+EDGE_CASES = {
+    "empty": Schedule(Instance(5, []), []),
+    "one": Schedule(Instance(5, [Request(3, 2, 3)]), [3]),
+    "no prompts": Schedule(Instance(5, [Request(0, 0, 1), Request(0, 0, 2)]), [0, 1]),
+    "huge": Schedule(Instance(LARGEST, [Request(LARGEST, LARGEST - 9, 9)]), [LARGEST]),
+    "long": Schedule(Instance(LARGEST, [Request(0, 0, LARGEST), Request(5, 1, 1)]), [0, 7]),
+    "too early": Schedule(Instance(9, [Request(5, 1, 3), Request(0, 1, 3)]), [1, -2]),
+}
+
+
+@pytest.mark.parametrize("name", EDGE_CASES)
+def test_ticks_of_edge_cases_do_not_touch(name: str) -> None:
+    schedule = EDGE_CASES[name]
+    for figure in (plot_schedule(schedule), plot_instance(schedule.instance)):
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            low, high = ax.get_xlim()
+            ticks = [tick for tick in ax.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+            labels = [tick.label1 for tick in ticks if tick.label1.get_visible()]
+            boxes = [label.get_window_extent() for label in labels]
+            assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize("name", EDGE_CASES)
+def test_edge_cases_can_be_drawn(name: str, tmp_path: Path) -> None:
+    plot_schedule(EDGE_CASES[name], tmp_path / "s.png")
+    plot_instance(EDGE_CASES[name].instance, tmp_path / "i.png")
+    assert (tmp_path / "s.png").stat().st_size > 5_000
+    assert (tmp_path / "i.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("output", [3, 300])
+def test_a_thousand_requests_stay_light(output: int, tmp_path: Path) -> None:
+    schedule = one_after_another(random_instance(1_000, output=output, arrival=500), lanes=40)
+    begin = time.process_time()
+    figure = plot_schedule(schedule, tmp_path / "s.svg")
+    assert time.process_time() - begin < 3
+    assert (tmp_path / "s.svg").stat().st_size < 2_000_000
+    assert figure.get_figheight() < 18
+    assert sum(len(ax.collections) + len(ax.patches) for ax in figure.axes) < 15
+
+
+# ---- files -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_same_schedule_gives_the_same_bytes(suffix: str, ec1: Schedule, tmp_path: Path) -> None:
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"
+    plot_schedule(ec1, first)
+    plot_schedule(ec1, second)
+    assert first.read_bytes() == second.read_bytes()
+    plot_instance(ec1.instance, first)
+    plot_instance(ec1.instance, second)
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_suffix_chooses_the_format(
+    suffix: str, start: bytes, ec1: Schedule, tmp_path: Path
+) -> None:
+    save(plot_schedule(ec1), tmp_path / f"p{suffix}")
+    assert (tmp_path / f"p{suffix}").read_bytes().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [f"p{suffix}"]
+
+
+@pytest.mark.parametrize("name", ["p.gif", "p", "p.png.txt", ".png"])
+def test_other_suffixes_are_refused(name: str, ec1: Schedule, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="must end in"):
+        plot_schedule(ec1, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_save_keeps_the_old_file(
+    ec1: Schedule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "p.svg"
+    target.write_text("old")
+    figure = plot_schedule(ec1)
+
+    def stop_half_way(path: Path, **_: object) -> None:
+        path.write_text("half")
+        raise RuntimeError("stopped")
+
+    monkeypatch.setattr(figure, "savefig", stop_half_way)
+    with pytest.raises(RuntimeError, match="stopped"):
+        save(figure, target)
+    assert [path.name for path in tmp_path.iterdir()] == ["p.svg"]
+    assert target.read_text() == "old"
+
+
+def test_a_missing_folder_is_one_line(ec1: Schedule, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        plot_schedule(ec1, tmp_path / "none" / "p.png")
+
+
+def test_pyplot_is_never_loaded(ec1: Schedule, tmp_path: Path) -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    plot_schedule(ec1, tmp_path / "p.png")
+    assert ("matplotlib.pyplot" in sys.modules) is before
+
+
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[1] / "docs" / "pictures.md"
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert (failed, tried > 0) == (0, True)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".pdf", ".png"}
