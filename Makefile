@@ -1,0 +1,29 @@
+# Two targets from a fresh clone: `make demo` and `make test`.  Each makes its own environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	mkdir -p demo-out
+	$(BIN)/kvopt generate arrival-1 --n 8 --seed 3 -o demo-out/arrival-1.json
+	$(BIN)/kvopt solve demo-out/arrival-1.json -o demo-out/schedule.json
+	$(BIN)/kvopt check demo-out/arrival-1.json demo-out/schedule.json
+	$(BIN)/kvopt plot demo-out/arrival-1.json --schedule demo-out/schedule.json -o demo-out/schedule.png
+	$(BIN)/kvopt solve models/example-3.1.json models/example-ec.1.json demo-out/arrival-1.json
+
+test: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2
+
+clean:
+	rm -rf $(VENV) demo-out
