@@ -1,0 +1,70 @@
+"""The dependency traps: refused releases, both orders of import, the thread pool of HiGHS."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvopt import Instance, Request, Status, UnsupportedDependency, solve
+from kvopt.dependencies import refuse_known_bad, versions
+
+SOLVE_WITH = """
+from kvopt import Instance, Request, solve
+instance = Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)])
+for engine in {engines}:
+    result = solve(instance, engine, quick_start=False)
+    assert result.objective == result.lower_bound == 27, result
+"""
+
+
+def run_python(code: str, *paths: Path) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh process, with some folders first on its path."""
+    head = f"import sys; sys.path[:0] = {[str(path) for path in paths]}\n"
+    return subprocess.run(
+        [sys.executable, "-c", head + code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("version", ["1.14.0", "1.14.1", "1.15.0", "1.16", "2.0.0"])
+def test_bad_releases_of_highspy_are_refused(version: str) -> None:
+    with pytest.raises(UnsupportedDependency, match=version):
+        refuse_known_bad("highspy", version)
+
+
+@pytest.mark.parametrize("version", ["1.11.0", "1.13.1", None])
+def test_good_releases_pass(version: str | None) -> None:
+    refuse_known_bad("highspy", version)
+    refuse_known_bad("ortools", "1.14.0")
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat", "pyomo", "auto"])
+def test_an_installed_bad_release_stops_every_engine(tmp_path: Path, engine: str) -> None:
+    """The metadata of another release stands first on the path, as if it were installed."""
+    info = tmp_path / "highspy-1.14.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: highspy\nVersion: 1.14.0\n")
+    done = run_python(SOLVE_WITH.format(engines=[engine]), tmp_path)
+    assert done.returncode != 0
+    assert "UnsupportedDependency" in done.stderr
+    assert "1.14.0" in done.stderr
+
+
+@pytest.mark.parametrize("engines", [["highs", "cpsat"], ["cpsat", "highs"]])
+def test_both_orders_of_import_solve(engines: list[str]) -> None:
+    done = run_python(SOLVE_WITH.format(engines=engines))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_thread_pool_of_highs_may_change_size() -> None:
+    instance = Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)])
+    for threads in (1, 2, 1, 4):
+        result = solve(instance, "highs", threads=threads, quick_start=False)
+        assert result.status is Status.OPTIMAL
+        assert not result.faults
+
+
+def test_versions_name_every_solver() -> None:
+    assert {"kvopt", "python", "highspy", "ortools", "pyomo"} <= set(versions())
