@@ -95,6 +95,8 @@ class Request:
         checked_integer(self.output, "output", 1)
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
+        if self.id is not None and not self.id.isascii() and not _can_be_written(self.id):
+            raise InvalidInput("holds what no UTF-8 file can carry", field="id")
         if self.predicted is not None and not isinstance(self.predicted, Prediction):
             raise InvalidInput(
                 f"must be a Prediction, got {shown(self.predicted)}", field="predicted"
@@ -172,6 +174,9 @@ class Instance:
             raise InvalidInput(f"must be a string, got {shown(self.name)}", field="name")
         if self.notes is not None and not isinstance(self.notes, (str, dict)):
             raise InvalidInput(f"must be text or an object, got {shown(self.notes)}", field="notes")
+        for field, value in (("name", self.name), ("notes", self.notes)):
+            if not _can_be_written(value):
+                raise InvalidInput("holds what no JSON file in UTF-8 can carry", field=field)
         if self.round_ms is not None:
             checked_number(self.round_ms, "round_ms", positive=True)
 
@@ -229,6 +234,15 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
             reason = f"must hold Request objects, got {shown(request)}"
             raise InvalidInput(reason, field="requests", request=f"at position {position}")
         yield request if request.id is not None else replace(request, id=f"r{position}")
+
+
+def _can_be_written(value: object) -> bool:
+    """Whether a label survives a file: no lone surrogates, no NaN, plain JSON types."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _content(request: Request) -> list[object]:

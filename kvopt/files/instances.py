@@ -177,8 +177,8 @@ def _request_to_json(request: Request) -> dict[str, Any]:
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
 
-    CSV keeps arrivals, prompts and outputs only, so an instance with more to say is
-    refused rather than stripped in silence.
+    CSV keeps arrivals, prompts and outputs only.  Name and notes are left out; an instance
+    with more to say than these is refused rather than stripped in silence.
     """
     if str(path).lower().endswith(".csv"):
         write_atomically(path, _csv_text(instance, str(path)))
@@ -198,6 +198,8 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
+    if instance.round_ms is not None:
+        raise InvalidInput("CSV has no place for it: write JSON", field="round_ms", file=path)
     for position, request in enumerate(instance):
         extra = request.predicted is not None or request.arrival_seconds is not None
         if extra or request.id != f"r{position}":

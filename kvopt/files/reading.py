@@ -40,12 +40,16 @@ def parse_json(text: str) -> Any:
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) != len(pairs):
+    return found if len(found) == len(pairs) else _Doubled(pairs)
+
+
+class _Doubled(dict[str, Any]):
+    """An object with a key given twice; refused where its place is known."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        label = found.get("id")
-        raise InvalidInput("is given twice", field=twice, request=repr(label) if label else None)
-    return found
+        self.twice = next(key for key in keys if keys.count(key) > 1)
 
 
 def check_fields(
@@ -54,6 +58,8 @@ def check_fields(
     """Return ``value`` if it is an object with the right fields, else raise."""
     if not isinstance(value, dict):
         raise InvalidInput(f"must be an object, got {shown(value)}", field=what)
+    if isinstance(value, _Doubled):
+        raise InvalidInput("is given twice", field=value.twice)
     if value.keys() != needed:  # the common case costs one comparison
         for field in needed:
             if field not in value:
