@@ -18,6 +18,9 @@ from kvopt.errors import InvalidInput, shown
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
 
+DEEPEST_NOTES = 100
+"""Levels that notes may have: what is read here must be written and compared elsewhere."""
+
 
 def checked_integer(value: object, field: str, least: int) -> int:
     """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise."""
@@ -177,6 +180,8 @@ class Instance:
         for field, value in (("name", self.name), ("notes", self.notes)):
             if not _can_be_written(value):
                 raise InvalidInput("holds what no JSON file in UTF-8 can carry", field=field)
+        if _deeper_than(self.notes, DEEPEST_NOTES):
+            raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
         if self.round_ms is not None:
             checked_number(self.round_ms, "round_ms", positive=True)
 
@@ -243,6 +248,14 @@ def _can_be_written(value: object) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
+
+
+def _deeper_than(value: object, levels: int) -> bool:
+    """Whether objects and lists are nested in more than so many levels."""
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper_than(part, levels - 1) for part in inner)
 
 
 def _content(request: Request) -> list[object]:

@@ -58,6 +58,10 @@ def fits(request: Request) -> Instance:
     return Instance(5, [Request(0, 1, 1, id="first"), request])
 
 
+def nested(levels: int) -> object:
+    return {"a": nested(levels - 1)} if levels else 1
+
+
 REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("empty id", lambda: Request(0, 1, 1, id=""), "id: "),
     ("id is a number", lambda: Request(0, 1, 1, id=7), "id: "),  # type: ignore[arg-type]
@@ -71,6 +75,8 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("endless round", lambda: Instance(1, [], round_ms=math.inf), "round_ms: "),
     ("name", lambda: Instance(1, [], name=3), "name: "),  # type: ignore[arg-type]
     ("notes", lambda: Instance(1, [], notes=[1]), "notes: "),
+    ("notes too deep", lambda: Instance(1, [], notes=nested(101)), "notes: has more than 100"),
+    ("number inside", lambda: Request(0, [10**5000], 1), "prompt: must be "),  # type: ignore[arg-type]
     ("not a request", lambda: Instance(1, [(0, 1, 1)]), "position 0: requests"),  # type: ignore[list-item]
     (
         "too large",
@@ -101,6 +107,10 @@ def test_errors_are_value_errors_of_one_line_that_take_a_place() -> None:
     assert str(located) == "x.json: request 'a': output: bad\\nvalue"
     assert str(located.located(request="'b'", file="y.json")) == str(located)
     assert one_line("tab\t, line\u2028") == "tab\\t, line\\u2028"
+
+
+def test_notes_may_be_deep_but_not_endless() -> None:
+    assert Instance(1, [], notes=nested(100)).notes == nested(100)
 
 
 def test_largest_request_fits_exactly() -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -153,6 +156,29 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
 }
 
 
+NESTED_IN = {
+    "requests": ONE.replace("[%s]", "%s"),
+    "request": ONE,
+    "arrival": ONE % '{"arrival": %s, "prompt": 1, "output": 1}',
+    "id": ONE % '{"id": %s, "arrival": 0, "prompt": 1, "output": 1}',
+    "memory": ONE.replace("9", "%s").replace("[%s]", "[]"),
+    "name": ONE[:-1] % "" + ', "name": %s}',
+    "notes": ONE[:-1] % "" + ', "notes": %s}',
+    "round": ONE[:-1] % "" + ', "round_ms": %s}',
+}
+
+
+@pytest.mark.parametrize("around", ["[%s]", '{"a": %s}', '[{"a": %s}]'])
+@pytest.mark.parametrize("content", NESTED_IN.values(), ids=NESTED_IN)
+def test_no_nesting_is_too_deep_for_a_line(content: str, around: str, tmp_path: Path) -> None:
+    # Where the parser gives up depends on how deep the program stands: try what is near.
+    before, after = around.split("%s")
+    limit = sys.getrecursionlimit() // sum(map(before.count, "[{"))
+    for depth in range(limit - 80, limit + 1):
+        nested = content.replace("%s", before * depth + "1" + after * depth)
+        assert refusal(read_instance, tmp_path / "a.json", nested)
+
+
 @pytest.mark.parametrize(("content", "says"), TEXTS.values(), ids=TEXTS)
 def test_refused_texts(content: str | bytes, says: str, tmp_path: Path) -> None:
     assert refusal(read_instance, tmp_path / "a.json", content).startswith(says)
@@ -164,6 +190,20 @@ def test_memory_option_may_only_repeat_what_json_says(tmp_path: Path) -> None:
     assert read_instance(path, 6) == read_instance(path)
     with pytest.raises(InvalidInput, match="memory: the file says 6, the option says 7"):
         read_instance(path, 7)
+
+
+@pytest.mark.parametrize("memory", [True, 1.0, "1", 0, -1, 2**53])
+def test_a_memory_option_is_an_integer_for_json_too(memory: Any, tmp_path: Path) -> None:
+    content = ONE.replace("9", "1") % ""
+    says = refusal(partial(read_instance, memory=memory), tmp_path / "a.json", content)
+    assert says.startswith("memory: must be ")
+
+
+@pytest.mark.parametrize("name", ["a\0b.json", "a\0b.csv", "\ud800.json"], ids=ascii)
+def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read: ") as caught:
+        read_instance(tmp_path / name, 5)
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("name", ["missing.json", "missing.csv", ".", "folder.json"])

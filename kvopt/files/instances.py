@@ -12,7 +12,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.instance import Instance, Prediction, Request
+from kvopt.instance import Instance, Prediction, Request, checked_integer
 
 SCHEMA = "kvopt.instance/1"
 CSV_COLUMNS = ("arrival", "prompt", "output")
@@ -42,6 +42,8 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
         With the file, the request and the field at fault in one line.
     """
     try:
+        if memory is not None:
+            checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
         text = read_text(path)
         if str(path).lower().endswith(".csv"):
             return _instance_from_csv(text, memory)

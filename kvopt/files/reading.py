@@ -18,6 +18,8 @@ def read_text(path: str | Path) -> str:
         raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
     except UnicodeDecodeError as error:
         raise InvalidInput(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
+    except ValueError as error:  # no file can have this name
+        raise InvalidInput(f"cannot be read: {error}", file=str(path)) from None
 
 
 def parse_json(text: str) -> Any:
