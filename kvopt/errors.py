@@ -67,6 +67,10 @@ class MissingSolver(KvoptError):
     """A solver that was asked for by name is not installed."""
 
 
+class PolicyFault(KvoptError):
+    """A policy broke a rule of the simulator: memory, or a request it could not act on."""
+
+
 class UnsupportedDependency(KvoptError):
     """An installed release is known to give wrong answers or to break the process."""
 

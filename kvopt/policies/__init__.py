@@ -1,0 +1,7 @@
+"""The schedulers of the papers, one file each, and the registry that finds them by name."""
+
+from kvopt.policies.base import Need, Policy, View
+from kvopt.policies.prefix import PrefixPolicy
+from kvopt.policies.registry import policies, policy, register
+
+__all__ = ["Need", "Policy", "PrefixPolicy", "View", "policies", "policy", "register"]

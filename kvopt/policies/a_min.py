@@ -1,0 +1,61 @@
+"""Every output is taken for the shortest that it can be, and evictions teach better."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+from kvopt.policies.base import Need, View, shuffled_ranks
+from kvopt.policies.prefix import Key, PrefixPolicy
+from kvopt.policies.registry import register
+
+
+@register
+@dataclass
+class AMin(PrefixPolicy):
+    """Believe the lower end; evict the smallest belief first, and learn from what it lost.
+
+    The belief of an evicted request rises to the tokens that it had produced: its output is
+    at least that.  Nothing else changes beliefs, so an active request that outlives its own
+    is expected to need one round more.  Intervals may differ (Algorithm 5).
+    """
+
+    name = "a-min"
+    source = "chen-2025, Algorithms 2 and 5"
+    needs = (Need.INTERVALS,)
+
+    def begin(self, view: View) -> None:
+        """Start from the lower ends and draw the places that break ties."""
+        super().begin(view)
+        self._least = list(view.beliefs.lower)
+        self._lessons = 0
+        self._rank = shuffled_ranks(len(view.prompts), self.seed)
+
+    def belief(self, view: View, i: int) -> int:
+        """Return the least output that is known."""
+        return self._least[i]
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the least output that is known and the drawn place."""
+        return self._least[i], self._rank[i]
+
+    def evict(self, view: View) -> Iterable[int]:
+        """Give up the smallest beliefs until the next round fits."""
+        if view.next_load <= view.memory:
+            return
+        for i in sorted(view.active, key=lambda i: (self._least[i], self._rank[i])):
+            yield i
+            if view.next_load <= view.memory:
+                return
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        """Learn from the tokens that were lost, and join the line again."""
+        self.finished(view, i, start)
+        if view.now - start > self._least[i]:
+            self._least[i] = view.now - start
+            self._lessons += 1
+        self.arrived(view, i)
+
+    def learned(self) -> Hashable:
+        """Return how often it learned: beliefs only rise, so this tells states apart."""
+        return self._lessons

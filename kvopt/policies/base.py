@@ -1,0 +1,169 @@
+"""What a policy is: parameters, what it is told, and what it is asked every round.
+
+The simulator owns the clock and the truth.  At each round it tells a policy what completed
+and what arrived, asks whom to evict, and asks whom to start.  A policy sees prompts,
+arrivals and beliefs of what has arrived, and the tokens that active requests have produced.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from fractions import Fraction
+from random import Random
+from typing import Any, ClassVar
+
+from kvopt.errors import InvalidInput
+from kvopt.instance import Instance
+from kvopt.predictions import Beliefs, Believed, Intervals, PredictionModel
+
+
+class Need(StrEnum):
+    """What a policy has to know beyond prompts and arrivals so far."""
+
+    OUTPUTS = "outputs"
+    """A believed output for every request that has arrived."""
+    INTERVALS = "intervals"
+    """An interval for the output of every request that has arrived."""
+    ARRIVALS = "arrivals"
+    """Every request in advance."""
+    LP = "lp"
+    """An LP solver."""
+
+
+class View:
+    """What a policy can see, kept up to date by the simulator.
+
+    Parameters
+    ----------
+    instance
+        The problem; outputs are replaced by beliefs.
+    beliefs
+        What is believed of outputs.
+
+    Attributes
+    ----------
+    now
+        The round.
+    active
+        Start round of each active request.
+    """
+
+    __slots__ = ("_base", "active", "arrivals", "beliefs", "memory", "now", "prompts")
+
+    def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
+        self.memory = instance.memory
+        self.arrivals = [request.arrival for request in instance]
+        self.prompts = [request.prompt for request in instance]
+        self.beliefs = beliefs
+        self.now = 0
+        self.active: dict[int, int] = {}
+        self._base = 0  # sum of prompt - start over active requests
+
+    @property
+    def next_load(self) -> int:
+        """Tokens held in the next round if nothing is started or evicted now."""
+        return self._base + len(self.active) * (self.now + 1)
+
+    def generated(self, i: int) -> int:
+        """Return the tokens that an active request has produced so far."""
+        return self.now - self.active[i]
+
+    def start(self, i: int) -> None:
+        """Make a request active."""
+        self.active[i] = self.now
+        self._base += self.prompts[i] - self.now
+
+    def stop(self, i: int) -> int:
+        """Make a request inactive and return when it had started."""
+        start = self.active.pop(i)
+        self._base -= self.prompts[i] - start
+        return start
+
+
+@dataclass
+class Policy(ABC):
+    """One scheduler.  Subclasses are dataclasses: their fields are their parameters.
+
+    Parameters
+    ----------
+    pred, intervals, eps, width
+        The prediction model, see `kvopt.predictions`.
+    seed
+        For noise, and for what the paper leaves to chance.
+    """
+
+    name: ClassVar[str]
+    """What it is called in commands."""
+    source: ClassVar[str]
+    """Paper and algorithm."""
+    needs: ClassVar[tuple[Need, ...]] = (Need.OUTPUTS,)
+    """What it has to know."""
+    draws: ClassVar[bool] = False
+    """Whether it draws random numbers while it runs, so that a repeated state is no loop."""
+
+    pred: Believed = field(default="exact", kw_only=True)
+    intervals: Intervals = field(default="file", kw_only=True)
+    eps: Fraction = field(default=Fraction(0), kw_only=True)
+    width: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def prediction_model(self) -> PredictionModel:
+        """Return the model that its parameters describe."""
+        return PredictionModel(self.pred, self.intervals, self.eps, self.width, self.seed)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return its parameters by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+
+    def begin(self, view: View) -> None:
+        """Forget everything and get ready for a run."""
+
+    def arrived(self, view: View, i: int) -> None:
+        """Take note of a request that arrived."""
+
+    def finished(self, view: View, i: int, start: int) -> None:
+        """Take note of a completion."""
+
+    def evict(self, view: View) -> Iterable[int]:
+        """Return active requests to evict, before anything is started in this round."""
+        return list(view.active) if view.next_load > view.memory else ()
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        """Take note of an eviction: the request waits again and its tokens are lost."""
+
+    @abstractmethod
+    def admit(self, view: View) -> Iterable[int]:
+        """Return waiting requests to start in this round."""
+
+    def wake(self, view: View) -> int | None:
+        """Return a later round at which to be asked again though nothing happens before."""
+        return None
+
+    def learned(self) -> Hashable:
+        """Return what it has learned and keeps: part of the state that a loop repeats."""
+        return None
+
+    def note(self) -> str | None:
+        """Return what a reader of the run should know."""
+        return None
+
+    def round_limit(self, instance: Instance) -> int | None:
+        """Return a round after which a run counts as endless, None for no such round."""
+        return None
+
+
+def fraction_below_one(value: Fraction, field: str) -> Fraction:
+    """Return a share in [0, 1), else raise."""
+    if not 0 <= value < 1:
+        raise InvalidInput(f"must be at least 0 and below 1, got {value}", field=field)
+    return value
+
+
+def shuffled_ranks(count: int, seed: int) -> list[int]:
+    """Return a random place for each request: how ties "at random" are broken."""
+    ranks = list(range(count))
+    Random(seed).shuffle(ranks)
+    return ranks

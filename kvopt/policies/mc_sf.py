@@ -1,0 +1,39 @@
+"""Memory-constrained shortest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kvopt.policies.base import View, fraction_below_one
+from kvopt.policies.prefix import Key, PrefixPolicy
+from kvopt.policies.registry import register
+
+
+@register
+@dataclass
+class McSf(PrefixPolicy):
+    """Scan requests by believed output and stop at the first that does not fit (MC-SF).
+
+    Parameters
+    ----------
+    alpha
+        Share of the memory kept free when outputs are predicted (section 5.2.2): promises
+        stay within ``(1 - alpha) M``.
+    """
+
+    name = "mc-sf"
+    source = "jaillet-2025-v2, Algorithm 1 and section 5.2.2"
+
+    alpha: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        fraction_below_one(self.alpha, "alpha")
+
+    def capacity(self, view: View) -> int:
+        """Return the memory without the margin."""
+        return int((1 - self.alpha) * view.memory)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the believed output."""
+        return (view.beliefs.output[i],)
