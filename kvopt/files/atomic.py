@@ -1,8 +1,12 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all; devices and pipes get everything or nothing."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,27 +14,36 @@ from pathlib import Path
 
 from kvopt.errors import InvalidInput
 
+_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", re.ASCII)
+
 
 @contextmanager
 def atomic_path(target: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``target`` that replaces it when the block succeeds.
+    """Yield a temporary path whose content goes to ``target`` when the block succeeds.
 
     The temporary name keeps the suffix of the target, for writers that choose their
-    format by it.
+    format by it.  A regular file is replaced; of a symbolic link it is the file it points
+    to.  A device or a pipe stays what it is and is written to.
     """
     target = Path(target)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=".kvopt-", suffix=target.suffix)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", file=str(target)) from None
+        regular = _regular_file(target)
+        folder = tempfile.gettempdir() if regular is None else regular.parent
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".kvopt-", suffix=target.suffix)
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(_mode_of_new_files())
-        os.replace(temporary, target)
+        if regular is None:
+            _pour(temporary, target)
+        else:
+            temporary.chmod(_mode_for(regular))
+            os.replace(temporary, regular)
     except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror}", file=str(target)) from None
+        raise _unwritable(target, error) from None
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -41,8 +54,49 @@ def write_atomically(target: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _mode_of_new_files() -> int:
-    # mkstemp makes private files; the result should be as readable as any other file.
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def _regular_file(target: Path) -> Path | None:
+    """Return the file to create or replace, None for what can only be written to."""
+    if own_descriptor(target) is not None:
+        return None
+    real = Path(os.path.realpath(target))
+    try:
+        mode = os.stat(target).st_mode
+    except FileNotFoundError:  # a new file, or a link to one
+        return real
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return real if stat.S_ISREG(mode) else None
+
+
+def own_descriptor(target: Path) -> int | None:
+    """Return the number of the open file that a name such as ``/dev/stdout`` stands for."""
+    name = str(target)
+    if name in _STREAMS:
+        return _STREAMS[name]
+    match = _DESCRIPTOR.fullmatch(name)
+    return None if match is None else int(match[1])
+
+
+def _pour(temporary: Path, target: Path) -> None:
+    # Opening /dev/stdout by its name would begin a redirected file anew, and fail for a
+    # socket; a copy of the descriptor goes on where the others that share it are.
+    descriptor = own_descriptor(target)
+    sink = target if descriptor is None else os.dup(descriptor)
+    with open(sink, "wb") as stream, temporary.open("rb") as source:
+        shutil.copyfileobj(source, stream)
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> InvalidInput:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return InvalidInput(f"cannot be written: {reason}", file=str(target))
+
+
+def _mode_for(path: Path) -> int:
+    # mkstemp makes private files: the new one should be as readable as the one it
+    # replaces, or as any other new file.
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
