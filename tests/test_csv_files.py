@@ -17,6 +17,7 @@ from kvopt.files import read_instance, write_instance
 from kvopt.instance import Instance, Prediction, Request
 
 HEADER = "arrival,prompt,output\n"
+TOO_LONG = "request r0 (line 2): arrival: must be at most 2^53 - 1"
 CSV_REFUSED: dict[str, tuple[str | bytes, str]] = {
     "empty": ("", "header: "),
     "no header": ("0,1,1\n", "header: "),
@@ -24,14 +25,35 @@ CSV_REFUSED: dict[str, tuple[str | bytes, str]] = {
     "column unknown": ("arrival,prompt,output,id\n0,1,1,x\n", "header: "),
     "column twice": ("arrival,prompt,prompt\n0,1,1\n", "header: "),
     "capitals": ("Arrival,Prompt,Output\n0,1,1\n", "header: "),
-    "cell missing": (HEADER + "0,1,1\n0,1\n", "request r1 (line 3): has 2 cells"),
-    "cell too many": (HEADER + "0,1,1,1\n", "request r0 (line 2): has 4 cells"),
-    "semicolons": (HEADER + "0;1;1\n", "request r0 (line 2): has 1 cells"),
+    "cell missing": (HEADER + "0,1,1\n0,1\n", "request r1 (line 3): output: is missing"),
+    "cell missing, other order": (
+        "output,arrival,prompt\n1,0,\n2,0\n",
+        "request r0 (line 2): prompt: is missing",
+    ),
+    "row ends early": ("output,arrival,prompt\n2\n", "request r0 (line 2): arrival: is missing"),
+    "cell too many": (
+        HEADER + "0,1,1,7\n",
+        "request r0 (line 2): has 4 cells, the header has 3: '7' has no field",
+    ),
+    "comma at the end": (HEADER + "0,1,1,\n", "request r0 (line 2): has 4 cells"),
+    "semicolons": (HEADER + "0;1;1\n", "request r0 (line 2): prompt: is missing"),
     "empty cell": (HEADER + "0,,1\n", "request r0 (line 2): prompt: is missing"),
     "blank cell": (HEADER + "0, ,1\n", "request r0 (line 2): prompt: is missing"),
     "negative": (HEADER + "-1,1,1\n", "request r0 (line 2): arrival: must be at least 0, got -1"),
     "no output": (HEADER + "0,1,0\n", "request r0 (line 2): output: must be at least 1, got 0"),
     "2^53": (HEADER + f"{2**53},1,1\n", "request r0 (line 2): arrival: must be at most"),
+    "30 digits": (HEADER + "9" * 30 + ",1,1\n", TOO_LONG),
+    "31 digits": (HEADER + "9" * 31 + ",1,1\n", TOO_LONG),
+    "400 digits": (HEADER + "9" * 400 + ",1,1\n", TOO_LONG + ", got an integer of 1329 bits"),
+    "5000 digits": (HEADER + "9" * 5000 + ",1,1\n", TOO_LONG + ", got 5000 digits"),
+    "400 digits below 0": (
+        HEADER + "-" + "9" * 400 + ",1,1\n",
+        "request r0 (line 2): arrival: must be at least 0",
+    ),
+    "5000 digits below 0": (
+        HEADER + "-" + "9" * 5000 + ",1,1\n",
+        "request r0 (line 2): arrival: must be at least 0, got 5000 digits",
+    ),
     "too large": (HEADER + "0,1,1\n0,9,1\n", "request r1: output: needs 10 tokens"),
     "open quote": (HEADER + '0,"1,1\n', "is not CSV"),
     "text after a quote": (HEADER + '0,"1"2,1\n', "is not CSV"),

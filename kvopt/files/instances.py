@@ -22,7 +22,10 @@ _TOP_OPTIONAL = {"name", "notes", "round_ms"}
 _REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
 _REQUEST_OPTIONAL = {"id", "predicted", "arrival_seconds"}
 _PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
-_INTEGER = re.compile(r"-?[0-9]{1,30}", re.ASCII)
+_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+
+_MOST_DIGITS = 4000
+"""Digits of a cell up to which it is looked at as a number; Python reads 4300."""
 
 
 def read_instance(path: str | Path, memory: int | None = None) -> Instance:
@@ -117,26 +120,32 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
         if sorted(columns) != sorted(CSV_COLUMNS):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
             raise InvalidInput(reason, field="header")
-        order = [columns.index(name) for name in CSV_COLUMNS]
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
-                requests.append(_request_from_cells(cells, order, len(requests), lines.line_num))
+                requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))
     except csv.Error as error:
         raise InvalidInput(f"is not CSV: {error} (line {lines.line_num})") from None
     return Instance(memory=memory, requests=requests)
 
 
-def _request_from_cells(cells: list[str], order: list[int], position: int, line: int) -> Request:
+def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
     try:
-        if len(cells) != len(order):
-            raise InvalidInput(f"has {len(cells)} cells, the header has {len(order)}")
-        arrival, prompt, output = (
-            _integer_from_cell(cells[column], name)
-            for column, name in zip(order, CSV_COLUMNS, strict=True)
-        )
+        _check_count(cells, columns)
+        row = dict(zip(columns, cells, strict=True))
+        arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
         return Request(arrival, prompt, output, f"r{position}")
     except InvalidInput as error:
         raise error.located(request=f"r{position} (line {line})") from None
+
+
+def _check_count(cells: list[str], columns: list[str]) -> None:
+    found, wanted = len(cells), len(columns)
+    if found < wanted:
+        reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
+        raise InvalidInput(reason, field=columns[found])
+    if found > wanted:
+        reason = f"has {found} cells, the header has {wanted}: {shown(cells[wanted])} has no field"
+        raise InvalidInput(reason)
 
 
 def _integer_from_cell(cell: str, field: str) -> int:
@@ -145,6 +154,9 @@ def _integer_from_cell(cell: str, field: str) -> int:
         raise InvalidInput("is missing", field=field)
     if not _INTEGER.fullmatch(text):
         raise InvalidInput(f"must be an integer, got {shown(text)}", field=field)
+    if len(text) > _MOST_DIGITS:
+        limit = "at least 0" if text[0] == "-" else "at most 2^53 - 1"
+        raise InvalidInput(f"must be {limit}, got {len(text.lstrip('-'))} digits", field=field)
     return int(text)
 
 
