@@ -34,7 +34,10 @@ def checked_integer(value: object, field: str, least: int) -> int:
 
 
 def checked_number(value: object, field: str, *, positive: bool = False) -> float:
-    """Return ``value`` if it is a finite number that is not negative, else raise."""
+    """Return a finite number that is not negative as a float, else raise.
+
+    Of numbers that compare equal, such as 1 and 1.0, a file and a hash see one form only.
+    """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InvalidInput(f"must be a number, got {shown(value)}", field=field)
     try:
@@ -44,7 +47,7 @@ def checked_number(value: object, field: str, *, positive: bool = False) -> floa
     if not math.isfinite(number) or number < 0 or (positive and number == 0):
         wanted = "positive" if positive else "not negative"
         raise InvalidInput(f"must be finite and {wanted}, got {shown(value)}", field=field)
-    return value
+    return number + 0.0  # which turns -0.0 into 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,8 @@ class Request:
                 f"must be a Prediction, got {shown(self.predicted)}", field="predicted"
             )
         if self.arrival_seconds is not None:
-            checked_number(self.arrival_seconds, "arrival_seconds")
+            seconds = checked_number(self.arrival_seconds, "arrival_seconds")
+            object.__setattr__(self, "arrival_seconds", seconds)
 
     @property
     def peak(self) -> int:
@@ -183,7 +187,8 @@ class Instance:
         if _deeper_than(self.notes, DEEPEST_NOTES):
             raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
         if self.round_ms is not None:
-            checked_number(self.round_ms, "round_ms", positive=True)
+            milliseconds = checked_number(self.round_ms, "round_ms", positive=True)
+            object.__setattr__(self, "round_ms", milliseconds)
 
     def _check_requests(self) -> None:
         seen: set[str | None] = set()
@@ -203,6 +208,9 @@ class Instance:
 
     def __iter__(self) -> Iterator[Request]:
         return iter(self.requests)
+
+    def __hash__(self) -> int:
+        return hash(self.hash)  # not of the fields: notes may be a dict
 
     @cached_property
     def hash(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from strategies import instances, labelled_instances, plain
 
 from kvopt.errors import InvalidInput, KvoptError, one_line, shown
 from kvopt.instance import LARGEST_INTEGER, Instance, Prediction, Request
+from kvopt.schedule import Schedule
 
 NOT_INTEGERS = (1.5, 1.0, "3", True, None, math.nan, math.inf, [1], LARGEST_INTEGER + 1, 10**400)
 INTEGER_FIELDS: dict[str, tuple[int, Callable[[Any], object]]] = {
@@ -210,7 +212,34 @@ def test_hash_reacts_to_fields_left_out_and_to_the_order() -> None:
     assert len({variant.hash for variant in variants}) == len(variants)
 
 
+@pytest.mark.parametrize("field", ["arrival_seconds", "round_ms"])
+def test_numbers_that_are_equal_have_one_hash(field: str) -> None:
+    whole, real = full(**{field: 3}), full(**{field: 3.0})
+    assert whole == real
+    assert (whole.hash, hash(whole)) == (real.hash, hash(real))
+    zero = Request(0, 1, 1, arrival_seconds=0), Request(0, 1, 1, arrival_seconds=-0.0)
+    assert len({Instance(5, [request]).hash for request in zero}) == 1
+
+
+@given(labelled_instances())
+def test_instances_can_be_members_of_a_set(instance: Instance) -> None:
+    request = [replace(r) for r in instance]
+    again = Instance(instance.memory, request, instance.name, instance.notes, instance.round_ms)
+    assert {instance, again} == {instance}
+
+
+def test_notes_that_are_an_object_have_a_hash() -> None:
+    assert len({full(notes={"x": 1}), full(notes={"x": 1}), full(notes="m"), full(memory=11)}) == 3
+
+
+def test_a_schedule_is_hashable_with_its_instance() -> None:
+    one, other = (Schedule(full(notes={"x": 1}), (2, 0)) for _ in range(2))
+    assert len({one, other}) == 1
+
+
 def test_hash_is_the_same_in_every_run() -> None:
     digest = "f66de2ad9f4584531ca9fdc69a82860a81d22c360ce014e22cb8e12f03cd71f0"
     instance = Instance(7, [Request(0, 1, output) for output in (1, 2, 3, 4)])
     assert instance.hash == "sha256:" + digest, "schedules written earlier would be refused"
+    digest = "fd326e382457fc8d17ba010e66d3df2c845c0dc9aa12a20b1668d9d990f39198"
+    assert full().hash == "sha256:" + digest
