@@ -15,6 +15,7 @@ from strategies import instance_of, instances, plain, random_instances
 
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
+from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.pyomo import relaxed, running_status, starts_from, time_indexed
 from kvopt.formulations.pyomo.script import solve
 from kvopt.horizon import Windows, start_windows
@@ -105,13 +106,31 @@ def test_a_number_that_highs_cannot_take_is_refused() -> None:
 def test_a_model_that_is_too_large_is_refused_before_it_is_built() -> None:
     # Windows so long that their lengths do not fit into a machine word.
     giant = instance_of(2**53 - 1, [(0, 0, 2**53 - 1 - i) for i in range(1100)])
-    for build in (time_indexed_arrays, time_indexed):
+    for build in (time_indexed_arrays, time_indexed, relaxed, running_status):
         with pytest.raises(TooLarge, match="columns"):
             build(giant)
         with pytest.raises(TooLarge, match="columns"):
             build(EXAMPLE_EC_1, largest_columns=10)
     with pytest.raises(TooLarge, match="nonzeros"):
         time_indexed_arrays(instance_of(10**9, [(0, 0, 10**9)]))
+
+
+def test_running_variables_count_as_columns() -> None:
+    columns = len(time_indexed(EXAMPLE_EC_1).x)
+    running = len(running_status(EXAMPLE_EC_1).y)
+    assert running_status(EXAMPLE_EC_1, largest_columns=columns + running)
+    with pytest.raises(TooLarge, match=f"{columns + running} columns"):
+        running_status(EXAMPLE_EC_1, largest_columns=columns + running - 1)
+    with pytest.raises(TooLarge, match="columns"):
+        running_status(instance_of(10**8, [(0, 0, 10**8)]))
+
+
+def test_models_compare_by_identity() -> None:
+    windows = start_windows(EXAMPLE_EC_1)
+    for build in (time_indexed_arrays, pair_model):
+        model, other = build(EXAMPLE_EC_1, windows), build(EXAMPLE_EC_1, windows)
+        assert model != other
+        assert len({model, other}) == 2
 
 
 @pytest.mark.parametrize("windows", [(), (range(2),), (range(3, 9, 2),)])

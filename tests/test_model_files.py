@@ -54,6 +54,17 @@ def read_as(path: Path, kind: str) -> Any:
     return highs
 
 
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_no_requests_are_an_empty_model(formulation: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"m.{kind}"
+    export(Instance(5, []), path, formulation, kind)
+    again = read(path)
+    assert (again.getNumCol(), again.getNumRow()) == (0, 0)
+    solve_exactly(again)
+    assert again.getInfo().objective_function_value == 0
+
+
 def test_twelve_digits_survive_a_file(tmp_path: Path) -> None:
     instance = instance_of(999_999_999_999, [(123_456_789_012, 987_654_321_098, 2)])
     ours = to_highs(time_indexed_arrays(instance), names=True)

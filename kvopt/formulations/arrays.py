@@ -38,7 +38,7 @@ _HIGHS_LARGEST = 1e15
 """HiGHS refuses a model with a coefficient of this size."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
 class ArrayModel:
     """A model in compressed columns: minimise ``cost x`` with rows between their bounds.
 

@@ -29,7 +29,7 @@ LARGEST_PAIRS = 200_000
 """Ordered pairs beyond which the model is not built: it grows with their number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # == of two variables is a constraint
 class PairModel:
     """A CP-SAT model and the variables that a caller needs.
 

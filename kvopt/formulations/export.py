@@ -48,8 +48,6 @@ def export(
     """
     _one_of(formulation, FORMULATIONS, "formulation")
     _one_of(format, FORMATS, "format")
-    if not len(instance):
-        raise InvalidInput("has no requests: there is no model to write", field="instance")
     model = time_indexed_arrays(instance, windows, largest_columns=largest_columns)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
     with atomic_path(path) as temporary:

@@ -93,10 +93,15 @@ def _refuse_too_large(instance: Instance, windows: Windows, largest_columns: int
     lengths = [max(0, window.stop - window.start) for window in windows]
     columns = sum(lengths)
     nonzeros = sum(n * (r.output + 1) for n, r in zip(lengths, instance, strict=True))
-    if columns > largest_columns:
-        raise TooLarge(f"{columns:,} columns are more than the limit of {largest_columns:,}")
+    refuse_columns(columns, largest_columns)
     if nonzeros > LARGEST_NONZEROS:
         raise TooLarge(f"{nonzeros:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+
+
+def refuse_columns(columns: int, largest: int) -> None:
+    """Raise `TooLarge` if a model has more columns than the limit."""
+    if columns > largest:
+        raise TooLarge(f"{columns:,} columns are more than the limit of {largest:,}")
 
 
 def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 
-from kvopt.formulations.layout import Layout, layout
+from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
 from kvopt.formulations.pyomo.time_indexed import (
     add_each_starts_once,
     add_order,
@@ -31,6 +31,7 @@ def running_status(
     *,
     as_printed: bool = False,
     order_identical: bool = True,
+    largest_columns: int = LARGEST_COLUMNS,
 ) -> pyo.ConcreteModel:
     """Build the program with running variables.
 
@@ -45,8 +46,13 @@ def running_status(
         it.  Its optimum is a lower bound and need not be feasible.
     order_identical
         Order requests of one shape, which loses no value.
+    largest_columns
+        Raise `TooLarge` beyond this number of columns ``x`` and ``y``.
     """
-    plan = layout(instance, windows, order_identical=order_identical)
+    plan = layout(
+        instance, windows, order_identical=order_identical, largest_columns=largest_columns
+    )
+    refuse_columns(plan.num_columns + _count_running(instance, plan), largest_columns)
     model = pyo.ConcreteModel(name=instance.name or "running-status")
     first_age = 0 if as_printed else 1
     add_starts(model, plan)
@@ -71,6 +77,11 @@ def add_running(model: pyo.ConcreteModel, instance: Instance, plan: Layout, firs
         for t in range(window[0] + first_age, window[-1] + first_age + request.output)
     ]
     model.y = pyo.Var(lives, domain=pyo.Binary)
+
+
+def _count_running(instance: Instance, plan: Layout) -> int:
+    lives = zip(plan.windows, instance, strict=True)
+    return sum(len(window) + request.output - 1 for window, request in lives if window)
 
 
 def add_running_status(

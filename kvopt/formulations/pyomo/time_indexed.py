@@ -57,10 +57,20 @@ def time_indexed(
 
 
 def relaxed(
-    instance: Instance, windows: Windows | None = None, *, order_identical: bool = True
+    instance: Instance,
+    windows: Windows | None = None,
+    *,
+    order_identical: bool = True,
+    largest_columns: int = LARGEST_COLUMNS,
 ) -> pyo.ConcreteModel:
     """Build the LP relaxation: the same program without integrality."""
-    return time_indexed(instance, windows, relax=True, order_identical=order_identical)
+    return time_indexed(
+        instance,
+        windows,
+        relax=True,
+        order_identical=order_identical,
+        largest_columns=largest_columns,
+    )
 
 
 def add_starts(model: pyo.ConcreteModel, plan: Layout, *, relax: bool = False) -> None:
