@@ -149,6 +149,17 @@ class TestSolve:
         assert not out
 
 
+def test_an_unknown_solver_of_pyomo_is_one_line(ec1: Path) -> None:
+    # In a process of its own: Pyomo would log to the standard error that it was loaded with.
+    command = [sys.executable, "-m", "kvopt", "solve", str(ec1), "-e", "pyomo"]
+    done = subprocess.run(
+        [*command, "--pyomo-solver", "nosuch"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kvopt: Pyomo cannot use the solver 'nosuch' here; available: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 class TestSignals:
     """Ctrl-C and SIGTERM end with what was found."""
 

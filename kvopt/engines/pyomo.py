@@ -66,11 +66,13 @@ def available_solvers() -> list[str]:
 def is_available(name: str) -> bool:
     """Return whether Pyomo can use a solver on this machine."""
     pyomo = load_pyomo()
-    solver = pyomo.SolverFactory(name)
-    try:
-        return bool(solver.available(exception_flag=False))
-    except Exception:  # every interface of Pyomo fails in a way of its own
-        return False
+    from pyomo.common.log import LoggingIntercept
+
+    with LoggingIntercept(module="pyomo"):  # of an unknown name it logs a whole traceback
+        try:
+            return bool(pyomo.SolverFactory(name).available(exception_flag=False))
+        except Exception:  # every interface of Pyomo fails in a way of its own
+            return False
 
 
 def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:
