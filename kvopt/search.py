@@ -85,6 +85,7 @@ class Search:
         self._began = time.monotonic()
         self._deadline = math.inf if time_limit is None else self._began + time_limit
         self._interrupted = threading.Event()
+        self._out_of_time = threading.Event()
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
@@ -135,6 +136,13 @@ class Search:
         """Ask for an end, as Ctrl-C does; safe in signal handlers."""
         self.signal_number = signal_number
         self._interrupted.set()
+
+    def ran_out_of_time(self) -> None:
+        """Take note that a solver was told the time left here, and ended because of it.
+
+        Its clock is not this one: it may well end some milliseconds before the deadline.
+        """
+        self._out_of_time.set()
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
@@ -220,7 +228,7 @@ class Search:
             return StopReason.INTERRUPTED
         if self._asked(self._criterion):
             return StopReason.GAP
-        if time.monotonic() >= self._deadline:
+        if self._out_of_time.is_set() or time.monotonic() >= self._deadline:
             return StopReason.TIME_LIMIT
         return None
 

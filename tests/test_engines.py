@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from strategies import instance_of, instances, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, solve
+from kvopt.bounds.lp import offer_lp_bound
 from kvopt.errors import InvalidInput, SolverFault
+from kvopt.listing import offer_list_schedules
 from kvopt.result import BoundSource, Progress, StopReason
 from kvopt.schedule import Schedule
 from kvopt.search import Search
+from kvopt.solving import engine_named
 
 IN_PROCESS = ("highs", "cpsat", "auto")
 ALL = (*IN_PROCESS, "pyomo")
@@ -121,17 +124,58 @@ def test_same_seed_same_result(engine: str) -> None:
     assert (first.starts, first.lower_bound) == (again.starts, again.lower_bound)
 
 
-@pytest.mark.parametrize("engine", ALL)
-def test_a_limit_keeps_both_sides(engine: str) -> None:
+def hard_instance() -> Instance:
     source = random.Random(1)
     requests = [Request(0, source.randint(1, 5), source.randint(1, 30)) for _ in range(40)]
-    result = solve(Instance(40, requests), engine, time_limit=1.0)
+    return Instance(40, requests)
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_a_limit_keeps_both_sides(engine: str) -> None:
+    result = solve(hard_instance(), engine, time_limit=1.0)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.status is Status.FEASIBLE
     assert result.objective is not None
     assert result.lower_bound is not None
     assert result.lower_bound <= result.objective
     assert result.seconds < 3.0
+
+
+class FastClock(Search):
+    """Solvers are told of less time than there is, as if their clocks were fast."""
+
+    told = 0.3
+
+    @property
+    def remaining(self) -> float:
+        return self.told
+
+
+@pytest.mark.parametrize("engine", ALL)
+def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
+    search = FastClock(hard_instance(), time_limit=100.0)
+    offer_list_schedules(search)
+    engine_named(engine)(search)
+    result = search.result(engine)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.status is Status.FEASIBLE
+    assert result.seconds < 30.0
+
+
+def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
+    search = FastClock(hard_instance(), time_limit=100.0)
+    search.told = 1e-3
+    offer_list_schedules(search)
+    offer_lp_bound(search)
+    assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
+
+
+def test_a_share_of_the_time_is_not_all_of_it() -> None:
+    search = Search(hard_instance(), time_limit=100.0)
+    offer_list_schedules(search)
+    offer_lp_bound(search, time_limit=1e-3)
+    assert search.result("lp").stop_reason is StopReason.NO_ENGINE
+    assert not search.should_stop()
 
 
 def test_no_time_and_no_quick_start_is_unknown_on_both_sides() -> None:

@@ -70,13 +70,17 @@ def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.in
     highs.setOptionValue("random_seed", search.seed % 2**31)
     highs.setOptionValue("solver", "simplex" if small else "ipm")
     highs.setOptionValue("run_crossover", "off")
-    if math.isfinite(seconds := min(search.remaining, time_limit)):
+    remaining = search.remaining
+    if math.isfinite(seconds := min(remaining, time_limit)):
         highs.setOptionValue("time_limit", seconds)
     asked = [False]
     highs.cbSimplexInterrupt += lambda event: event.interrupt() if asked[0] else None
     highs.cbIpmInterrupt += lambda event: event.interrupt() if asked[0] else None
     with search.timing("solve"):
         ended = run_in_thread(search, highs.run, cancel=lambda: asked.__setitem__(0, True))
+    limited = ended and highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
+    if limited and remaining <= time_limit:
+        search.ran_out_of_time()
     if not ended or not highs.getSolution().dual_valid:
         return None
     return _prices_from_duals(model, np.array(highs.getSolution().row_dual))

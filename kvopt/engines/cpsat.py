@@ -83,5 +83,8 @@ def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
         search.fault("CP-SAT found the model invalid: its numbers are too large")
     else:
         _offer_bound(search, solver.best_objective_bound)
+        # What else could end it, an interrupt or a stop criterion, goes first as a reason.
+        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and math.isfinite(search.remaining):
+            search.ran_out_of_time()
     if status == cp_model.OPTIMAL and not search.proved:
         search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

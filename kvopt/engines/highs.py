@@ -111,6 +111,8 @@ def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> No
     if info.primal_solution_status == 2:
         _offer(model, search, np.array(highs.getSolution().col_value))
     _offer_bound(search, info.mip_dual_bound)
+    if status == known.kTimeLimit:
+        search.ran_out_of_time()
     optimal = status == known.kOptimal
     if optimal and search.schedule is not None:
         claimed = round(info.objective_function_value)

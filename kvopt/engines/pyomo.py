@@ -122,6 +122,8 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
         search.offer_bound(message["bound"], BoundSource.SOLVER, label)
     if "fault" in message:
         search.fault(f"{label} {message['fault']}")
+    if "out_of_time" in message:
+        search.ran_out_of_time()
     for phase in ("build", "solve"):
         if phase in message:
             search.count_time(phase, message[phase])

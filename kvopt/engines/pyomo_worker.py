@@ -1,7 +1,7 @@
 """The child process of the Pyomo engine: a task on standard input, findings on standard output.
 
 Findings are JSON objects, one a line, the moment they are known: ``starts``, ``bound`` (already
-an integer), ``fault``, and the seconds spent in ``build`` and ``solve``.
+an integer), ``fault``, ``out_of_time``, and the seconds spent in ``build`` and ``solve``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.contrib.solver.common.base import SolverBase
 from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
+from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
 from pyomo.opt import TerminationCondition
 
 from kvopt.files.instances import instance_from_json
@@ -81,6 +82,8 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
         results.solution_loader.load_vars()
         _say_starts(model, say)
     _say_bound(results.objective_bound, say)
+    if results.termination_condition == NewTerminationCondition.maxTimeLimit:
+        say(out_of_time=True)
 
 
 def _watch_highs(solver: Any, say: Say) -> None:
@@ -111,6 +114,8 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
         _say_bound(pyo.value(model.total_latency), say)
     else:
         _say_bound(results.problem.lower_bound, say)
+    if condition == TerminationCondition.maxTimeLimit:
+        say(out_of_time=True)
 
 
 def _say_starts(model: pyo.ConcreteModel, say: Say) -> None:
