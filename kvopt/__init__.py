@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         InvalidInput,
         KvoptError,
         MissingSolver,
+        PolicyFault,
         SolverFault,
         TooLarge,
         UnsupportedDependency,
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
     from kvopt.formulations.export import export
     from kvopt.instance import Instance, Prediction, Request
+    from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
     from kvopt.result import BoundResult, BoundSource, Progress, SolveResult, Status, StopReason
+    from kvopt.running import run
+    from kvopt.runs import Outcome, PolicyRun
     from kvopt.schedule import Schedule, ScheduleCheck
     from kvopt.search import gap_below
     from kvopt.solving import solve
@@ -38,6 +42,7 @@ _HOMES = {
         "InvalidInput",
         "KvoptError",
         "MissingSolver",
+        "PolicyFault",
         "SolverFault",
         "TooLarge",
         "UnsupportedDependency",
@@ -54,6 +59,16 @@ _HOMES = {
         "Status",
         "StopReason",
     ),
+    "kvopt.policies": (
+        "Need",
+        "Policy",
+        "PrefixPolicy",
+        "View",
+        "policy",
+        "register",
+    ),
+    "kvopt.running": ("run",),
+    "kvopt.runs": ("Outcome", "PolicyRun"),
     "kvopt.schedule": ("Schedule", "ScheduleCheck"),
     "kvopt.search": ("gap_below",),
     "kvopt.solving": ("solve",),
@@ -68,7 +83,13 @@ __all__ = [
     "InvalidInput",
     "KvoptError",
     "MissingSolver",
+    "Need",
+    "Outcome",
+    "Policy",
+    "PolicyFault",
+    "PolicyRun",
     "Prediction",
+    "PrefixPolicy",
     "Progress",
     "Request",
     "Schedule",
@@ -79,13 +100,17 @@ __all__ = [
     "StopReason",
     "TooLarge",
     "UnsupportedDependency",
+    "View",
     "__version__",
     "bound",
     "export",
     "gap_below",
     "generate",
+    "policy",
     "read_instance",
     "read_schedule",
+    "register",
+    "run",
     "solve",
     "write_instance",
     "write_schedule",

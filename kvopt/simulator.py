@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from kvopt.errors import PolicyFault
 from kvopt.instance import Instance
 from kvopt.policies.base import Policy, View
-from kvopt.running import Lost, Outcome, PolicyRun
+from kvopt.runs import Lost, Outcome, PolicyRun
 
 
 class Stopped(Exception):

@@ -29,9 +29,10 @@ class AL(PrefixPolicy):
         """Believe the lower ends; nobody was removed yet."""
         super().begin(view)
         self._belief = list(view.beliefs.lower)
-        self._joined = self._removals = self._removals_seen = 0
+        self._joined = 0
         self._place: dict[int, int] = {}
-        self._first_tries: list[tuple[int, int, int]] = []  # (round of removal, request, start)
+        self._removed: set[int] = set()
+        self._first_tries: list[tuple[int, int, int, int]] = []  # removal, place, request, start
 
     def belief(self, view: View, i: int) -> int:
         """Return the lower end before the removal, the upper end after it."""
@@ -42,33 +43,35 @@ class AL(PrefixPolicy):
         return (self._place[i],)
 
     def arrived(self, view: View, i: int) -> None:
-        """Join the end of the queue."""
-        self._place[i] = self._joined
-        self._joined += 1
+        """Join the end of the queue, or the place that is still one's own."""
+        if i not in self._place:
+            self._place[i] = self._joined
+            self._joined += 1
         super().arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front, and remember when first tries end."""
         for i in super().admit(view):
-            if self._belief[i] < view.beliefs.upper[i]:
+            if i not in self._removed:
                 removal = view.now + self._belief[i]
-                heapq.heappush(self._first_tries, (removal, i, view.now))
+                heapq.heappush(self._first_tries, (removal, self._place[i], i, view.now))
             yield i
 
     def evict(self, view: View) -> Iterable[int]:
         """Remove first tries that reached the lower end; everything if that is not enough."""
         while self._first_tries and self._first_tries[0][0] <= view.now:
-            _, i, start = heapq.heappop(self._first_tries)
+            _, _, i, start = heapq.heappop(self._first_tries)
             if view.active.get(i) == start:
                 yield i
         yield from super().evict(view)
 
     def evicted(self, view: View, i: int, start: int) -> None:
-        """Believe the upper end after a full first try, and go to the end of the queue."""
+        """After a full first try believe the upper end and go to the end of the queue."""
         self.finished(view, i, start)
-        if view.now - start >= self._belief[i]:
+        if i not in self._removed and view.now - start >= self._belief[i]:
             self._belief[i] = view.beliefs.upper[i]
-            self._removals += 1
+            self._removed.add(i)
+            del self._place[i]
         self.arrived(view, i)
 
     def wake(self, view: View) -> int | None:
@@ -78,10 +81,5 @@ class AL(PrefixPolicy):
         return min(rounds + ([waking] if waking is not None else []), default=None)
 
     def learned(self) -> Hashable:
-        """Return what it believes and the order of the queue.
-
-        Each request is removed once, so the number of removals stands for the beliefs, and
-        right after a removal the state is new whatever the order is.
-        """
-        new, self._removals_seen = self._removals > self._removals_seen, self._removals
-        return self._removals, None if new else tuple(i for _, i in sorted(self._line))
+        """Return how many were removed: each is, once, and that alone changes the queue."""
+        return len(self._removed)

@@ -1,0 +1,1 @@
+"""Slow, literal transcriptions of published scheduling algorithms, used as oracles in tests."""

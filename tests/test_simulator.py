@@ -1,0 +1,366 @@
+"""The simulator: worked cases, rules that bind every policy, outcomes, registration."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import instances, plain
+
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Outcome,
+    Policy,
+    PolicyFault,
+    Prediction,
+    Request,
+    View,
+    run,
+)
+from kvopt.lookahead import LookAhead
+from kvopt.policies import registry
+from kvopt.predictions import PredictionModel
+from kvopt.runs import Lost, PolicyRun
+from kvopt.simulator import Stopped, simulate
+
+PLAIN = (
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
+    "alpha-beta:alpha=0.2,beta=0.5", "a-max", "a-min", "a-l", "a-switch", "a-random",
+    "mc-sf:pred=noise,eps=0.5", "a-min:intervals=relative,eps=0.5", "mc-sf:pred=mid",
+)  # fmt: skip
+
+
+def wang_example() -> Instance:
+    return Instance(64, [Request(0, 63, 1), *[Request(0, 1, 2)] * 21])
+
+
+WORKED = {
+    ("wang-example-3.1", "mc-sf"): (wang_example(), 64),
+    ("chen-example-1", "h-sf"): (
+        Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5),
+        5,
+    ),
+    ("chen-example-1", "a-max"): (
+        Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5),
+        9,
+    ),
+    ("chen-example-ec.1", "h-sf"): (Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]), 12),
+    ("equal-prompts", "mc-sf"): (Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), 28),
+    ("no-prompts", "mc-sf"): (Instance(4, [Request(0, 0, o) for o in (2, 2, 3, 3)]), 16),
+}
+
+
+@pytest.mark.parametrize("case", WORKED, ids=" ".join)
+def test_worked_cases(case: tuple[str, str]) -> None:
+    instance, expected = WORKED[case]
+    assert run(instance, case[1]).objective == expected
+
+
+# ---- what binds every policy -------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", PLAIN)
+@given(instance=instances())
+def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance) -> None:
+    found = run(instance, text)
+    assert found.violations() == []
+    assert found.peak_memory <= instance.memory
+    if found.objective is not None:
+        assert found.schedule is not None
+        assert found.schedule.check().feasible
+        assert found.objective >= optimum(*plain(instance))[0]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+@given(instance=instances(), now=st.integers(0, 6), change=st.integers(1, 5))
+def test_nobody_sees_the_future(text: str, instance: Instance, now: int, change: int) -> None:
+    """Requests that arrive after a round do not change what starts up to that round.
+
+    a-switch chooses once from all intervals, so it is told of them.
+    """
+    if text == "a-switch":
+        return
+    later = [r for r in instance if r.arrival > now]
+    changed = [r if r.arrival <= now else replace(r, arrival=r.arrival + change) for r in instance]
+    one, two = run(instance, text), run(Instance(instance.memory, changed), text)
+
+    def before(found: PolicyRun) -> list[tuple[int, int]]:
+        return sorted((i, start) for i, start, _ in found.pieces() if start <= now)
+
+    assert before(one) == before(two), later
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_same_seed_same_run(text: str) -> None:
+    rng = random.Random(1)
+    requests = [Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 9)) for _ in range(40)]
+    instance = Instance(20, requests)
+    one, two = run(instance, text), run(instance, text)
+    assert (one.starts, one.lost, one.outcome) == (two.starts, two.lost, two.outcome)
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_empty_instance_completes(text: str) -> None:
+    found = run(Instance(5, []), text)
+    assert (found.objective, found.outcome, found.makespan) == (0, Outcome.COMPLETED, 0)
+
+
+def test_far_apart_arrivals_cost_no_time() -> None:
+    instance = Instance(5, [Request(k * 10**12, 1, 3) for k in range(50)])
+    assert run(instance, "mc-sf").objective == 150
+
+
+def test_long_outputs_cost_no_time() -> None:
+    instance = Instance(10**12, [Request(0, 0, 10**11)] * 30)
+    found = run(instance, "mc-sf")
+    assert found.violations() == []
+    assert found.objective is not None
+
+
+# ---- livelock ----------------------------------------------------------------------
+
+
+def test_the_loop_of_alpha_protect_is_found_and_named() -> None:
+    """Two requests that both start and never both fit: v1's endless evictions."""
+    instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+    found = run(instance, "alpha-protect:alpha=0")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.objective is None
+    assert found.starts == (None, None)
+    assert found.evictions > 0
+
+
+def test_a_loop_ends_when_something_arrives() -> None:
+    """A request in between finishes, so the loop was none."""
+    pair = [Request(0, 0, 5), Request(0, 0, 5)]
+    found = run(Instance(6, [*pair, Request(1, 0, 1)]), "alpha-protect:alpha=0")
+    assert found.starts[2] is not None
+
+
+def test_starving_is_a_livelock_that_keeps_what_finished() -> None:
+    instance = Instance(10, [Request(0, 1, 2), Request(1, 9, 1)])
+    found = run(instance, "alpha-protect:alpha=0.5")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.starts == (0, None)
+    assert found.makespan == 2
+
+
+def test_a_random_loop_ends_at_its_round_limit() -> None:
+    instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+    found = run(instance, "alpha-beta:alpha=0,beta=1,rounds=40")
+    assert found.outcome is Outcome.LIVELOCK
+
+
+# ---- policies of others ------------------------------------------------------------
+
+
+@dataclass
+class LastComeFirstServed(Policy):
+    """Start the latest arrival as long as it fits alone."""
+
+    name = "test-lcfs"
+    source = "this test"
+    rule: int = 1
+
+    def begin(self, view: View) -> None:
+        self.stack: list[int] = []
+
+    def arrived(self, view: View, i: int) -> None:
+        self.stack.append(i)
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        self.stack.append(i)
+
+    def admit(self, view: View) -> Iterable[int]:
+        if not view.active and self.stack:
+            yield self.stack.pop()
+
+
+def test_others_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_POLICIES", dict(registry.policies()))
+    registry.register(LastComeFirstServed)
+    instance = Instance(5, [Request(0, 1, 2), Request(0, 1, 3)])
+    assert run(instance, "test-lcfs:rule=2").starts == (3, 0)
+    assert run(instance, LastComeFirstServed()).objective == 8
+
+
+def test_a_name_belongs_to_one_policy() -> None:
+    @dataclass
+    class Other(LastComeFirstServed):
+        """Claims a name of the house."""
+
+        name = "mc-sf"
+
+    with pytest.raises(InvalidInput, match="is the name of"):
+        registry.register(Other)
+
+
+@dataclass
+class Greedy(LastComeFirstServed):
+    """Starts everything."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        while self.stack:
+            yield self.stack.pop()
+
+
+@dataclass
+class Twice(LastComeFirstServed):
+    """Starts a request that it started already."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        yield 0
+
+
+@dataclass
+class WrongEviction(LastComeFirstServed):
+    """Evicts what is not active."""
+
+    def evict(self, view: View) -> Iterable[int]:
+        return [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(Greedy, "holds"), (Twice, "not waiting"), (WrongEviction, "not active")]
+)
+def test_a_policy_that_breaks_the_rules_is_at_fault(kind: type[Policy], words: str) -> None:
+    with pytest.raises(PolicyFault, match=words):
+        run(Instance(5, [Request(0, 3, 2), Request(0, 3, 2)]), kind())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense", "must be one of"),
+        ("mc-sf:alpha", "key=value"),
+        ("mc-sf:beta=1", "is not a key of mc-sf"),
+        ("mc-sf:alpha=x", "a number"),
+        ("mc-sf:alpha=1/0", "a number"),
+        ("mc-sf:alpha=1", "below 1"),
+        ("mc-sf:alpha=0.1,alpha=0.1", "twice"),
+        ("mc-sf:pred=maybe", "must be one of exact"),
+        ("mc-sf:pred=noise,eps=2", "eps"),
+        ("mc-sf:seed=1.5", "an integer"),
+        ("alpha-protect", "needs alpha"),
+        ("alpha-beta:alpha=0.1", "needs beta"),
+        ("alpha-beta:alpha=0.1,beta=0", "above 0"),
+        ("a-random:memory=0", "at least 1"),
+        ("mc-sf:intervals=rough,width=0", "width"),
+    ],
+)
+def test_wrong_parameters_are_refused(text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        run(Instance(5, [Request(0, 1, 1)]), text)
+
+
+def test_a_run_stops_when_asked() -> None:
+    with pytest.raises(Stopped):
+        simulate(wang_example(), LastComeFirstServed(), should_stop=lambda: True)
+
+
+# ---- the check of runs -------------------------------------------------------------
+
+SOUND = PolicyRun(
+    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]),
+    "x",
+    (2, 1),
+    (Lost(0, 0, 1),),
+    Outcome.COMPLETED,
+    0.0,
+)
+
+
+def test_a_sound_run_has_no_violation() -> None:
+    assert SOUND.violations() == []
+    assert SOUND.peak_memory == 7  # at time 4: 1 + 2 of the first, 1 + 3 of the second
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"starts": (2, 0)}, "before its arrival"),
+        ({"lost": (Lost(0, 0, 4),)}, "cannot lose"),
+        ({"lost": (Lost(0, 3, 3),)}, "cannot lose"),
+        ({"lost": (Lost(0, 3, 4),)}, "runs twice"),
+        ({"starts": (1, 1)}, "8 tokens held"),
+    ],
+)
+def test_what_breaks_a_rule_is_found(change: dict[str, object], words: str) -> None:
+    broken = replace(SOUND, **change)  # type: ignore[arg-type]
+    assert any(words in line for line in broken.violations())
+
+
+# ---- look-ahead and beliefs --------------------------------------------------------
+
+
+def test_look_ahead_agrees_with_its_definition() -> None:
+    rng = random.Random(4)
+    for _ in range(600):
+        capacity, now = rng.randint(3, 30), 0
+        table, active = LookAhead(capacity), list[tuple[int, int, int]]()
+        for _ in range(rng.randint(1, 40)):
+            now += rng.randint(0, 2)
+            for item in [a for a in active if rng.random() < 0.1]:
+                active.remove(item)
+                table.remove(*item)
+            prompt, output = rng.randint(0, 6), rng.randint(1, 9)
+            wait = table.wait(prompt, output, now)
+            assert (wait == 0) == fits(capacity, active, (prompt, output, now), now)
+            for sooner in range(1, wait):  # no round is skipped at which it would fit
+                later = (prompt, output, now + sooner)
+                if all(k + o > now + sooner for _, o, k in active):
+                    assert not fits(capacity, active, later, now + sooner)
+            if wait == 0:
+                table.add(prompt, output, now)
+                active.append((prompt, output, now))
+        assert len(table) == len(active)
+
+
+def fits(
+    capacity: int, active: list[tuple[int, int, int]], new: tuple[int, int, int], now: int
+) -> bool:
+    """Check every time while the newcomer is active; who outlived a belief has one more round."""
+    for time in range(now + 1, new[2] + new[1] + 1):
+        held = sum(s + time - k for s, o, k in [*active, new] if time <= max(k + o, now + 1))
+        if held > capacity:
+            return False
+    return True
+
+
+def test_prediction_models() -> None:
+    requests = [
+        Request(0, 1, 5, predicted=Prediction(2, 9)),
+        Request(0, 1, 101),
+        Request(0, 195, 5),
+    ]
+    instance = Instance(200, requests)
+
+    def intervals(model: PredictionModel) -> list[tuple[int, int]]:
+        found = model.beliefs(instance)
+        return list(zip(found.lower, found.upper, strict=True))
+
+    assert intervals(PredictionModel()) == [(2, 9), (101, 101), (5, 5)]
+    assert intervals(PredictionModel(intervals="rough")) == [(1, 199), (1, 199), (1, 5)]
+    assert intervals(PredictionModel(intervals="buckets")) == [(1, 100), (101, 199), (1, 5)]
+    tenth = PredictionModel(intervals="relative", eps=Fraction("0.1"))
+    assert intervals(tenth) == [(5, 5), (91, 111), (5, 5)]
+    assert PredictionModel("mid").beliefs(instance).output == [5, 101, 5]
+    assert PredictionModel("upper").beliefs(instance).output == [9, 101, 5]
+    assert PredictionModel("exact").beliefs(instance).output == [5, 101, 5]
+
+
+@given(instance=instances(), eps=st.fractions(0, 1), seed=st.integers(0, 9))
+def test_noise_stays_in_its_range(instance: Instance, eps: Fraction, seed: int) -> None:
+    model = PredictionModel("noise", eps=eps, seed=seed)
+    believed = model.beliefs(instance).output
+    assert believed == model.beliefs(instance).output
+    for request, output in zip(instance, believed, strict=True):
+        assert 1 <= output <= instance.memory - request.prompt
+        assert abs(output - request.output) <= eps * request.output + Fraction(1, 2) or output == 1
