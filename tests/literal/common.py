@@ -125,7 +125,7 @@ class Worker:
             raise AssertionError(f"{held} tokens at {self.now}, of {self.memory}")
 
     def repeats(self, memory_of_policy: Hashable = None) -> bool:
-        """Step 3 of a round: is this a state of the past, with nothing left to arrive?
+        """Step 3 of a round: tell whether it repeats a state, with nothing left to arrive.
 
         The state is which requests wait, which are active and with how many tokens, and
         whatever the policy remembers besides.

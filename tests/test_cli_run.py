@@ -1,0 +1,111 @@
+"""``kvopt run``, ``kvopt policies`` and pictures of what schedulers do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_cli import EC1, Run, ec1, run
+
+from kvopt.policies.registry import policies
+
+__all__ = ["ec1", "run"]
+
+
+def test_run_prints_a_row_for_each_policy(run: Run, ec1: Path) -> None:
+    code, out, err = run("run", ec1, "-P", "mc-sf", "-P", "alpha-protect:alpha=0.1")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split()[:2] == ["policy", "latency"]
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+        "mc-sf",
+        "alpha-protect:alpha=0.1",
+    ]
+
+
+def test_run_json_holds_the_contract(run: Run, ec1: Path) -> None:
+    code, out, err = run("run", ec1, "--policy", "mc-sf:alpha=0", "--json")
+    assert (code, err) == (0, "")
+    (row,) = json.loads(out)["policies"]
+    assert row["policy"] == "mc-sf:alpha=0"
+    assert row["objective"] == 12
+    assert row["starts"] == [0, 0, 0, 2]
+    assert row["outcome"] == "completed"
+    assert (row["evictions"], row["makespan"], row["peak_memory"]) == (0, 6, 6)
+
+
+def test_a_livelock_has_no_objective_and_exit_0(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "pair.json"
+    file.write_text(
+        json.dumps({**EC1, "memory": 6, "requests": [{"arrival": 0, "prompt": 0, "output": 5}] * 2})
+    )
+    code, out, _ = run("run", file, "-P", "alpha-protect:alpha=0", "--json")
+    (row,) = json.loads(out)["policies"]
+    assert code == 0
+    assert (row["objective"], row["starts"], row["outcome"]) == (None, [None, None], "livelock")
+
+
+def test_run_writes_the_schedule(run: Run, ec1: Path, tmp_path: Path) -> None:
+    schedule = tmp_path / "s.json"
+    assert run("run", ec1, "-P", "fcfs", "-o", schedule)[0] == 0
+    assert run("check", ec1, schedule)[0] == 0
+    picture = tmp_path / "s.svg"
+    assert run("plot", ec1, "--policy", "fcfs", "-o", picture)[0] == 0
+    assert "fcfs" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-P", "nonsense"),
+        ("-P", "mc-sf:alpha=2"),
+        ("-P", "alpha-protect"),
+        ("-P", "mc-sf", "-P", "fcfs", "-o", "both.json"),
+    ],
+)
+def test_run_refuses_on_one_line(run: Run, ec1: Path, arguments: tuple[str, ...]) -> None:
+    code, out, err = run("run", ec1, *arguments)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+
+
+def test_plot_refuses_two_sources(run: Run, ec1: Path, tmp_path: Path) -> None:
+    code, _, err = run("plot", ec1, "--policy", "fcfs", "--schedule", ec1, "-o", tmp_path / "x.svg")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+
+
+def test_policies_lists_every_name(run: Run) -> None:
+    code, out, _ = run("policies", "--json")
+    rows = json.loads(out)["policies"]
+    assert code == 0
+    assert [row["policy"] for row in rows] == list(policies())
+    assert all(row["source"] and row["summary"] for row in rows)
+    assert all(name in run("policies")[1] for name in policies())
+
+
+def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "big.json"
+    assert run("generate", "conversation", "--n", 4000, "-m", 16492, "-o", file)[0] == 0
+    command = [
+        sys.executable,
+        "-c",
+        "from kvopt.cli import main; main()",
+        "run",
+        str(file),
+        "--json",
+    ]
+    slow = ["-P", "mc-sf", *["-P", "h-sf"] * 50]
+    child = subprocess.Popen(
+        [*command, *slow], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}
+    )
+    time.sleep(6)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert json.loads(out)["policies"][0]["policy"] == "mc-sf"
