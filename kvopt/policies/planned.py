@@ -1,0 +1,98 @@
+"""Policies that plan an order for everybody who waits, and plan anew when somebody arrives."""
+
+from __future__ import annotations
+
+import heapq
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kvopt.policies.base import View
+from kvopt.policies.phase1 import Candidate
+from kvopt.policies.prefix import Key, PrefixPolicy
+
+
+@dataclass
+class PlannedPolicy(PrefixPolicy):
+    """Stand in line as a plan says.
+
+    The papers plan once for one backlog.  With arrivals a plan is made over everything that
+    waits, at each round at which something arrives and at no other; what of the plan before
+    has not started has no privilege.  What is evicted later returns to its place in the plan.
+
+    A plan is taken part by part, and only when the line is empty and somebody who waits could
+    start: under load most plans are overtaken by the next arrival before that.
+    """
+
+    def begin(self, view: View) -> None:
+        """Start with no plan."""
+        super().begin(view)
+        self._places: dict[int, int] = {}
+        self._next_place = 0  # never lower: what an older plan placed comes first
+        self._stale = False
+        self._unplaced: set[int] = set()
+        self._plan: Iterator[Sequence[int]] = iter(())
+        self._smallest = (0, 0)  # no prompt and no output of the unplaced is below these
+
+    @abstractmethod
+    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
+        """Yield everybody who waits, part after part, in the order of the plan."""
+
+    def candidates(self, view: View, waiting: list[int]) -> list[Candidate]:
+        """Return what phase 1 has to know of requests."""
+        return [
+            Candidate(self.belief(view, i), view.prompts[i], view.arrivals[i], i) for i in waiting
+        ]
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the place in the plan."""
+        return (self._places[i],)
+
+    def arrived(self, view: View, i: int) -> None:
+        """Wait for the plan of this round."""
+        self._unplaced.add(i)
+        self._stale = True
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        """Give back what was promised and return to one's place."""
+        self.finished(view, i, start)
+        self.rejoin(view, i)
+
+    def rejoin(self, view: View, i: int) -> None:
+        """Stand in line at the place that one had."""
+        heapq.heappush(self._line, (self.full_key(view, i), i))
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Start from the front of the line, and let the plan go on when nobody is left in it."""
+        self._wake = None
+        if self._stale:
+            self._begin_plan(view)
+        while self._line or self._continue_plan(view):
+            yield from super().admit(view)
+            if self._line:
+                return
+
+    def _begin_plan(self, view: View) -> None:
+        self._stale = False
+        self._unplaced.update(i for _, i in self._line)
+        self._line.clear()
+        waiting = sorted(self._unplaced)
+        self._smallest = (
+            min(view.prompts[i] for i in waiting),
+            min(self.belief(view, i) for i in waiting),
+        )
+        self._plan = self.plan(view, waiting)
+
+    def _continue_plan(self, view: View) -> bool:
+        """Let the next part of the plan stand in line, unless nobody in it can start now."""
+        if not self._unplaced:
+            return False
+        if wait := self._ahead.wait(*self._smallest, view.now):
+            self._wake = view.now + wait if len(self._ahead) else None
+            return False
+        for i in next(self._plan):
+            self._places[i] = self._next_place
+            self._next_place += 1
+            self._unplaced.remove(i)
+            self.rejoin(view, i)
+        return True

@@ -1,0 +1,51 @@
+"""Batches of least F, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvopt.policies.base import View
+from kvopt.policies.phase1 import Auto, Phase1, batches, solver
+from kvopt.policies.planned import PlannedPolicy
+from kvopt.policies.registry import register
+
+
+@register
+@dataclass
+class SortedF(PlannedPolicy):
+    """Plan batches of least sum(o) / |X|^2, each by believed output, and admit a prefix.
+
+    Phase 1 sees the whole memory, whatever is running.
+
+    Parameters
+    ----------
+    phase1
+        How batches are found: ``exact``, ``dp`` (the paper's program), ``swap``, ``quantile``
+        or ``auto`` (by the number of requests that wait), see `kvopt.policies.phase1`.
+    """
+
+    name = "sorted-f"
+    source = "wang-2025, Algorithms 1 to 4"
+
+    phase1: Phase1 = "auto"
+
+    def __post_init__(self) -> None:
+        solver(self.phase1)
+
+    def begin(self, view: View) -> None:
+        """Start with no plan."""
+        super().begin(view)
+        self._solve = solver(self.phase1, self.seed)
+
+    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
+        """Yield batch after batch."""
+        for batch in batches(self.candidates(view, waiting), view.memory, self._solve):
+            yield [candidate.position for candidate in batch]
+
+    def note(self) -> str | None:
+        """Return which solvers were chosen, where that was left to the policy."""
+        if not isinstance(self._solve, Auto) or not self._solve.used:
+            return None
+        used = ", ".join(f"{count} {name}" for name, count in sorted(self._solve.used.items()))
+        return f"batches: {used}"
