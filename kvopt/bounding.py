@@ -10,7 +10,8 @@ from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
 from kvopt.listing import offer_list_schedules
-from kvopt.result import BoundResult, BoundSource
+from kvopt.proofs import VolumeProof
+from kvopt.result import BoundResult
 from kvopt.search import Observer, Search
 from kvopt.solving import available_threads, checked_limit
 
@@ -18,7 +19,7 @@ Method = Callable[[Search], None]
 
 
 def _volume(search: Search) -> None:
-    search.offer_bound(volume_bound(search.instance), BoundSource.CHECKED, "volume")
+    search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
 
 
 def _lp(search: Search) -> None:
@@ -83,9 +84,11 @@ def bound(
         if len(instance):
             METHODS[method](search)
         else:
-            search.offer_bound(0, BoundSource.CHECKED, method)
+            search.offer_checked(0, method, VolumeProof())
     result = search.result(method)
     note = "; ".join(result.notes) or None
     if result.lower_bound is None and note is None:
         note = str(result.stop_reason)
-    return BoundResult(method, result.lower_bound, result.seconds, note, result.signal_number)
+    return BoundResult(
+        method, result.lower_bound, result.seconds, note, result.signal_number, result.checked
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from kvopt.proofs import CheckedBound
 from kvopt.schedule import Schedule
 
 
@@ -80,6 +81,8 @@ class SolveResult:
         Wall time in all, in building models, and inside solvers.
     signal_number
         The signal that interrupted the search, where one did.
+    checked
+        The best bound that was re-evaluated in integers, with its proof.
     faults
         Claims of a solver that an exact check refuted; they were not used.
     """
@@ -99,6 +102,7 @@ class SolveResult:
     threads: int
     versions: dict[str, str] = field(default_factory=dict)
     signal_number: int | None = None
+    checked: CheckedBound | None = None
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -150,6 +154,7 @@ class BoundResult:
     seconds: float
     note: str | None = None
     signal_number: int | None = None
+    checked: CheckedBound | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt bound --json`` prints."""

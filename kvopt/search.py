@@ -17,6 +17,7 @@ from contextlib import contextmanager
 
 from kvopt.errors import SolverFault
 from kvopt.instance import Instance
+from kvopt.proofs import CheckedBound, Proof
 from kvopt.result import BoundSource, Progress, SolveResult, Status, StopReason
 from kvopt.schedule import Schedule
 
@@ -79,7 +80,7 @@ class Search:
         self.notes: list[str] = []
         self.versions: dict[str, str] = {}
         self.signal_number: int | None = None
-        self._checked_bound: tuple[int, str] | None = None
+        self.checked: CheckedBound | None = None
         self._observer: Observer = observer or _ignore
         self._criterion: StopCriterion = stop or _never
         self._began = time.monotonic()
@@ -107,19 +108,17 @@ class Search:
             self._tell()
             return True
 
-    def offer_bound(self, value: int, source: BoundSource, bounded_by: str) -> None:
-        """Keep a lower bound if it is better than the best so far."""
+    def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
+        """Keep a lower bound that was re-evaluated in integers, with what proves it."""
         with self._lock:
-            if source is BoundSource.CHECKED and (
-                self._checked_bound is None or value > self._checked_bound[0]
-            ):
-                self._checked_bound = (value, bounded_by)
-            same = value == self.lower_bound and self.bound_source is not source
-            upgrade = same and source is BoundSource.CHECKED
-            if self.lower_bound is None or value > self.lower_bound or upgrade:
-                self.lower_bound, self.bound_source, self.bounded_by = value, source, bounded_by
-                self._cross_check()
-                self._tell()
+            if self.checked is None or value > self.checked.value:
+                self.checked = CheckedBound(value, bounded_by, proof)
+            self._keep_bound(value, BoundSource.CHECKED, bounded_by)
+
+    def offer_claimed(self, value: int, bounded_by: str) -> None:
+        """Keep a lower bound that rests on the word of a solver."""
+        with self._lock:
+            self._keep_bound(value, BoundSource.SOLVER, bounded_by)
 
     def fault(self, what: str) -> None:
         """Record that a solver claimed something an exact check refutes."""
@@ -210,6 +209,7 @@ class Search:
                 threads=self.threads,
                 versions=dict(self.versions),
                 signal_number=self.signal_number,
+                checked=self.checked,
                 faults=tuple(self.faults),
                 notes=tuple(self.notes),
             )
@@ -245,6 +245,15 @@ class Search:
         except Exception as error:
             self._failure = error
 
+    def _keep_bound(self, value: int, source: BoundSource, bounded_by: str) -> None:
+        """Keep a bound if it is better than the best so far, or as good and checked."""
+        same = value == self.lower_bound and self.bound_source is not source
+        upgrade = same and source is BoundSource.CHECKED
+        if self.lower_bound is None or value > self.lower_bound or upgrade:
+            self.lower_bound, self.bound_source, self.bounded_by = value, source, bounded_by
+            self._cross_check()
+            self._tell()
+
     def _cross_check(self) -> None:
         """Drop a solver's bound that a checked schedule refutes."""
         if self.schedule is None or self.lower_bound is None:
@@ -256,8 +265,8 @@ class Search:
             raise AssertionError(f"{claim}, and a checked one has {self.schedule.objective}")
         self._fault(f"{claim}, but a checked schedule has {self.schedule.objective}")
         self.lower_bound = self.bound_source = self.bounded_by = None
-        if self._checked_bound is not None:
-            self.lower_bound, self.bounded_by = self._checked_bound
+        if self.checked is not None:
+            self.lower_bound, self.bounded_by = self.checked.value, self.checked.bounded_by
             self.bound_source = BoundSource.CHECKED
 
     def _fault(self, what: str) -> None:

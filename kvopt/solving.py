@@ -11,7 +11,8 @@ from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput
 from kvopt.instance import Instance
 from kvopt.listing import offer_list_schedules
-from kvopt.result import BoundSource, SolveResult
+from kvopt.proofs import VolumeProof
+from kvopt.result import SolveResult
 from kvopt.schedule import Schedule
 from kvopt.search import Engine, Observer, Search, StopCriterion
 
@@ -125,9 +126,9 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
         search.offer_starts(start.starts, "given schedule")
     if not len(search.instance):
         search.offer_starts((), "empty instance")
-        search.offer_bound(0, BoundSource.CHECKED, "empty instance")
+        search.offer_checked(0, "empty instance", VolumeProof())
     elif quick_start:
-        search.offer_bound(volume_bound(search.instance), BoundSource.CHECKED, "volume")
+        search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
         offer_list_schedules(search)
 
 

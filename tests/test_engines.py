@@ -14,6 +14,7 @@ from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, solv
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.errors import InvalidInput, SolverFault
 from kvopt.listing import offer_list_schedules
+from kvopt.proofs import VolumeProof
 from kvopt.result import BoundSource, Progress, StopReason
 from kvopt.schedule import Schedule
 from kvopt.search import Search
@@ -266,8 +267,8 @@ class TestClaims:
 
     def test_a_bound_above_a_checked_schedule_is_dropped(self) -> None:
         search = Search(self.instance)
-        search.offer_bound(11, BoundSource.CHECKED, "volume")
-        search.offer_bound(13, BoundSource.SOLVER, "a solver")
+        search.offer_checked(11, "volume", VolumeProof())
+        search.offer_claimed(13, "a solver")
         with pytest.warns(SolverFault, match="13"):
             search.offer_starts((0, 0, 0, 2), "list")
         result = search.result("test")
@@ -279,18 +280,18 @@ class TestClaims:
         search = Search(self.instance)
         search.offer_starts((0, 0, 0, 2), "list")
         with pytest.warns(SolverFault):
-            search.offer_bound(13, BoundSource.SOLVER, "a solver")
+            search.offer_claimed(13, "a solver")
         assert search.result("test").lower_bound is None
 
     def test_a_wrong_checked_bound_is_a_bug_and_stops_everything(self) -> None:
         search = Search(self.instance)
         search.offer_starts((0, 0, 0, 2), "list")
         with pytest.raises(AssertionError):
-            search.offer_bound(13, BoundSource.CHECKED, "volume")
+            search.offer_checked(13, "volume", VolumeProof())
 
     def test_a_checked_bound_replaces_an_equal_word(self) -> None:
         search = Search(self.instance)
-        search.offer_bound(12, BoundSource.SOLVER, "a solver")
-        search.offer_bound(12, BoundSource.CHECKED, "lp")
-        search.offer_bound(12, BoundSource.SOLVER, "a solver")
+        search.offer_claimed(12, "a solver")
+        search.offer_checked(12, "lp", VolumeProof())
+        search.offer_claimed(12, "a solver")
         assert search.result("test").bound_source is BoundSource.CHECKED

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvopt.bounds.prices import Prices, price_bound
+from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.dependencies import load_highspy
 from kvopt.engines.threads import run_in_thread
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.horizon import Windows
 from kvopt.instance import Instance
-from kvopt.result import BoundSource
+from kvopt.proofs import Prices
 from kvopt.search import Search
 
 DENOMINATOR = 2**24
@@ -50,7 +50,7 @@ def offer_lp_bound(
         return
     value = price_bound(search.instance, prices)
     if value >= search.instance.total_output:  # else an LP that was cut short: it says nothing
-        search.offer_bound(value, BoundSource.CHECKED, "lp")
+        search.offer_checked(value, "lp", prices)
 
 
 def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
@@ -93,4 +93,4 @@ def _prices_from_duals(model: ArrayModel, duals: np.ndarray) -> Prices:
     for span in spans:
         dense[span.start - 1 : span.stop - 1] = -duals[row : row + len(span)]
         row += len(span)
-    return Prices.rounded(dense.tolist(), DENOMINATOR)
+    return rounded_prices(dense.tolist(), DENOMINATOR)

@@ -14,45 +14,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.instance import Instance
+from kvopt.proofs import Prices
 
 Integers = npt.NDArray[Any]
 """int64 where nothing can overflow, else Python integers."""
 
 
-@dataclass(frozen=True)
-class Prices:
-    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
-
-    Parameters
-    ----------
-    numerators
-        Price of time t times ``denominator``, at position t - 1; none is negative.
-    denominator
-        At least 1.
-    """
-
-    numerators: tuple[int, ...]
-    denominator: int
-
-    def __post_init__(self) -> None:
-        if self.denominator < 1 or min(self.numerators, default=0) < 0:
-            raise ValueError("prices must not be negative, and their denominator is at least 1")
-
-    @classmethod
-    def rounded(cls, values: Sequence[float], denominator: int) -> Prices:
-        """Round floats to prices; what is not a positive number becomes 0."""
-        scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
-        numerators = np.maximum(np.rint(scaled), 0.0)
-        kept = np.flatnonzero(numerators)
-        last = int(kept[-1]) + 1 if len(kept) else 0
-        return cls(tuple(int(number) for number in numerators[:last]), denominator)
+def rounded_prices(values: Sequence[float], denominator: int) -> Prices:
+    """Round floats to prices; what is not a positive number becomes 0."""
+    scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
+    numerators = np.maximum(np.rint(scaled), 0.0)
+    kept = np.flatnonzero(numerators)
+    last = int(kept[-1]) + 1 if len(kept) else 0
+    return Prices(tuple(int(number) for number in numerators[:last]), denominator)
 
 
 def price_bound(instance: Instance, prices: Prices) -> int:

@@ -9,7 +9,6 @@ from kvopt.dependencies import load_cp_model
 from kvopt.engines.threads import run_in_thread
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.horizon import start_windows
-from kvopt.result import BoundSource
 from kvopt.search import Search
 
 _NAME = "cpsat"
@@ -73,7 +72,7 @@ def _improvements(cp_model: Any, built: PairModel, search: Search) -> Any:
 def _offer_bound(search: Search, bound: float) -> None:
     # CP-SAT works in integers but reports floats such as 0.9999999999999996.
     if math.isfinite(bound):
-        search.offer_bound(round(bound), BoundSource.SOLVER, "CP-SAT")
+        search.offer_claimed(round(bound), "CP-SAT")
 
 
 def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:

@@ -12,7 +12,6 @@ from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.horizon import start_windows
-from kvopt.result import BoundSource
 from kvopt.search import Search
 
 _NAME = "highs"
@@ -132,4 +131,4 @@ def _offer_bound(search: Search, bound: float) -> None:
     """Round a float bound up, with a margin for the tolerances of the solver."""
     if math.isfinite(bound) and abs(bound) < 2**52:
         margin = 1e-4 + 1e-9 * abs(bound)
-        search.offer_bound(math.ceil(bound - margin), BoundSource.SOLVER, "HiGHS")
+        search.offer_claimed(math.ceil(bound - margin), "HiGHS")

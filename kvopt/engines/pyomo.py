@@ -20,7 +20,6 @@ from kvopt.engines.threads import run_in_thread
 from kvopt.errors import MissingSolver
 from kvopt.files.instances import instance_to_json
 from kvopt.horizon import start_windows
-from kvopt.result import BoundSource
 from kvopt.search import Search
 
 DEFAULT_SOLVER = "highs"
@@ -119,7 +118,7 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
         search.offer_starts(message["starts"], label)
     if "bound" in message:
-        search.offer_bound(message["bound"], BoundSource.SOLVER, label)
+        search.offer_claimed(message["bound"], label)
     if "fault" in message:
         search.fault(f"{label} {message['fault']}")
     if "out_of_time" in message:
