@@ -21,7 +21,7 @@ ENTRY_POINTS = "kvopt.policies"
 _HOUSE = (
     "fcfs", "mc_sf", "mc_sf_total", "svf", "h_sf", "alpha_protect", "alpha_beta",
     "a_max", "a_min", "a_l", "a_switch", "a_random",
-    "sorted_f", "sorted_f_a_min",
+    "sorted_f", "sorted_f_a_min", "sorted_lp", "lp_swap",
 )  # fmt: skip
 _POLICIES: dict[str, type[Policy]] = {}
 _loaded = False

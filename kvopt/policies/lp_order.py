@@ -1,0 +1,92 @@
+"""Policies that order by where the LP relaxation starts requests on average."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts, lp_nonzeros
+from kvopt.errors import InvalidInput, TooLarge
+from kvopt.instance import Instance, Request
+from kvopt.policies.base import Need, View
+from kvopt.policies.phase1 import Candidate
+from kvopt.policies.planned import PlannedPolicy
+from kvopt.policies.svf import Svf
+from kvopt.simulator import simulate
+
+_DIGITS = 6
+"""Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""
+
+
+@dataclass
+class LpOrderPolicy(PlannedPolicy):
+    """Plan by the mean starts of the LP relaxation of everything that waits.
+
+    The LP ends with the schedule of `svf`: it orders and proves nothing.
+
+    Parameters
+    ----------
+    means
+        ``lp``, ``lagrangian`` (averaged minimisers of the Lagrangian, which need no LP) or
+        ``auto``: the LP as long as all LPs of the run together stay within ``nonzeros``.
+    nonzeros
+        For ``auto``.  An LP as large as the default takes half a minute.
+    """
+
+    needs = (Need.OUTPUTS, Need.LP)
+
+    means: Literal["auto", "lp", "lagrangian"] = "auto"
+    nonzeros: int = 5_000_000
+
+    def __post_init__(self) -> None:
+        if self.means not in ("auto", "lp", "lagrangian"):
+            raise InvalidInput(f"must be auto, lp or lagrangian, got {self.means}", field="means")
+
+    def begin(self, view: View) -> None:
+        """Start with no plan."""
+        super().begin(view)
+        self._nonzeros_left = self.nonzeros
+        self._plans: Counter[str] = Counter()
+
+    def by_mean_start(
+        self, view: View, candidates: Sequence[Candidate], *, arrivals: bool = False
+    ) -> list[Candidate]:
+        """Return candidates by mean start, ties by prompt, arrival and position.
+
+        By default all of them may start at once; ``arrivals`` lets them arrive when they do.
+        """
+        instance = Instance(
+            view.memory,
+            [Request(c.arrival if arrivals else 0, c.prompt, c.output) for c in candidates],
+        )
+        means = dict(zip(candidates, self._mean_starts(instance), strict=True))
+        return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
+
+    def _mean_starts(self, instance: Instance) -> list[float]:
+        schedule = simulate(instance, Svf()).schedule
+        assert schedule is not None, "true outputs never overflow"
+        if self._affords_lp(instance, schedule.starts):
+            means = lp_mean_starts(instance, schedule.starts)
+            if means is not None:
+                self._plans["LP"] += 1
+                return means
+            if self.means == "lp":
+                raise TooLarge("the LP is too hard for HiGHS")
+        self._plans["Lagrangian"] += 1
+        return lagrangian_mean_starts(instance, schedule.starts)
+
+    def _affords_lp(self, instance: Instance, starts: Sequence[int]) -> bool:
+        if self.means != "auto":
+            return self.means == "lp"
+        size = lp_nonzeros(instance, starts)
+        if size > self._nonzeros_left:
+            return False
+        self._nonzeros_left -= size
+        return True
+
+    def note(self) -> str | None:
+        """Return where the mean starts came from."""
+        sources = ", ".join(f"{count} {name}" for name, count in sorted(self._plans.items()))
+        return f"plans by mean starts: {sources}" if sources else None

@@ -1,0 +1,138 @@
+"""Mean starts: the LP's own solution dealt out, and averaged minimisers that come close."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from scipy.optimize import linprog  # type: ignore[import-untyped]
+from scipy.sparse import csc_array  # type: ignore[import-untyped]
+from scipy.stats import spearmanr  # type: ignore[import-untyped]
+from strategies import instances, random_instances
+
+from kvopt import Instance, Request, bound, run
+from kvopt.bounds.averaged import averaged_minimisers, fluid_prices
+from kvopt.bounds.lp import windows_around
+from kvopt.bounds.mean_starts import (
+    dealt,
+    lagrangian_mean_starts,
+    lp_mean_starts,
+    lp_nonzeros,
+)
+from kvopt.bounds.prices import price_bound, rounded_prices
+from kvopt.errors import TooLarge
+from kvopt.families import generate
+from kvopt.formulations.arrays import time_indexed_arrays
+
+
+def listed(instance: Instance) -> tuple[int, ...]:
+    schedule = run(instance, "svf").schedule
+    assert schedule is not None
+    return schedule.starts
+
+
+def latency(instance: Instance, means: list[float]) -> float:
+    return sum(y + r.output - r.arrival for y, r in zip(means, instance, strict=True))
+
+
+def lp_value(instance: Instance) -> float:
+    """Return the value of the LP that ends with the list schedule, from another reader of it."""
+    windows = windows_around(instance, listed(instance))
+    model = time_indexed_arrays(instance, windows, order_identical=False)
+    matrix = csc_array((model.value, model.index, model.start)).toarray()
+    once = len(instance)
+    solved = linprog(
+        model.cost, matrix[once:], model.row_upper[once:], matrix[:once], model.row_upper[:once]
+    )
+    return float(solved.fun)
+
+
+def test_lp_means_add_up_to_the_value_of_the_lp() -> None:
+    for instance in random_instances(60, 1, least_requests=1, most_requests=8, most_memory=14):
+        means = lp_mean_starts(instance, listed(instance))
+        assert means is not None
+        assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-5)
+
+
+@given(instances())
+def test_means_lie_between_arrival_and_the_end(instance: Instance) -> None:
+    starts = listed(instance)
+    end = max((k + r.output for k, r in zip(starts, instance, strict=True)), default=0)
+    for means in (lp_mean_starts(instance, starts), lagrangian_mean_starts(instance, starts)):
+        assert means is not None
+        for mean, request in zip(means, instance, strict=True):
+            assert request.arrival - 1e-6 <= mean <= end
+
+
+@given(instances())
+def test_equal_requests_are_dealt_out_in_order(instance: Instance) -> None:
+    starts = listed(instance)
+    assume(len(instance) > 1)
+    for means in (lp_mean_starts(instance, starts), lagrangian_mean_starts(instance, starts)):
+        assert means is not None
+        kinds = [(r.arrival, r.prompt, r.output) for r in instance]
+        for kind in set(kinds):
+            own = [mean for mean, other in zip(means, kinds, strict=True) if other == kind]
+            assert all(a <= b + 1e-9 for a, b in pairwise(own))
+
+
+def test_who_can_start_at_once_does() -> None:
+    instance = Instance(100, [Request(at, 3, 4) for at in (2, 0, 7)])
+    assert lp_mean_starts(instance, listed(instance)) == [2, 0, 7]
+    assert lagrangian_mean_starts(instance, listed(instance)) == [2, 0, 7]
+    assert lp_mean_starts(Instance(1, []), ()) == lagrangian_mean_starts(Instance(1, []), ()) == []
+
+
+def test_mass_is_dealt_out_earliest_first() -> None:
+    starts, mass = np.array([5, 0, 2]), np.array([1.0, 0.5, 0.5])
+    assert dealt(starts, mass, 1).tolist() == [3.0]
+    assert dealt(starts, mass, 2).tolist() == [1.0, 5.0]
+    assert dealt(starts, 2 * mass, 4).tolist() == [0.0, 2.0, 5.0, 5.0]
+
+
+@pytest.mark.parametrize(("family", "n", "memory"), [("uniform", 25, 100), ("mixed", 60, 100)])
+def test_minimisers_come_close_to_the_lp(family: str, n: int, memory: int) -> None:
+    for seed in range(3):
+        instance = generate(family, n=n, memory=memory, seed=seed)
+        lp = lp_mean_starts(instance, listed(instance))
+        assert lp is not None
+        means = lagrangian_mean_starts(instance, listed(instance))
+        assert latency(instance, means) == pytest.approx(latency(instance, lp), rel=0.05)
+        assert spearmanr(lp, means).statistic > 0.95
+
+
+def test_minimisers_nearly_keep_the_memory() -> None:
+    instance = generate("uniform", n=60, memory=100, seed=1)
+    end = run(instance, "svf").makespan
+    averaged = averaged_minimisers(instance, end)
+    held = np.zeros(end + 1)
+    for starts, weight in zip(averaged.starts, averaged.weights, strict=True):
+        for (_, prompt, output), start in zip(averaged.kinds, starts, strict=True):
+            held[start + 1 : start + output + 1] += weight * (prompt + np.arange(1, output + 1))
+    assert np.maximum(held - 100, 0).sum() < 0.1 * held.sum()
+    assert averaged.weights.sum() == pytest.approx(1)
+
+
+def test_fluid_prices_are_nearly_the_best() -> None:
+    for seed in range(4):
+        instance = generate("uniform", n=20, memory=100, seed=seed)
+        prices = fluid_prices(instance, run(instance, "svf").makespan)
+        value = price_bound(instance, rounded_prices(prices.tolist(), 2**24))
+        best = bound(instance, "lp").value
+        assert best is not None
+        assert best >= value > 0.95 * best
+
+
+def test_nonzeros_are_those_of_the_lp() -> None:
+    instance = generate("uniform", n=10, memory=100, seed=1)
+    starts = listed(instance)
+    model = time_indexed_arrays(instance, windows_around(instance, starts), order_identical=False)
+    assert lp_nonzeros(instance, starts) == len(model.value)
+
+
+def test_horizons_beyond_memory_are_refused() -> None:
+    long = Instance(10**9, [Request(0, 0, 10**9)] * 2)
+    with pytest.raises(TooLarge, match="times"):
+        lagrangian_mean_starts(long, (0, 10**9))
