@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.volume import volume_bound
@@ -14,6 +15,12 @@ from kvopt.proofs import VolumeProof
 from kvopt.result import BoundResult
 from kvopt.search import Observer, Search
 from kvopt.solving import available_threads, checked_limit
+
+_LP_COLUMNS = 40_000
+"""Up to here the LP takes a few seconds at most."""
+
+_FEW_KINDS = 10
+"""Up to here the ascent zigzags and the LP is small."""
 
 Method = Callable[[Search], None]
 
@@ -30,13 +37,35 @@ def _lp(search: Search) -> None:
         search.note(f"lp: {error}")
 
 
-def _auto(search: Search) -> None:
-    _volume(search)
+def _lagrangian(search: Search) -> None:
+    """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP."""
+    from kvopt.bounds.lagrangian import offer_lagrangian_bound
+
+    offer_lagrangian_bound(search)
+    if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
+        _small_lp(search)
+
+
+def _small_lp(search: Search) -> None:
     if not search.should_stop():
-        _lp(search)
+        offer_list_schedules(search)
+        with suppress(TooLarge):
+            offer_lp_bound(search, _LP_COLUMNS)
 
 
-METHODS: dict[str, Method] = {"volume": _volume, "lp": _lp, "auto": _auto}
+def _auto(search: Search) -> None:
+    """Take the quick ones, and the LP where it costs a few seconds and may give one round more."""
+    _volume(search)
+    _lagrangian(search)
+    _small_lp(search)
+
+
+METHODS: dict[str, Method] = {
+    "volume": _volume,
+    "lp": _lp,
+    "lagrangian": _lagrangian,
+    "auto": _auto,
+}
 
 
 def bound(
@@ -55,7 +84,7 @@ def bound(
     instance
         The problem.
     method
-        ``volume``, ``lp``, or ``auto`` for the best of them.
+        ``volume``, ``lp``, ``lagrangian``, or ``auto`` for the best of them.
     time_limit
         Seconds; a method that did not finish gives None.
     threads, seed

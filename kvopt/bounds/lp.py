@@ -9,7 +9,9 @@ stop at a convenient horizon: the makespan of a list schedule, beyond which pric
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from kvopt.dependencies import load_highspy
 from kvopt.engines.threads import run_in_thread
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.horizon import Windows
-from kvopt.instance import Instance
+from kvopt.instance import Instance, Request
 from kvopt.proofs import Prices
 from kvopt.search import Search
 
@@ -40,17 +42,30 @@ def offer_lp_bound(
         raise ValueError("the LP needs a schedule for its horizon")
     if search.should_stop():
         return
-    windows = windows_around(search.instance, search.schedule.starts)
     with search.timing("build"):
-        model = time_indexed_arrays(
-            search.instance, windows, order_identical=False, largest_columns=largest_columns
-        )
+        model = _by_kinds(search.instance, search.schedule.makespan, largest_columns)
     prices = memory_prices(model, search, time_limit)
     if prices is None:
         return
     value = price_bound(search.instance, prices)
     if value >= search.instance.total_output:  # else an LP that was cut short: it says nothing
         search.offer_checked(value, "lp", prices)
+
+
+def _by_kinds(instance: Instance, end: int, largest_columns: int) -> ArrayModel:
+    """Return the model up to a last time, with one request for each kind and its number of starts.
+
+    Requests of one kind have equal columns, and a relaxation may add them up.
+    """
+    counts = Counter((r.arrival, r.prompt, r.output) for r in instance)
+    kinds = Instance(instance.memory, [Request(*kind) for kind in counts])
+    windows = tuple(range(r.arrival, end - r.output + 1) for r in kinds)
+    model = time_indexed_arrays(
+        kinds, windows, order_identical=False, largest_columns=largest_columns
+    )
+    lower, upper = model.row_lower.copy(), model.row_upper.copy()
+    lower[: len(kinds)] = upper[: len(kinds)] = list(counts.values())
+    return replace(model, row_lower=lower, row_upper=upper)
 
 
 def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
@@ -65,6 +80,9 @@ def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.in
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
     highs = to_highs(model, relax=True)
+    columns = np.arange(model.num_columns, dtype=np.int32)
+    zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
+    highs.changeColsBounds(model.num_columns, columns, zeros, many)  # several of a kind may start
     small = model.num_columns <= _SIMPLEX_COLUMNS
     highs.setOptionValue("threads", search.threads)
     highs.setOptionValue("random_seed", search.seed % 2**31)

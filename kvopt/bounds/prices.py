@@ -12,9 +12,11 @@ to be trusted: k runs from a_i to that time, inclusive.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from operator import mul
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +24,15 @@ import numpy.typing as npt
 from kvopt.instance import Instance
 from kvopt.proofs import Prices
 
+if TYPE_CHECKING:
+    from kvopt.bounds.scan import Scanner
+
+Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[Any]
 """int64 where nothing can overflow, else Python integers."""
 
 
-def rounded_prices(values: Sequence[float], denominator: int) -> Prices:
+def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:
     """Round floats to prices; what is not a positive number becomes 0."""
     scaled = np.nan_to_num(np.asarray(values, dtype=float) * denominator, posinf=0.0)
     numerators = np.maximum(np.rint(scaled), 0.0)
@@ -35,35 +41,56 @@ def rounded_prices(values: Sequence[float], denominator: int) -> Prices:
     return Prices(tuple(int(number) for number in numerators[:last]), denominator)
 
 
-def price_bound(instance: Instance, prices: Prices) -> int:
+def denominator_for(instance: Instance, values: Floats) -> int:
+    """Return the finest power of two, at most 2^30, at which 64 bits hold every sum."""
+    total = max(float(values.sum()), 1.0)
+    room = 2.0**60 / ((total + 1.0) * _reach(instance, len(values)))
+    return 1 << int(min(max(math.log2(room), 0.0), 30.0))
+
+
+def price_bound(instance: Instance, prices: Prices, scanner: Scanner | None = None) -> int:
     """Return the lower bound that prices prove, rounded up."""
-    return -(-price_value(instance, prices) // prices.denominator)
+    return -(-price_value(instance, prices, scanner) // prices.denominator)
 
 
-def price_value(instance: Instance, prices: Prices) -> int:
-    """Return ``L(p)`` times the denominator, exactly."""
-    table = _Table(instance, prices)
-    kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
-    least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
+def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = None) -> int:
+    """Return ``L(p)`` times the denominator, exactly.
+
+    A scanner of the instance makes it fast where 64 bits are enough; without one nothing
+    has to be compiled.
+    """
+    fits = _fits_int64(instance, prices)
+    if scanner is not None and fits:
+        numerators = np.array(prices.numerators, dtype=np.int64)
+        costs, _ = scanner.least_costs(numerators, prices.denominator)
+        least = int(sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist())))
+    else:
+        table = _Table(prices, np.int64 if fits else object)
+        kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
+        least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
 
-class _Table:
-    """Prefix sums of the prices, in a number type that cannot overflow."""
+def _fits_int64(instance: Instance, prices: Prices) -> bool:
+    total = sum(prices.numerators) + prices.denominator
+    return 4 * total * _reach(instance, len(prices.numerators)) < 2**63
 
-    def __init__(self, instance: Instance, prices: Prices) -> None:
+
+def _reach(instance: Instance, last: int) -> int:
+    """Return what factors of prices stay below: times, and tokens of one request."""
+    return last + 1 + max((r.peak for r in instance), default=0)
+
+
+class _Table:
+    """Prefix sums of the prices, in a number type that does not overflow."""
+
+    def __init__(self, prices: Prices, kind: type) -> None:
         self.denominator = prices.denominator
         self.last = len(prices.numerators)
-        kind = np.int64 if self._fits_int64(instance, prices) else object
-        numerators = np.array(prices.numerators, dtype=kind)
+        numerators: Integers = np.array(prices.numerators, dtype=kind)
         self.sums = self._prefix(numerators)
         self.weighted = self._prefix(numerators * np.arange(1, self.last + 1, dtype=kind))
-        self.rounds = np.arange(self.last + 1, dtype=kind)
-
-    def _fits_int64(self, instance: Instance, prices: Prices) -> bool:
-        total = sum(prices.numerators)
-        reach = self.last + max((r.peak for r in instance), default=0)
-        return 4 * (total * reach + prices.denominator * reach) < 2**63
+        self.rounds: Integers = np.arange(self.last + 1, dtype=kind)
 
     @staticmethod
     def _prefix(values: Integers) -> Integers:

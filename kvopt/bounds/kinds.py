@@ -1,0 +1,61 @@
+"""Requests of one arrival, prompt and output share everything that prices say about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.instance import Instance
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The kinds of requests of an instance, in columns.
+
+    Parameters
+    ----------
+    arrivals, prompts, outputs
+        What requests of a kind have in common.
+    counts
+        How many there are of each.
+    """
+
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    counts: Integers
+
+    @classmethod
+    def of(cls, instance: Instance) -> Kinds:
+        """Return the kinds of an instance, in ascending order."""
+        counts = sorted(Counter((r.arrival, r.prompt, r.output) for r in instance).items())
+        rows = [(*kind, count) for kind, count in counts]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
+        return cls(table[0], table[1], table[2], table[3])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def longest(self) -> int:
+        """Return the longest output."""
+        return int(self.outputs.max(initial=0))
+
+    def loads(self, starts: Integers, last: int) -> Floats:
+        """Return the tokens held at the times ``1 .. last`` when each kind has one start."""
+        begins, ends = np.minimum(starts, last), np.minimum(starts + self.outputs, last)
+
+        def running(weights: Integers) -> Floats:
+            begun = np.bincount(begins, weights, last + 1)
+            ended = np.bincount(ends, weights, last + 1)
+            return np.asarray((begun - ended).cumsum()[:last], dtype=float)
+
+        offsets = self.counts * (self.prompts - starts)  # tokens at t are prompt - start + t
+        return running(offsets) + running(self.counts) * np.arange(1, last + 1)

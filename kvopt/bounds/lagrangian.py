@@ -1,0 +1,163 @@
+"""The best prices that can be found: the LP bound without the LP.
+
+``L(p)`` of `kvopt.bounds.prices` is concave in the prices and its maximum is the value of the
+LP relaxation.  One evaluation costs a scan over kinds of requests and start rounds; the tokens
+that the cheapest starts hold, less M, are an ascent direction.  Steps follow Polyak's rule
+towards a value a little above the best one, along a mixture of the last directions, each
+price scaled by its own size.  When that value is not met the aim is lowered.
+
+Floats only steer.  What is offered was rounded to integers and evaluated in integers.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from kvopt.bounds.fluid import fluid_end, fluid_prices
+from kvopt.bounds.kinds import Floats, Kinds
+from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
+from kvopt.bounds.scan import Interrupted, Scanner
+from kvopt.instance import Instance
+from kvopt.search import Search
+
+LONGEST = 20_000_000
+"""Rounds up to which prices are kept one by one."""
+
+MOST_STEPS = 6000
+"""Steps without a time limit; small instances converge long before."""
+
+_MEMORY = 0.95
+"""Weight of the directions so far in the next one."""
+_FLOOR = 1e-3
+"""Least scale of a price, as a share of the largest one."""
+_STAGES = ((10, 0.03), (100, 0.003))
+"""Hasty steps first, then patient ones: how many may fail before the aim is lowered, and the
+first aim as a share of the value."""
+_LOWERED = 0.7
+"""Factor of the aim when it is not met."""
+_END = 1e-6
+"""Aim at which the prices are good enough."""
+
+
+class Ascent:
+    """Prices that rise towards the LP bound.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    scanner
+        Evaluates prices.
+
+    Attributes
+    ----------
+    prices, value
+        The best prices so far and ``L`` of them, in floats.
+    """
+
+    def __init__(self, instance: Instance, scanner: Scanner) -> None:
+        self._memory = instance.memory
+        self._scanner = scanner
+        first = fluid_prices(instance)
+        self.prices: Floats = np.concatenate((first, np.zeros(len(first) // 8 + 1)))
+        self.value, self._best_excess = self._evaluate(self.prices)
+        self._at: Floats = self.prices
+        self._at_value: float = self.value
+        self._excess: Floats = self._best_excess
+        self._direction: Floats = np.zeros_like(self.prices)
+        self._idle = 0
+        self.begin_stage(*_STAGES[0])
+
+    def begin_stage(self, patience: int, aim: float) -> None:
+        """Aim higher again, for as long as the patience allows."""
+        self._patience = patience
+        self._aim = aim * max(self.value, 1.0)
+        self._from_the_best()
+
+    @property
+    def converged(self) -> bool:
+        """Whether further steps are not worth their time."""
+        return self._aim <= _END * max(self.value, 1.0)
+
+    def step(self) -> None:
+        """Take one step, and lower the aim when it was missed for too long."""
+        self._direction = self._excess + _MEMORY * self._direction
+        direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
+        scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=1.0))
+        steepness = float((scale * direction * direction).sum())
+        if steepness == 0.0:
+            self._aim = 0.0
+            return
+        length = (self.value + self._aim - self._at_value) / steepness
+        self._at = np.maximum(self._at + length * scale * direction, 0.0)
+        self._at_value, self._excess = self._evaluate(self._at)
+        self._judge()
+
+    def _judge(self) -> None:
+        progress = self._at_value > self.value + 0.05 * self._aim
+        self._idle = 0 if progress else self._idle + 1
+        if self._at_value > self.value:
+            self.prices, self.value = self._at, self._at_value
+            self._best_excess = self._excess
+        if self._idle >= self._patience:
+            self._aim *= _LOWERED
+            self._from_the_best()
+
+    def _from_the_best(self) -> None:
+        self._idle = 0
+        self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
+        self._direction = np.zeros_like(self.prices)
+
+    def _evaluate(self, prices: Floats) -> tuple[float, Floats]:
+        kinds = self._scanner.kinds
+        costs, starts = self._scanner.least_costs(prices, 1)
+        value = float(kinds.counts @ costs) - self._memory * float(prices.sum())
+        return value, kinds.loads(starts, len(prices)) - self._memory
+
+
+def offer_lagrangian_bound(search: Search, most_steps: int = MOST_STEPS) -> None:
+    """Offer the fluid prices, then better and better ones, until the search has to stop."""
+    if search.should_stop():
+        return
+    if (rounds := fluid_end(search.instance)) > LONGEST:
+        search.note(f"lagrangian: {rounds:,} rounds are more than the limit of {LONGEST:,}")
+        return
+    kinds = Kinds.of(search.instance)
+    scanner = Scanner(kinds, search.threads, search.should_stop)
+    try:
+        began = time.monotonic()
+        ascent = Ascent(search.instance, scanner)
+        _offer(search, ascent, scanner)
+        cost = time.monotonic() - began  # of an evaluation in floats and one in integers
+        _climb(search, ascent, scanner, most_steps, cost)
+    except Interrupted:
+        return
+
+
+def _climb(search: Search, ascent: Ascent, scanner: Scanner, most_steps: int, cost: float) -> None:
+    """Take steps, and offer what they gave from time to time and at the end."""
+    offered, at = ascent.value, 0
+    stages = iter(_STAGES[1:])
+    for count in range(most_steps):
+        if search.remaining < 2 * cost + 0.05:
+            break
+        if ascent.converged:
+            stage = next(stages, None)
+            if stage is None:
+                break
+            ascent.begin_stage(*stage)
+        ascent.step()
+        due = count >= 2 * at + 16
+        if due and ascent.value > offered:
+            _offer(search, ascent, scanner)
+            offered, at = ascent.value, count
+    if ascent.value > offered:
+        _offer(search, ascent, scanner)
+
+
+def _offer(search: Search, ascent: Ascent, scanner: Scanner) -> None:
+    denominator = denominator_for(search.instance, ascent.prices)
+    prices = rounded_prices(ascent.prices, denominator)
+    search.offer_checked(price_bound(search.instance, prices, scanner), "lagrangian", prices)

@@ -1,0 +1,184 @@
+"""Prices: any are valid, the fast evaluation is exact, and the best reach the LP bound."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import instances, plain
+
+from kvopt import Instance, Request, bound, generate
+from kvopt.bounds.fluid import fluid_prices
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lagrangian import offer_lagrangian_bound
+from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
+from kvopt.bounds.scan import Interrupted, Scanner
+from kvopt.bounds.volume import fluid_completions
+from kvopt.proofs import Prices
+from kvopt.result import Progress
+from kvopt.search import Search
+
+NUMERATORS = st.lists(st.integers(0, 40) | st.just(0), max_size=25)
+
+
+def by_definition(instance: Instance, prices: Prices) -> Fraction:
+    """Evaluate L(p) from its definition, with fractions and far beyond the last price."""
+    p = [Fraction(number, prices.denominator) for number in prices.numerators]
+
+    def price(t: int) -> Fraction:
+        return p[t - 1] if 1 <= t <= len(p) else Fraction(0)
+
+    total = -instance.memory * sum(p, Fraction(0))
+    for r in instance:
+        total += min(
+            k + r.output - r.arrival
+            + sum(price(k + j) * (r.prompt + j) for j in range(1, r.output + 1))
+            for k in range(r.arrival, max(r.arrival, len(p)) + 5)
+        )  # fmt: skip
+    return total
+
+
+@given(instance=instances(), numerators=NUMERATORS, denominator=st.integers(1, 30))
+def test_any_prices_are_valid_and_every_evaluation_agrees(
+    instance: Instance, numerators: list[int], denominator: int
+) -> None:
+    prices = Prices(tuple(numerators), denominator)
+    exact = by_definition(instance, prices)
+    scanner = Scanner(Kinds.of(instance))
+    assert price_value(instance, prices) == exact * denominator
+    assert price_value(instance, prices, scanner) == exact * denominator
+    assert price_bound(instance, prices, scanner) <= optimum(*plain(instance))[0]
+
+
+def test_evaluations_agree_on_large_instances() -> None:
+    rng = random.Random(5)
+    for n, spread in ((200, 0), (200, 3000)):
+        instance = generate("conversation", n, 4000, seed=n)
+        requests = [Request(rng.randint(0, spread), r.prompt, r.output) for r in instance]
+        instance = Instance(4000, requests)
+        prices = Prices(tuple(rng.randint(0, 2**20) for _ in range(1500)), 2**25)
+        fast = price_value(instance, prices, Scanner(Kinds.of(instance), threads=2))
+        assert fast == price_value(instance, prices)
+
+
+def test_too_large_for_64_bits_is_still_exact() -> None:
+    instance = Instance(50, [Request(0, 3, 5), Request(2, 1, 9)])
+    prices = Prices((2**70, 2**69, 5), 2**71)
+    exact = by_definition(instance, prices) * prices.denominator
+    assert price_value(instance, prices, Scanner(Kinds.of(instance))) == exact
+
+
+def test_the_last_priced_time_is_scanned_inclusive() -> None:
+    """M = 3, twice (2, 1), one price of 0.357: stopping early gives 3.071, the optimum is 3."""
+    instance = Instance(3, [Request(0, 2, 1)] * 2)
+    prices = Prices((357,), 1000)
+    assert price_bound(instance, prices, Scanner(Kinds.of(instance))) == 3
+
+
+# ---- the fluid start ---------------------------------------------------------------
+
+
+@given(instance=instances())
+def test_fluid_prices_are_not_negative_and_end_with_the_fluid(instance: Instance) -> None:
+    prices = fluid_prices(instance)
+    ends = fluid_completions([(r.arrival, r.volume) for r in instance], instance.memory)
+    assert len(prices) == max(ends, default=0)
+    assert all(prices >= 0)
+
+
+def test_fluid_prices_of_a_backlog_count_what_is_left() -> None:
+    """Volumes 3, 6, 6 on M = 3: completions after 1, 3 and 5 rounds."""
+    instance = Instance(3, [Request(0, 0, 2), Request(0, 1, 2), Request(0, 1, 2)])
+    assert [r.volume for r in instance] == [3, 5, 5]
+    instance = Instance(3, [Request(0, 2, 1), Request(0, 0, 2), Request(0, 0, 2)])
+    assert fluid_prices(instance) * 3 == pytest.approx([3, 2, 1])
+
+
+def test_fluid_prices_with_arrivals_count_only_who_is_moved() -> None:
+    """Two of volume 3, the second arrives when the first is long done: neither moves the other."""
+    instance = Instance(3, [Request(0, 2, 1), Request(5, 2, 1)])
+    assert fluid_prices(instance) * 3 == pytest.approx([1, 0, 0, 0, 0, 1])
+
+
+# ---- the ascent --------------------------------------------------------------------
+
+
+@given(instance=instances())
+def test_the_bound_is_below_the_optimum(instance: Instance) -> None:
+    result = bound(instance, "lagrangian", threads=1)
+    assert result.value is not None
+    assert result.value <= optimum(*plain(instance))[0]
+
+
+@pytest.mark.parametrize(
+    ("family", "n", "memory"),
+    [("arrival-1", 20, None), ("arrival-2", 30, None), ("uniform", 30, 100),
+     ("conversation", 60, 1500), ("two-point", 40, 100)],
+)  # fmt: skip
+def test_it_reaches_the_lp_bound(family: str, n: int, memory: int | None) -> None:
+    instance = generate(family, n, memory, seed=3)
+    lp, found = bound(instance, "lp").value, bound(instance, "lagrangian").value
+    assert lp is not None
+    assert found is not None
+    assert found >= 0.999 * (lp - 1)  # the LP value was rounded up
+    assert found <= lp + 1
+
+
+def test_rounding_loses_less_than_a_millionth() -> None:
+    instance = generate("conversation", 300, 4000, seed=2)
+    values = fluid_prices(instance)
+    coarse = rounded_prices(values, denominator_for(instance, values))
+    fine = rounded_prices(values, 2**60)
+    loss = Fraction(price_value(instance, fine), 2**60) - Fraction(
+        price_value(instance, coarse), coarse.denominator
+    )
+    assert abs(loss) <= Fraction(price_value(instance, fine), 2**60) / 10**6
+
+
+def test_same_seed_same_bound_and_threads_do_not_matter() -> None:
+    instance = generate("arrival-2", 40, seed=4)
+    values = {bound(instance, "lagrangian", threads=threads).value for threads in (1, 2, 2)}
+    assert len(values) == 1
+
+
+def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
+    instance = generate("conversation-summarisation", 2000, 16492, seed=1)
+    seen: list[Progress] = []
+    result = bound(instance, "lagrangian", time_limit=2.0, observer=seen.append)
+    values = [progress.lower_bound or 0 for progress in seen]
+    assert result.value == values[-1]
+    assert values == sorted(values)
+    assert result.seconds < 4.0
+    assert result.checked is not None
+    assert isinstance(result.checked.proof, Prices)
+    assert price_bound(instance, result.checked.proof) == result.value
+
+
+def test_no_time_gives_no_bound() -> None:
+    instance = generate("arrival-1", 20, seed=1)
+    assert bound(instance, "lagrangian", time_limit=0).value is None
+
+
+def test_a_scan_stops_when_asked() -> None:
+    instance = generate("arrival-1", 20, seed=1)
+    scanner = Scanner(Kinds.of(instance), should_stop=lambda: True)
+    with pytest.raises(Interrupted):
+        scanner.least_costs(np.ones(10), 1)
+
+
+def test_far_apart_arrivals_are_refused_in_words() -> None:
+    result = bound(Instance(5, [Request(0, 1, 3), Request(10**12, 1, 3)]), "lagrangian")
+    assert result.value is None
+    assert "rounds" in (result.note or "")
+
+
+def test_long_outputs_and_empty_instances() -> None:
+    search = Search(Instance(10, []))
+    offer_lagrangian_bound(search)
+    assert search.lower_bound == 0
+    assert bound(Instance(10**9, [Request(0, 10**8, 900)] * 20), "lagrangian").value is not None
