@@ -1,0 +1,491 @@
+"""Check a certificate of kvopt in exact integers, with the standard library alone.
+
+    python -m kvopt.verify FILE          exit status 0 valid, 1 invalid, 2 unreadable
+
+This file needs nothing else of kvopt: it can be copied, and read, on its own.
+
+The problem: a cache of M tokens; request i arrives at round a, has a prompt of s tokens and
+produces o more, one a round.  Started at k >= a it holds s + (t - k) tokens at the times
+t = k+1 .. k+o; its latency is k + o - a.  No more than M tokens may be held at any time.  The
+optimum is the least total latency of a schedule.
+
+A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
+``lower``, with a proof; and what policies reached, with their runs.  It is unreadable when it
+does not have the shape below, and invalid when it has but says something that is not so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import accumulate
+from operator import mul, sub
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
+
+LARGEST_FILE = 90_000_000
+"""Bytes; a larger file is refused unread."""
+MOST_PARTS = 10_000_000
+"""Brackets and commas in a file, so that a short text cannot become huge objects."""
+MOST_DIGITS = 300
+"""Digits of an integer; no honest one comes near, and none makes arithmetic slow."""
+LARGEST_FIELD = 2**53 - 1
+"""Of an instance: what every JSON reader keeps exactly."""
+
+# Shapes: a type, a fixed text, None, a list of one shape, the fields of an object ("?" marks
+# those that may be left out), or a tuple of alternatives.
+_REQUEST = {
+    "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
+    "predicted?": {"lower": int, "upper": int},
+}  # fmt: skip
+_INSTANCE = {
+    "schema": "kvopt.instance/1", "name?": str, "notes?": (str, dict), "memory": int,
+    "round_ms?": (int, float), "requests": [_REQUEST],
+}  # fmt: skip
+_PROOF = (
+    {"kind": "prices", "denominator": int, "first": int, "numerators": [int]},
+    {"kind": "volume"},
+)
+_POLICY = (
+    {"policy": str, "outcome": "completed", "value": int, "starts": [int], "lost?": [[int]]},
+    {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
+)
+_CERTIFICATE = {
+    "schema": "kvopt.certificate/1",
+    "instance": _INSTANCE,
+    "hash": str,
+    "upper": (None, {"value": int, "starts": [int]}),
+    "lower": (None, {"value": int, "proof": _PROOF}),
+    "policies?": [_POLICY],
+    "provenance?": dict,
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: ``valid`` if every claim holds; ``lines`` say in words what it proves."""
+
+    valid: bool
+    readable: bool
+    lines: tuple[str, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 valid, 1 invalid, 2 unreadable."""
+        return 0 if self.valid else 1 if self.readable else 2
+
+
+class Unreadable(Exception):
+    """The file does not have the shape of a certificate."""
+
+
+class Invalid(Exception):
+    """The file says something that is not so."""
+
+
+class Request(NamedTuple):
+    """Arrival round, prompt tokens, output tokens."""
+
+    arrival: int
+    prompt: int
+    output: int
+
+
+def verify(path: str | os.PathLike[str]) -> Verdict:
+    """Check a certificate file; whatever the file holds, the answer is a verdict."""
+    try:
+        return Verdict(True, True, tuple(_report(_read(path))))
+    except Invalid as error:
+        return Verdict(False, True, (f"INVALID: {error}",))
+    except Unreadable as error:
+        return Verdict(False, False, (f"UNREADABLE: {error}",))
+    except MemoryError:
+        return Verdict(False, False, ("UNREADABLE: needs more memory than there is",))
+
+
+# ---- reading ----------------------------------------------------------------------------
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the object of a file that has the shape of a certificate."""
+    try:
+        with open(path, "rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
+        if max(size, len(raw)) > LARGEST_FILE:
+            raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
+        text = raw.decode("utf-8-sig")
+        if sum(map(text.count, "[{,")) > MOST_PARTS:
+            raise Unreadable(f"has more than {MOST_PARTS:,} parts")
+        value = json.loads(text, object_pairs_hook=_no_doubles, parse_int=_short_integer,
+                           parse_float=_finite, parse_constant=_finite)  # fmt: skip
+    except RecursionError:
+        raise Unreadable("is nested too deeply") from None
+    except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
+        raise Unreadable(f"cannot be read: {_shown(str(error))}") from None
+    if misfit := _misfit(value, _CERTIFICATE, "certificate"):
+        raise Unreadable(misfit)
+    found: dict[str, Any] = value
+    return found
+
+
+def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        raise Unreadable("an object has a key twice")
+    return found
+
+
+def _short_integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise Unreadable(f"holds {_shown(text)}, which is not a finite number")
+    return number
+
+
+def _misfit(value: Any, shape: Any, where: str) -> str | None:
+    """Say where a value has not the shape it should have; None when it has."""
+    if isinstance(shape, tuple):
+        misfits = [_misfit(value, choice, where) for choice in shape]
+        return None if None in misfits else max(filter(None, misfits), key=len)
+    if isinstance(shape, type):  # not isinstance(value, ...): True is no integer here
+        fits = type(value) is shape
+        return None if fits else f"{where}: must be {shape.__name__}, is {type(value).__name__}"
+    if isinstance(shape, list):
+        if type(value) is not list:
+            return f"{where}: must be a list"
+        if shape == [int] and set(map(type, value)) <= {int}:
+            return None
+        parts = ((entry, shape[0], f"{where} {i}") for i, entry in enumerate(value))
+    elif isinstance(shape, dict):
+        known = {name.rstrip("?"): inner for name, inner in shape.items()}
+        if (
+            type(value) is not dict
+            or not {n for n in shape if n[-1] != "?"} <= value.keys() <= known.keys()
+        ):
+            return f"{where}: must be an object with the fields {' '.join(shape)}"
+        parts = ((entry, known[name], f"{where}, {name}") for name, entry in value.items())
+    else:
+        return None if value == shape else f"{where}: must be {shape}"
+    return next(filter(None, (_misfit(*part) for part in parts)), None)
+
+
+def _shown(text: str) -> str:
+    """Return foreign text in a form that is short and safe to print."""
+    return ascii(text if len(text) <= 80 else text[:77] + "...")[1:-1]
+
+
+# ---- the instance -----------------------------------------------------------------------
+
+
+def _requests(instance: dict[str, Any]) -> list[Request]:
+    """Return the requests of an instance that keeps its own rules."""
+    memory, rows = instance["memory"], instance["requests"]
+    requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
+    for i, (arrival, prompt, output) in enumerate(requests):
+        if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
+            raise Invalid(f"instance: request {i} has a number that is too small or too large")
+        if prompt + output > memory:
+            raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
+    if not 1 <= memory <= LARGEST_FIELD:
+        raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
+    ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
+    if len(ids) < len(rows) or "" in ids:
+        raise Invalid("instance: an id is empty or used twice")
+    return requests
+
+
+def _hash(instance: dict[str, Any]) -> str:
+    """Return the hash of what the problem is: name, notes and ids are labels."""
+    rows = []
+    for row in instance["requests"]:
+        known = row.get("predicted")
+        rows.append([row["arrival"], row["prompt"], row["output"]])
+        if known or "arrival_seconds" in row:
+            rows[-1].append(known and [known["lower"], known["upper"]])
+        if "arrival_seconds" in row:
+            rows[-1].append(_clock(row["arrival_seconds"]))
+    content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
+    if "round_ms" in instance:
+        content["round_ms"] = _clock(instance["round_ms"])
+    text = json.dumps(content, separators=(",", ":"), sort_keys=True)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _clock(number: float) -> float:
+    if not 0 <= number <= sys.float_info.max:
+        raise Invalid("instance: a time in seconds or milliseconds is negative or endless")
+    return float(number) + 0.0  # which turns -0.0 into 0.0
+
+
+# ---- schedules and runs -----------------------------------------------------------------
+
+
+def _peak_of(memory: int, requests: list[Request], claim: dict[str, Any], what: str) -> int:
+    """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
+    starts = claim["starts"]
+    if len(starts) != len(requests):
+        raise Invalid(f"{what}: has {len(starts)} starts for {len(requests)} requests")
+    if any(k < request.arrival for k, request in zip(starts, requests, strict=True)):
+        raise Invalid(f"{what}: a request starts before it arrives")
+    value = sum(starts) + sum(request.output - request.arrival for request in requests)
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the starts give {value:,}")
+    pieces = [(k, k + r.output, r.prompt) for k, r in zip(starts, requests, strict=True)]
+    free = [request.arrival for request in requests]
+    # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies after
+    # its arrival, apart, and before the start that counts.
+    for row in sorted(claim.get("lost", [])):
+        if len(row) != 3 or not 0 <= row[0] < len(requests):
+            raise Invalid(f"{what}: lost work must be [request, start, end]")
+        i, start, end = row
+        if not free[i] <= start < end <= min(starts[i], start + requests[i].output - 1):
+            raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
+        free[i] = end
+        pieces.append((start, end, requests[i].prompt))
+    peak = _most_held(pieces)
+    if peak > memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    return peak
+
+
+def _most_held(pieces: list[tuple[int, int, int]]) -> int:
+    """Return the most tokens that pieces of work (start, end, prompt) hold at one time.
+
+    A piece holds prompt - start + t, so together they hold ``offset + count * t``.  That only
+    falls after an end, so it peaks at an end: ends are visited before begins of the same time.
+    """
+    begins = [(start, 1, prompt - start) for start, _, prompt in pieces]
+    ends = [(end, -1, start - prompt) for start, end, prompt in pieces]
+    peak = count = offset = 0
+    for time, change, shift in sorted(begins + ends):
+        peak = max(peak, offset + count * time)
+        count, offset = count + change, offset + shift
+    return peak
+
+
+# ---- proofs of lower bounds -------------------------------------------------------------
+
+
+def _proved(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
+    """Return the lower bound that a proof gives."""
+    if proof["kind"] == "volume":
+        return _volume_bound(memory, requests)
+    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
+    if denominator < 1 or first < 1 or min(prices, default=0) < 0:
+        raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
+    least = _least_costs(requests, denominator, first, prices)
+    bound: int = -((memory * sum(prices) - least) // denominator)
+    return bound
+
+
+def _least_costs(requests: list[Request], scale: int, first: int, prices: list[int]) -> int:
+    """Return the sum over requests of the least cost of a request, times the denominator.
+
+    Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
+
+        (k + o - a) + sum_{j=1..o} p_{k+j} (s + j),
+
+    its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
+    its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
+    the sum of the *least* costs - M sum_t p_t.
+    """
+    total = scale * sum(request.output for request in requests)
+    # A request that can be done before the first price costs o, and nothing costs less.  The
+    # others arrive at most o rounds before it, so the table begins with few prices of 0.
+    kinds = Counter(request for request in requests if request.arrival + request.output >= first)
+    begin = min([first - 1, *(request.arrival for request in kinds)])
+    if first - 1 - begin > MOST_PARTS:
+        raise Unreadable("lower: too many rounds lie between an arrival and the first price")
+    costs = _Costs(scale, [0] * (first - 1 - begin) + prices)
+    for (arrival, prompt, output), count in kinds.items():
+        total += count * (costs.least(arrival - begin, prompt, output) - scale * output)
+    return total
+
+
+class _Costs:
+    """Least costs of requests under the prices q_1 .. q_T over D; q_t = 0 after T.
+
+    Times D, the cost of starting at k is D (k + o - a) + sum_j q_{k+j} (s + j).  From T on
+    nothing is paid and waiting only costs latency, so k runs over a .. max(a, T), T included.
+
+    Two bounds tell which starts need no look.  Over u = t .. t+L-1 let low(t) be the least q_u
+    and fall(t) the least q_{u+1} - q_u.  For 0 <= d < L then q_{t+d} >= low(t) and
+    q_{t+d} >= q_t + d fall(t), so with S = D + sum_j fall(k+j) (s + j)
+
+        cost(k + d) >= D (k + o - a) + sum_j low(k+j) (s + j)   and
+        cost(k + d) >= cost(k) + d S >= cost(k) + (L - 1) min(S, 0).
+
+    A block k .. k+L-1 that may hold a start cheaper than the best so far is split into eight;
+    the others are done with.  Whatever the prices are, the least cost is exact.
+    """
+
+    def __init__(self, scale: int, prices: list[int]) -> None:
+        self.scale, self.last, length = scale, len(prices), 1
+        lows, falls = prices, list(map(sub, [*prices[1:], 0], prices))
+        self.levels = [(length, *_sums(lows), *_sums(falls))]
+        while length <= self.last:
+            for _ in range(3):
+                beyond = [0] * min(length, self.last)
+                lows = list(map(min, lows, lows[length:] + beyond))
+                falls = list(map(min, falls, falls[length:] + beyond))
+                length *= 2
+            self.levels.append((length, *_sums(lows), *_sums(falls)))
+
+    def least(self, arrival: int, prompt: int, output: int) -> int:
+        """Return the least cost of a request over all its starts.
+
+        With the sums F of f_t and W of t f_t up to a time,
+        sum_j f_{k+j} (s + j) = (s - k) (F_{k+o} - F_k) + W_{k+o} - W_k.
+        """
+        scale, last = self.scale, self.last
+        price_f, price_w = self.levels[0][1:3]
+        if arrival >= last:
+            return scale * output
+        best = scale * (last + output)  # no less than a start at T costs
+        blocks = [(0, len(self.levels) - 1, arrival)]
+        while blocks and blocks[0][0] < best:
+            _, level, begin = heappop(blocks)
+            part, low_f, low_w, fall_f, fall_w = self.levels[level - 1]
+            for k in range(begin, min(begin + self.levels[level][0], last + 1), part):
+                end, shift, wait = min(k + output, last), prompt - k, scale * (k + output - arrival)
+                cost = wait + shift * (price_f[end] - price_f[k]) + price_w[end] - price_w[k]
+                if cost < best:
+                    best = cost
+                if part > 1:
+                    bound = wait + shift * (low_f[end] - low_f[k]) + low_w[end] - low_w[k]
+                    if bound < best:
+                        slope = scale + shift * (fall_f[end] - fall_f[k]) + fall_w[end] - fall_w[k]
+                        bound = max(bound, cost + (part - 1) * min(slope, 0))
+                    if bound < best:
+                        heappush(blocks, (bound, level - 1, k))
+        return best
+
+
+def _sums(values: list[int]) -> tuple[list[int], list[int]]:
+    """Return the sums of f_t and of t f_t up to each time."""
+    weighted = map(mul, values, range(1, len(values) + 1))
+    return list(accumulate(values, initial=0)), list(accumulate(weighted, initial=0))
+
+
+def _volume_bound(memory: int, requests: list[Request]) -> int:
+    """Return what follows from memory used like water, M tokens in each round.
+
+    A request needs v = s o + o (o + 1) / 2 token-rounds.  Serving the least remaining volume
+    first completes, by every time, as many requests as any schedule can.  So the j-th
+    completion of a schedule is not before the j-th of this fluid, nor before the j-th smallest
+    a + o.  Time is counted in tokens: round t is the tokens (t - 1) M + 1 .. t M.
+    """
+    volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
+    arriving = sorted((r.arrival * memory, v) for r, v in zip(requests, volumes, strict=True))
+    ends = [time for time, _ in arriving[1:]]
+    ends += [arriving[-1][0] + sum(volumes)] if arriving else []  # by then all is served
+    clock = 0
+    waiting: list[int] = []
+    fluid: list[int] = []
+    for (time, volume), end in zip(arriving, ends, strict=True):
+        clock = max(clock, time)
+        heappush(waiting, volume)
+        while waiting and clock < end:
+            left = heappop(waiting)
+            served = min(left, end - clock)
+            clock += served
+            if served < left:
+                heappush(waiting, left - served)
+            else:
+                fluid.append(-(-clock // memory))
+    alone = sorted(request.arrival + request.output for request in requests)
+    return sum(map(max, fluid, alone)) - sum(request.arrival for request in requests)
+
+
+# ---- the report -------------------------------------------------------------------------
+
+
+def _report(certificate: dict[str, Any]) -> list[str]:
+    """Check everything; say what was checked and what it proves."""
+    instance, claimed_hash = certificate["instance"], certificate["hash"]
+    memory, requests = instance["memory"], _requests(instance)
+    if claimed_hash != _hash(instance):
+        raise Invalid("hash: is not that of the instance")
+    lines = [
+        f"instance {_shown(instance.get('name', ''))!r}: {len(requests):,} requests, memory "
+        f"{memory:,}, {claimed_hash}",
+        "checked in integers, from the instance alone:",
+    ]
+    upper = lower = None
+    if (claim := certificate["upper"]) is not None:
+        upper = claim["value"]
+        peak = _peak_of(memory, requests, claim, "upper")
+        lines.append(f"  upper {upper:,}: its starts give it and hold {peak:,} tokens at most")
+    if (claim := certificate["lower"]) is not None:
+        lower, proved = claim["value"], _proved(memory, requests, claim["proof"])
+        if lower > proved:
+            raise Invalid(f"lower: says {lower:,}, the proof gives {proved:,}")
+        lines.append(f"  lower {lower:,}: its proof by {claim['proof']['kind']} gives {proved:,}")
+    ratios = []
+    for claim in certificate.get("policies", []):
+        name, value = _shown(claim["policy"]), claim["value"]
+        if value is None:
+            lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
+            continue
+        peak = _peak_of(memory, requests, claim, name)
+        lines.append(f"  {name} {value:,}: its starts give it and hold {peak:,} tokens at most")
+        ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
+    lines += ["proved:", *_conclusions(len(requests), upper, lower), *ratios]
+    if ratios:
+        lines.append("not checked: that a policy would decide as recorded under its name")
+    return [*lines, "VALID"]
+
+
+def _conclusions(count: int, upper: int | None, lower: int | None) -> list[str]:
+    found = []
+    if lower is not None:
+        found.append(f"  no schedule of these {count:,} requests has total latency below {lower:,}")
+    if upper is not None:
+        found.append(f"  a schedule of total latency {upper:,} is {_ratio(upper, None, lower)}")
+    return found
+
+
+def _ratio(value: int, upper: int | None, lower: int | None) -> str:
+    """Say what the bounds tell of value / optimum, rounded outward."""
+    if value == lower:
+        return "optimal"
+    most = f"at most {_times(-(-1000 * value // lower))}" if lower and lower > 0 else ""
+    least = f"at least {_times(1000 * value // upper)}" if upper and upper > 0 else ""
+    return (" and ".join(filter(None, (most, least))) or "any number of") + " times the optimum"
+
+
+def _times(thousandths: int) -> str:
+    return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
+
+
+def main() -> NoReturn:
+    """Verify the file named on the command line."""
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print("usage: python -m kvopt.verify FILE", file=sys.stderr)
+        sys.exit(2)
+    verdict = verify(sys.argv[1])
+    print(*verdict.lines, sep="\n")
+    sys.exit(verdict.exit_status)
+
+
+class _Callable(ModuleType):
+    """Lets ``kvopt.verify`` be the function as well as the module that holds it."""
+
+    def __call__(self, path: str | os.PathLike[str]) -> Verdict:
+        return verify(path)
+
+
+if __name__ == "__main__":
+    main()
+sys.modules[__name__].__class__ = _Callable

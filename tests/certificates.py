@@ -1,0 +1,103 @@
+"""What the tests of certificates share: a valid one, literal bounds, places of numbers."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from oracle import Triple
+from strategies import plain, random_feasible_starts
+
+from kvopt.files import instance_to_json
+from kvopt.instance import Instance
+from kvopt.verify import Request, Verdict, _proved, verify
+
+Place = tuple[str | int, ...]
+
+
+def literal_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
+    """Return L(p) from its definition, with every start up to well after the last price."""
+    last = max(prices, default=0)
+
+    def cost(request: Triple, start: int) -> Fraction:
+        arrival, prompt, output = request
+        paid = (prices.get(start + j, Fraction(0)) * (prompt + j) for j in range(1, output + 1))
+        return start + output - arrival + sum(paid, Fraction(0))
+
+    least = (min(cost(r, k) for k in range(r[0], max(r[0], last) + 3)) for r in requests)
+    return sum(least, Fraction(0)) - memory * sum(prices.values(), Fraction(0))
+
+
+def prices_proof(denominator: int, first: int, numerators: Sequence[int]) -> dict[str, Any]:
+    return {
+        "kind": "prices",
+        "denominator": denominator,
+        "first": first,
+        "numerators": list(numerators),
+    }
+
+
+def as_fractions(proof: dict[str, Any]) -> dict[int, Fraction]:
+    """Return the prices of a proof by time."""
+    numbers = enumerate(proof["numerators"], proof["first"])
+    return {time: Fraction(number, proof["denominator"]) for time, number in numbers}
+
+
+def proved(instance: Instance, proof: dict[str, Any]) -> int:
+    """Return what the verifier makes of a proof."""
+    return _proved(instance.memory, [Request(*triple) for triple in plain(instance)[1]], proof)
+
+
+def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
+    """Return prices of many shapes: falling, spiky, dense, with zeros, late or early."""
+    count = source.randint(0, most)
+    denominator = source.choice((1, 2, 3, 7, 100, 2**30))
+    level = source.choice((denominator, denominator // 3 + 1, denominator // 20 + 1))
+    kind = source.randrange(3)
+    if kind == 0:
+        numbers = sorted((source.randint(0, level) for _ in range(count)), reverse=True)
+    elif kind == 1:
+        numbers = [source.choice((0, 0, source.randint(0, level))) for _ in range(count)]
+    else:
+        numbers = [source.randint(0, level) for _ in range(count)]
+    return prices_proof(denominator, source.choice((1, 1, 2, 5)), numbers)
+
+
+def certificate(instance: Instance, source: random.Random, **members: Any) -> dict[str, Any]:
+    """Return a valid certificate as an object, with a random schedule and random prices."""
+    starts = random_feasible_starts(instance, source)
+    value = sum(k + r.output - r.arrival for k, r in zip(starts, instance, strict=True))
+    proof = random_proof(source)
+    return {
+        "schema": "kvopt.certificate/1",
+        "instance": instance_to_json(instance),
+        "hash": instance.hash,
+        "upper": {"value": value, "starts": list(starts)},
+        "lower": {"value": proved(instance, proof), "proof": proof},
+        "policies": [
+            {"policy": "some", "outcome": "completed", "value": value, "starts": list(starts)},
+            {"policy": "other", "outcome": "livelock", "value": None},
+        ],
+        "provenance": {"seed": 7},
+        **members,
+    }
+
+
+def judged(path: Path, content: object) -> Verdict:
+    """Write an object or a text to a file and verify it."""
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return verify(path)
+
+
+def numbers_in(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every number of a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in inner:
+        if isinstance(part, (dict, list)):
+            yield from numbers_in(part, (*place, key))
+        elif isinstance(part, (int, float)) and not isinstance(part, bool):
+            yield (*place, key)

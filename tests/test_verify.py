@@ -1,0 +1,305 @@
+"""What a valid certificate proves, and that the verifier computes it exactly."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import (
+    as_fractions,
+    certificate,
+    judged,
+    literal_bound,
+    prices_proof,
+    proved,
+    random_proof,
+)
+from oracle import optimum
+from strategies import instance_of, plain, random_instances
+
+import kvopt.verify
+from kvopt.bounds.prices import price_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.instance import Instance, Request
+from kvopt.proofs import Prices
+from kvopt.verify import verify
+
+HERE = Path(__file__).parents[1]
+
+EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
+
+
+class TestPriceBounds:
+    """Any prices prove a bound, and it is computed exactly."""
+
+    def test_no_prices_prove_more_than_the_optimum(self) -> None:
+        source = random.Random(11)
+        tight = 0
+        for instance in random_instances(1500, 5, most_requests=4, most_memory=8, most_output=4):
+            best, _ = optimum(*plain(instance))
+            for _ in range(3):
+                value = proved(instance, random_proof(source))
+                assert value <= best
+                tight += value == best
+        assert tight > 300
+
+    def test_it_is_the_definition_rounded_up(self) -> None:
+        source = random.Random(12)
+        for instance in random_instances(1500, 6, last_arrival=12):
+            proof = random_proof(source)
+            exact = literal_bound(*plain(instance), as_fractions(proof))
+            assert proved(instance, proof) == math.ceil(exact)
+
+    @pytest.mark.parametrize("shape", ["falling", "rough", "spiky", "waves"])
+    def test_long_tables_are_searched_exactly(self, shape: str) -> None:
+        # Hundreds of rounds, so that blocks of every size are skipped and split.
+        source = random.Random(shape)
+        for _ in range(6):
+            proof = prices_proof(10**6, source.choice((1, 40)), long_prices(shape, source))
+            requests = [
+                Request(source.randint(0, 400), source.randint(0, 40), source.randint(1, 60))
+                for _ in range(12)
+            ]
+            instance = Instance(100, requests)
+            exact = literal_bound(*plain(instance), as_fractions(proof))
+            assert proved(instance, proof) == math.ceil(exact)
+
+    def test_it_agrees_with_the_bound_of_the_producers(self) -> None:
+        source = random.Random(13)
+        for instance in random_instances(500, 7, most_requests=8, last_arrival=30):
+            numbers = [source.choice((0, source.randint(0, 99))) for _ in range(40)]
+            prices = Prices(tuple(numbers), 100)
+            assert proved(instance, prices_proof(100, 1, numbers)) == price_bound(instance, prices)
+
+    def test_the_last_priced_time_is_a_start_too(self) -> None:
+        # Two requests (s = 2, o = 1), M = 3: the second waits, and the optimum is 3.  At a price
+        # of 0.357 for time 1 each starts at 1 for 2, where a start at 0 costs 1 + 3 * 0.357.
+        # Looking at the start 0 alone gives 3.071, more than the optimum.
+        instance = instance_of(3, [(0, 2, 1), (0, 2, 1)])
+        exact = literal_bound(*plain(instance), {1: Fraction(357, 1000)})
+        assert exact == Fraction(2929, 1000)
+        assert proved(instance, prices_proof(1000, 1, [357])) == optimum(*plain(instance))[0] == 3
+
+    @pytest.mark.parametrize(
+        "proof",
+        [
+            prices_proof(1, 1, []),
+            prices_proof(5, 1, [0, 0, 0]),
+            prices_proof(5, 10**15, [0]),
+        ],
+    )
+    def test_without_prices_the_outputs_remain(self, proof: dict[str, Any]) -> None:
+        assert proved(EC1, proof) == EC1.total_output
+
+    @pytest.mark.parametrize("first", [10, 1000, 10**15])
+    def test_prices_beyond_the_horizon_only_cost(self, first: int) -> None:
+        assert proved(EC1, prices_proof(2, first, [1, 1])) == EC1.total_output - 7
+
+    def test_prices_before_every_arrival_only_cost(self) -> None:
+        late = instance_of(7, [(10**15, 1, 2), (10**15 + 3, 1, 2)])
+        assert proved(late, prices_proof(2, 1, [1, 1])) == 4 - 7
+
+    def test_arrivals_far_apart(self) -> None:
+        far = instance_of(7, [(0, 1, 4), (10**15, 1, 4), (10**15, 1, 4), (10**15, 2, 4)])
+        near = instance_of(7, [(0, 1, 4), (0, 1, 4), (0, 2, 4)])
+        numbers = [30, 20, 10]
+        assert proved(far, prices_proof(90, 10**15 + 1, numbers)) == 4 + proved(
+            near, prices_proof(90, 1, numbers)
+        )
+
+    def test_weaker_prices_are_evaluated_anew(self, tmp_path: Path) -> None:
+        source = random.Random(14)
+        content = certificate(EC1, source)
+        for _ in range(50):
+            proof = random_proof(source)
+            value = proved(EC1, proof)
+            content["lower"] = {"value": value, "proof": proof}
+            assert judged(tmp_path / "c", content).valid
+            content["lower"]["value"] = value - 1
+            assert judged(tmp_path / "c", content).valid
+            content["lower"]["value"] = value + 1
+            assert judged(tmp_path / "c", content).exit_status == 1
+
+
+def long_prices(shape: str, source: random.Random) -> list[int]:
+    times = range(300)
+    if shape == "falling":
+        return [10**6 * (300 - t) ** 2 // 300**2 // 10 for t in times]
+    if shape == "rough":
+        return [10**6 * (300 - t) // 3000 + source.randint(0, 3000) for t in times]
+    if shape == "spiky":
+        return [source.choice((0, 0, 0, source.randint(0, 10**6))) for _ in times]
+    return [int(30000 * (1 + math.sin(t / 20)) + source.randint(0, 50)) for t in times]
+
+
+class TestVolumeBounds:
+    """The proof that needs no numbers."""
+
+    def test_it_agrees_with_the_producers_and_is_below_the_optimum(self) -> None:
+        for instance in random_instances(800, 8, most_requests=4, most_memory=8, most_output=4):
+            value = proved(instance, {"kind": "volume"})
+            assert value == volume_bound(instance)
+            assert value <= optimum(*plain(instance))[0]
+
+    def test_larger_instances_with_arrivals(self) -> None:
+        for instance in random_instances(200, 9, most_requests=40, last_arrival=60):
+            assert proved(instance, {"kind": "volume"}) == volume_bound(instance)
+
+
+class TestReport:
+    """The report says in words what was checked and what it proves."""
+
+    def test_both_sides_and_policies(self, tmp_path: Path) -> None:
+        instance, mc_sf = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)]), [0, 0, 3, 6]
+        content = certificate(
+            instance,
+            random.Random(1),
+            upper={"value": 28, "starts": mc_sf},
+            lower={"value": 19, "proof": prices_proof(1, 1, [])},
+            policies=[
+                {"policy": "mc-sf", "outcome": "completed", "value": 28, "starts": mc_sf},
+                {"policy": "x", "outcome": "unfinished", "value": None},
+            ],
+        )
+        verdict = judged(tmp_path / "c", content)
+        text = "\n".join(verdict.lines)
+        assert verdict.valid
+        assert verdict.readable
+        assert "no schedule of these 4 requests has total latency below 19" in text
+        assert "mc-sf is at most 1.474 and at least 1.000 times the optimum" in text
+        assert "x: unfinished, nothing is claimed" in text
+        assert verdict.lines[-1] == "VALID"
+
+    def test_ratios_are_rounded_outward(self, tmp_path: Path) -> None:
+        one = instance_of(9, [(0, 1, 3)])
+        content = certificate(
+            one,
+            random.Random(1),
+            upper={"value": 3, "starts": [0]},
+            policies=[{"policy": "late", "outcome": "completed", "value": 8, "starts": [5]}],
+            lower={"value": 3, "proof": {"kind": "volume"}},
+        )
+        text = "\n".join(judged(tmp_path / "c", content).lines)
+        assert "late is at most 2.667 and at least 2.666 times the optimum" in text
+        assert "a schedule of total latency 3 is optimal" in text
+
+    def test_a_side_may_be_unknown(self, tmp_path: Path) -> None:
+        content = certificate(EC1, random.Random(1), upper=None, lower=None, policies=[])
+        assert judged(tmp_path / "c", content).valid
+
+    def test_an_empty_instance(self, tmp_path: Path) -> None:
+        content = certificate(
+            Instance(1, []), random.Random(1), lower={"value": 0, "proof": {"kind": "volume"}}
+        )
+        content["policies"][0]["value"] = content["upper"]["value"] = 0
+        verdict = judged(tmp_path / "c", content)
+        assert verdict.valid
+        assert "some is optimal" in "\n".join(verdict.lines)
+
+
+class TestRuns:
+    """Schedules, and runs with work that evictions threw away."""
+
+    @pytest.mark.parametrize(
+        ("starts", "value", "words"),
+        [
+            ([0, 0, 0, 2], 12, None),
+            ([0, 0, 0, 2], 11, "the starts give 12"),
+            ([0, 0, 0, 0], 10, "9 tokens are held at one time"),
+            ([-1, 0, 0, 3], 12, "before it arrives"),
+            ([0, 0, 2], 12, "3 starts for 4 requests"),
+        ],
+    )
+    def test_schedules(
+        self, tmp_path: Path, starts: list[int], value: int, words: str | None
+    ) -> None:
+        content = certificate(EC1, random.Random(1), policies=[])
+        content["upper"] = {"value": value, "starts": starts}
+        verdict = judged(tmp_path / "c", content)
+        assert verdict.valid == (words is None)
+        assert words is None or (words in verdict.lines[0] and verdict.readable)
+
+    @pytest.mark.parametrize(
+        ("lost", "words"),
+        [
+            ([], None),
+            ([[0, 0, 2]], None),
+            ([[0, 0, 2], [0, 2, 4], [1, 4, 5]], None),
+            ([[0, 0, 2], [1, 0, 2]], "tokens are held"),
+            ([[0, 0, 2], [0, 1, 3]], "request 0 cannot lose"),
+            ([[0, 3, 6]], "request 0 cannot lose"),  # its last start is 5
+            ([[0, 0, 3]], "request 0 cannot lose"),  # it would have completed
+            ([[0, 2, 2]], "request 0 cannot lose"),
+            ([[0, -1, 1]], "request 0 cannot lose"),
+            ([[2, 0, 1]], "must be [request, start, end]"),
+            ([[-1, 0, 1]], "must be [request, start, end]"),
+            ([[0, 1]], "must be [request, start, end]"),
+        ],
+    )
+    def test_evictions(self, tmp_path: Path, lost: list[list[int]], words: str | None) -> None:
+        two = instance_of(4, [(0, 1, 3), (0, 1, 3)])
+        run = {"policy": "p", "outcome": "completed", "value": 19, "starts": [5, 8], "lost": lost}
+        content = certificate(two, random.Random(1), policies=[run])
+        verdict = judged(tmp_path / "c", content)
+        assert verdict.valid == (words is None), verdict.lines
+        assert words is None or words in verdict.lines[0]
+
+
+class TestIndependence:
+    """One file, the standard library, nothing of kvopt."""
+
+    def test_a_copy_of_the_file_alone_is_enough(self, tmp_path: Path) -> None:
+        copy = tmp_path / "alone.py"
+        shutil.copy(HERE / "kvopt" / "verify.py", copy)
+        path = tmp_path / "c.json"
+        for content, status in (
+            (certificate(EC1, random.Random(2)), 0),
+            (certificate(EC1, random.Random(2), hash="sha256:0"), 1),
+            ({}, 2),
+        ):
+            path.write_text(json.dumps(content))
+            # -I -S: no site packages, no working directory, no environment.
+            command = [sys.executable, "-I", "-S", str(copy), str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (status, "")
+            assert done.stdout.splitlines() == list(verify(path).lines)
+
+    def test_python_m(self, tmp_path: Path) -> None:
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
+        command = [sys.executable, "-m", "kvopt.verify"]
+        done = subprocess.run(
+            [*command, str(path)], cwd=HERE, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0
+        assert done.stdout.endswith("VALID\n")
+        none = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+        assert none.returncode == 2
+        assert "usage" in none.stderr
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import kvopt; v = kvopt.verify({path!r}); import kvopt.verify as m",
+            "import kvopt.verify as m; import kvopt; v = kvopt.verify({path!r})",
+            "from kvopt import verify; v = verify({path!r}); import kvopt.verify as m",
+            "from kvopt.verify import verify; v = verify({path!r}); from kvopt import verify as m",
+        ],
+    )
+    def test_module_and_function_share_a_name(self, tmp_path: Path, code: str) -> None:
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps(certificate(EC1, random.Random(2))))
+        check = "; assert v.valid and m.Verdict and m.verify and m({path!r}).valid"
+        script = (code + check).format(path=str(path))
+        subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True)
+
+    def test_it_can_be_called_here_too(self, tmp_path: Path) -> None:
+        assert kvopt.verify(tmp_path / "missing").exit_status == 2
