@@ -91,18 +91,23 @@ def test_fluid_prices_are_not_negative_and_end_with_the_fluid(instance: Instance
     assert all(prices >= 0)
 
 
-def test_fluid_prices_of_a_backlog_count_what_is_left() -> None:
-    """Volumes 3, 6, 6 on M = 3: completions after 1, 3 and 5 rounds."""
-    instance = Instance(3, [Request(0, 0, 2), Request(0, 1, 2), Request(0, 1, 2)])
-    assert [r.volume for r in instance] == [3, 5, 5]
+def test_fluid_prices_of_a_backlog_fall_by_one_over_the_volume() -> None:
+    """Three of volume 3 on M = 3: one a round, and each completion moves the price by 1 / M."""
     instance = Instance(3, [Request(0, 2, 1), Request(0, 0, 2), Request(0, 0, 2)])
-    assert fluid_prices(instance) * 3 == pytest.approx([3, 2, 1])
+    assert [r.volume for r in instance] == [3, 3, 3]
+    assert fluid_prices(instance) * 3 == pytest.approx([2.5, 1.5, 0.5])
 
 
-def test_fluid_prices_with_arrivals_count_only_who_is_moved() -> None:
-    """Two of volume 3, the second arrives when the first is long done: neither moves the other."""
+def test_fluid_prices_are_zero_while_the_fluid_idles() -> None:
     instance = Instance(3, [Request(0, 2, 1), Request(5, 2, 1)])
-    assert fluid_prices(instance) * 3 == pytest.approx([1, 0, 0, 0, 0, 1])
+    assert fluid_prices(instance) * 3 == pytest.approx([0.5, 0, 0, 0, 0, 0.5])
+
+
+def test_fluid_prices_return_to_the_line_of_the_interrupted() -> None:
+    """Volume 6 is interrupted at 1 by volume 3: its line falls by 1 / 6 a round throughout."""
+    instance = Instance(3, [Request(0, 0, 3), Request(1, 2, 1)])
+    assert [r.volume for r in instance] == [6, 3]
+    assert fluid_prices(instance) == pytest.approx([2.5 / 6, 1 / 6 + 0.5 / 3, 0.5 / 6])
 
 
 # ---- the ascent --------------------------------------------------------------------

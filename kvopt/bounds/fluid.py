@@ -1,19 +1,22 @@
-"""First prices: what a token-round is worth in the fluid schedule.
+"""First prices: the exact ones of a fluid in which parts of requests count as parts.
 
-Serve volumes as a fluid, the smallest remaining one first (`kvopt.bounds.volume`).  One more
-token-round at time t would let everything that waits behind it finish ``1 / M`` rounds earlier,
-so the price of a token at t is the number of completions that would move, over M.
+Let every request be a volume that can be served in any parts, M tokens a round, where a part
+completes when it is served and weighs what it is of the whole.  The best service is the
+smallest volume first, interrupted by smaller arrivals.  By duality the price of a token at time
+t is the largest over arrived requests of ``(u_i - (t - a_i)) / v_i``, attained by the one that
+is served: while i is served, and across its interruptions, the price lies on a line that
+falls by ``1 / v_i`` a round.  When i completes, the line of the next one takes over where that
+of i ends, and where the fluid idles the price is 0.  So the lines follow from the last one back.
 
-The completion of a request of volume v moves with t if from t up to that completion the
-fluid never idles and never serves anything with more than v left.  With all arrivals at 0 that
-is everything not yet complete at t.
+The time-indexed relaxation differs from this fluid only in that a request holds its
+tokens in the shape of a triangle, so these prices are nearly the best ones.
 """
 
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,78 +24,74 @@ from kvopt.bounds.kinds import Floats
 from kvopt.instance import Instance
 
 
+class Stretch(NamedTuple):
+    """One request is served without interruption; times are counted in tokens.
+
+    Round t is the tokens ``(t - 1) M + 1 .. t M``.
+    """
+
+    begin: int
+    end: int
+    request: int
+
+
 def fluid_prices(instance: Instance) -> Floats:
     """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid."""
-    spans = list(_spans(instance))
-    if not spans:
+    stretches = list(_stretches(instance))
+    if not stretches:
         return np.zeros(0)
     memory = instance.memory
-    begins, ends = (np.array(column, dtype=float) / memory for column in zip(*spans, strict=True))
-    last = int(np.ceil(ends.max()))
-    changes = np.zeros(last + 2)
-    for times, sign in ((begins, 1.0), (ends, -1.0)):
-        rounds = times.astype(np.int64)
-        rest = times - rounds
-        np.add.at(changes, rounds, sign * (1 - rest))  # a round that is cut counts in part
-        np.add.at(changes, rounds + 1, sign * rest)
-    return np.maximum(changes.cumsum()[:last] / memory, 0.0)
+    values, slopes = _lines(instance, stretches)
+    ends = np.array([stretch.end for stretch in stretches], dtype=float) / memory
+    begins = np.array([stretch.begin for stretch in stretches], dtype=float) / memory
+    middles = np.arange(int(np.ceil(ends[-1]))) + 0.5
+    served = np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
+    prices = values[served] + (ends[served] - middles) * slopes[served]
+    return np.where(middles >= begins[served], np.maximum(prices, 0.0), 0.0)
 
 
 def fluid_end(instance: Instance) -> int:
-    """Return the round in which the fluid schedule ends."""
-    return max((-(-end // instance.memory) for _, end in _spans(instance)), default=0)
+    """Return the round in which the fluid ends."""
+    return max((-(-s.end // instance.memory) for s in _stretches(instance)), default=0)
 
 
-def _spans(instance: Instance) -> Iterator[tuple[int, int]]:
-    """Yield for each request from when on time moves its completion, and the completion.
+def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats]:
+    """Return for each stretch the price at its end, and by how much it falls a round."""
+    values, slopes = np.zeros(len(stretches)), np.zeros(len(stretches))
+    completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
+    following, price = -1, 0.0  # begin of the stretch after this one, and the price there
+    for number in range(len(stretches) - 1, -1, -1):
+        begin, end, i = stretches[number]
+        slope = 1.0 / instance.requests[i].volume
+        if i not in completed:
+            completed[i] = end, price if following == end else 0.0
+        completion, level = completed[i]
+        values[number] = level + (completion - end) / instance.memory * slope
+        slopes[number] = slope
+        following = begin
+        price = values[number] + (end - begin) / instance.memory * slope
+    return values, slopes
 
-    Time is counted in tokens: round t is the tokens ``(t - 1) M + 1 .. t M``.
-    """
-    arriving = sorted(((r.arrival * instance.memory, r.volume) for r in instance), reverse=True)
-    waiting: list[tuple[int, int]] = []  # what is left, volume
-    stretches = _Stretches()
+
+def _stretches(instance: Instance) -> Iterator[Stretch]:
+    """Yield what is served from when to when, the smallest volume first."""
+    requests, memory = instance.requests, instance.memory
+    arriving = sorted(range(len(requests)), key=lambda i: (-requests[i].arrival, -i))
+    left = [request.volume for request in requests]
+    waiting: list[tuple[int, int]] = []
     clock = 0
     while arriving or waiting:
-        if not waiting and arriving[-1][0] > clock:
-            clock = arriving[-1][0]
-            stretches.idle_until(clock)
-        while arriving and arriving[-1][0] <= clock:
-            volume = arriving.pop()[1]
-            heapq.heappush(waiting, (volume, volume))
-        left, volume = heapq.heappop(waiting)
-        served = left if not arriving else min(left, arriving[-1][0] - clock)
-        clock += served
-        stretches.serve(left, clock)
-        if served == left:
-            yield stretches.begin_below(volume), clock
-        else:
-            heapq.heappush(waiting, (left - served, volume))
-
-
-class _Stretches:
-    """What was left of what was served, for the question when it last was more than v.
-
-    Only stretches with more left than all later ones can be an answer, so what is kept falls
-    from entry to entry.
-    """
-
-    def __init__(self) -> None:
-        self._lefts: list[int] = []  # negated: ascending
-        self._ends: list[int] = []
-
-    def idle_until(self, clock: int) -> None:
-        """Nothing was served: nothing before counts."""
-        self._lefts, self._ends = [-(2**80)], [clock]
-
-    def serve(self, left: int, clock: int) -> None:
-        """Serve a request with so much left, up to ``clock``."""
-        while self._lefts and -self._lefts[-1] <= left:
-            self._lefts.pop()
-            self._ends.pop()
-        self._lefts.append(-left)
-        self._ends.append(clock)
-
-    def begin_below(self, volume: int) -> int:
-        """Return the end of the last stretch that had more than ``volume`` left."""
-        more = bisect_left(self._lefts, -volume)
-        return self._ends[more - 1] if more else 0
+        if not waiting:
+            clock = max(clock, requests[arriving[-1]].arrival * memory)
+        while arriving and requests[arriving[-1]].arrival * memory <= clock:
+            i = arriving.pop()
+            heapq.heappush(waiting, (requests[i].volume, i))
+        i = waiting[0][1]
+        until = clock + left[i]
+        if arriving:
+            until = min(until, requests[arriving[-1]].arrival * memory)
+        yield Stretch(clock, until, i)
+        left[i] -= until - clock
+        clock = until
+        if left[i] == 0:
+            heapq.heappop(waiting)

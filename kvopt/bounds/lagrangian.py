@@ -30,13 +30,18 @@ MOST_STEPS = 6000
 
 _MEMORY = 0.95
 """Weight of the directions so far in the next one."""
-_FLOOR = 1e-3
+_FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
-_STAGES = ((10, 0.03), (100, 0.003))
+_COSTS = 10**8
+"""Costs to compare in a step: where there are more, steps try every so many starts only."""
+
+_STAGES = ((10, 0.002), (100, 0.003))
 """Hasty steps first, then patient ones: how many may fail before the aim is lowered, and the
 first aim as a share of the value."""
 _LOWERED = 0.7
 """Factor of the aim when it is not met."""
+_RAISED = 1.5
+"""Factor of the aim when half of it was met in one step."""
 _END = 1e-6
 """Aim at which the prices are good enough."""
 
@@ -62,6 +67,7 @@ class Ascent:
         self._scanner = scanner
         first = fluid_prices(instance)
         self.prices: Floats = np.concatenate((first, np.zeros(len(first) // 8 + 1)))
+        self._stride = max(1, len(self.prices) * len(scanner.kinds) // _COSTS)
         self.value, self._best_excess = self._evaluate(self.prices)
         self._at: Floats = self.prices
         self._at_value: float = self.value
@@ -98,6 +104,8 @@ class Ascent:
     def _judge(self) -> None:
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
+        if self._at_value > self.value + 0.5 * self._aim:
+            self._aim *= _RAISED
         if self._at_value > self.value:
             self.prices, self.value = self._at, self._at_value
             self._best_excess = self._excess
@@ -112,7 +120,7 @@ class Ascent:
 
     def _evaluate(self, prices: Floats) -> tuple[float, Floats]:
         kinds = self._scanner.kinds
-        costs, starts = self._scanner.least_costs(prices, 1)
+        costs, starts = self._scanner.least_costs(prices, 1, self._stride)
         value = float(kinds.counts @ costs) - self._memory * float(prices.sum())
         return value, kinds.loads(starts, len(prices)) - self._memory
 

@@ -36,11 +36,13 @@ class Interrupted(Exception):
 
 
 @steering
-def _least(sums: Numbers, weighted: Numbers, unit: Any, s: Any, o: int, k: int, end: int) -> Any:
-    """Return the least cost over the starts ``k .. end - 1``, without ``D (o - a)``."""
+def _least(
+    sums: Numbers, weighted: Numbers, unit: Any, s: Any, o: int, k: int, end: int, stride: int
+) -> Any:
+    """Return the least cost over every so many starts of ``k .. end - 1``, less ``D (o - a)``."""
     paid = sums[k + o] - sums[k]
     least = unit * k + (s - k) * paid + (weighted[k + o] - weighted[k])
-    for start in range(k + 1, end):
+    for start in range(k + stride, end, stride):
         paid = sums[start + o] - sums[start]
         cost = unit * start + (s - start) * paid + (weighted[start + o] - weighted[start])
         least = min(least, cost)
@@ -56,6 +58,7 @@ def _scan(
     weighted: Numbers,
     last: int,
     unit: Any,
+    stride: int,
     costs: Numbers,
     starts: Integers,
 ) -> None:
@@ -66,16 +69,17 @@ def _scan(
             costs[i], starts[i] = unit * outputs[i], a
             continue
         end = last + 1
-        best, block = _least(sums, weighted, unit, s, o, a, min(a + _BLOCK, end)), a
-        k = a + _BLOCK
+        width = _BLOCK * stride
+        best, block = _least(sums, weighted, unit, s, o, a, min(a + width, end), stride), a
+        k = a + width
         while k < end and unit * k < best:
-            cost = _least(sums, weighted, unit, s, o, k, min(k + _BLOCK, end))
+            cost = _least(sums, weighted, unit, s, o, k, min(k + width, end), stride)
             if cost < best:
                 best, block = cost, k
-            k += _BLOCK
+            k += width
         start = block
-        while _least(sums, weighted, unit, s, o, start, start + 1) > best:
-            start += 1
+        while _least(sums, weighted, unit, s, o, start, start + 1, 1) > best:
+            start += stride
         costs[i] = best + unit * (outputs[i] - a)
         starts[i] = start
 
@@ -100,8 +104,11 @@ class Scanner:
         self._threads = threads
         self._should_stop = should_stop
 
-    def least_costs(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind and its first cheapest start."""
+    def least_costs(self, prices: Numbers, unit: int, stride: int = 1) -> tuple[Numbers, Integers]:
+        """Return the least cost of every kind and its first cheapest start.
+
+        With a stride only every so many starts after the arrival are tried: no bound then.
+        """
         last = len(prices)
         sums = _prefix(prices)
         weighted = _prefix(prices * np.arange(1, last + 1, dtype=prices.dtype))
@@ -119,11 +126,12 @@ class Scanner:
                 weighted,
                 last,
                 one,
+                stride,
                 costs[part],
                 starts[part],
             )
 
-        self._in_slices(work, last)
+        self._in_slices(work, -(-last // stride))
         return costs, starts
 
     def _in_slices(self, work: Callable[[slice], None], last: int) -> None:
