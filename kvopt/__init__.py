@@ -13,6 +13,7 @@ from kvopt.version import __version__
 
 if TYPE_CHECKING:
     from kvopt.bounding import bound
+    from kvopt.certificates import Certificate, certify
     from kvopt.errors import (
         FalseClaim,
         InvalidInput,
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from kvopt.schedule import Schedule, ScheduleCheck
     from kvopt.search import gap_below
     from kvopt.solving import solve
+    from kvopt.verify import verify
 
 _HOMES = {
     "kvopt.bounding": ("bound",),
+    "kvopt.certificates": ("Certificate", "certify"),
     "kvopt.errors": (
         "FalseClaim",
         "InvalidInput",
@@ -78,6 +81,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "BoundResult",
     "BoundSource",
+    "Certificate",
     "FalseClaim",
     "Instance",
     "InvalidInput",
@@ -103,6 +107,7 @@ __all__ = [
     "View",
     "__version__",
     "bound",
+    "certify",
     "export",
     "gap_below",
     "generate",
@@ -112,12 +117,15 @@ __all__ = [
     "register",
     "run",
     "solve",
+    "verify",
     "write_instance",
     "write_schedule",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "verify":  # a module that can be called, so that both readings of the name work
+        return import_module("kvopt.verify")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'kvopt' has no attribute {name!r}")
     value = getattr(import_module(_HOME_OF[name]), name)

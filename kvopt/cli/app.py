@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from kvopt.cli import bound, check, export, generate, info, plot, policies, run, solve
+from kvopt.cli import (
+    bound,
+    certify,
+    check,
+    export,
+    generate,
+    info,
+    plot,
+    policies,
+    run,
+    solve,
+    verify,
+)
 from kvopt.version import __version__
 
 app = typer.Typer(
@@ -18,7 +30,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (generate, solve, bound, run, policies, check, export, plot, info):
+for command in (
+    generate, solve, bound, run, certify, verify, policies, check, export, plot, info
+):  # fmt: skip
     command.register(app)
 
 

@@ -1,0 +1,318 @@
+"""``certify``: the best schedule and the best proof within a limit, and runs to judge by them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kvopt.bounding import bound
+from kvopt.dependencies import versions
+from kvopt.engines.threads import signals_interrupt
+from kvopt.errors import InvalidInput
+from kvopt.instance import Instance
+from kvopt.policies.base import Policy
+from kvopt.policies.registry import policy as policy_from
+from kvopt.proofs import CheckedBound
+from kvopt.result import Progress, SolveResult, relative_gap
+from kvopt.runs import Lost, PolicyRun
+from kvopt.schedule import Schedule
+from kvopt.search import Observer, Search
+from kvopt.simulator import Stopped, simulate
+from kvopt.solving import available_threads, checked_limit, solve
+
+GIVEN = "schedule"
+"""Name under which a certificate judges a schedule that was made elsewhere."""
+
+_BOUND_SHARE = 0.4
+"""Share of the time left that bounds get before schedules are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a policy, or somebody else, did with the instance.
+
+    Parameters
+    ----------
+    policy
+        The policy and its parameters, as they were given.
+    outcome
+        ``completed``, ``livelock``, or ``unfinished`` when time ran out.
+    value
+        Total latency; None unless completed.
+    starts, lost
+        Last start of each request, and the work that evictions threw away.
+    """
+
+    policy: str
+    outcome: str
+    value: int | None = None
+    starts: tuple[int, ...] = ()
+    lost: tuple[Lost, ...] = ()
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An instance, both sides of its optimum, and runs to judge by them.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    upper
+        Best schedule known, checked in integers.
+    lower
+        Best bound with a proof.
+    runs
+        Policies and the given schedule.
+    provenance
+        How the certificate came about: versions, seed, command, times.
+    notes
+        What a reader should know.
+    signal_number
+        The signal that interrupted the work, where one did.
+    """
+
+    instance: Instance
+    upper: Schedule | None
+    lower: CheckedBound | None
+    runs: tuple[JudgedRun, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    signal_number: int | None = None
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the best schedule."""
+        return None if self.upper is None else self.upper.objective
+
+    @property
+    def lower_bound(self) -> int | None:
+        """No schedule has a smaller total latency."""
+        return None if self.lower is None else self.lower.value
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
+        """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
+
+        An end is None while it is unknown, or when its bound is 0 and tells nothing.
+        """
+        return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt certify --json`` prints: the claims without proofs."""
+        return {
+            "upper": self.objective,
+            "lower": self.lower_bound,
+            "gap": self.gap,
+            "policies": [
+                {
+                    "policy": run.policy,
+                    "outcome": run.outcome,
+                    "value": run.value,
+                    "evictions": len(run.lost),
+                    "ratio": list(self.ratio(run)),
+                }
+                for run in self.runs
+            ],
+            "provenance": self.provenance,
+            "notes": list(self.notes),
+        }
+
+
+def certify(
+    instance: Instance,
+    policies: Iterable[str | Policy] = (),
+    schedule: Schedule | None = None,
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    observer: Observer | None = None,
+    command: str | None = None,
+) -> Certificate:
+    """Find the best schedule and the best proof within a limit, and judge policies by them.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    policies
+        Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects.
+    schedule
+        A feasible schedule made elsewhere, to judge as well and to improve on.
+    time_limit
+        Seconds for all of it; None to go on until the optimum is proved.
+    threads, seed
+        For the solvers.
+    observer
+        Called with a `Progress` whenever a side improves.
+    command
+        What to record as the command that made it.
+
+    Returns
+    -------
+    Certificate
+        Limits and Ctrl-C are ordinary ends: what was found until then is in it.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, certify
+    >>> found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), ["mc-sf"])
+    >>> found.objective, found.runs[0].value
+    (27, 28)
+    """
+    search = Search(
+        instance,
+        time_limit=checked_limit(time_limit),
+        threads=threads or available_threads(),
+        seed=seed,
+        observer=observer,
+    )
+    runs = [] if schedule is None else [_given(search, schedule)]
+    labelled = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
+    with signals_interrupt(search):
+        _quick(search)
+        _bound(search)
+        runs += _judged(search, labelled)
+        _solve(search)
+    return _certificate(search, runs, time_limit, command)
+
+
+def _given(search: Search, schedule: Schedule) -> JudgedRun:
+    check = schedule.check()
+    if schedule.instance.hash != search.instance.hash or not check.feasible:
+        reason = check.violations[0] if check.violations else "is for another instance"
+        raise InvalidInput(reason, field="schedule")
+    search.offer_starts(schedule.starts, "given schedule")
+    return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
+
+
+def _quick(search: Search) -> None:
+    """Take both sides that are there within moments, whatever the limit is."""
+    _take(search, solve(search.instance, time_limit=0, threads=search.threads))
+
+
+def _judged(search: Search, labelled: Sequence[tuple[str, Policy]]) -> Iterator[JudgedRun]:
+    """Run the policies.
+
+    Their runs are what was asked for, so a proved optimum is no reason to leave one out.
+    """
+    late, search.engine = False, "policies"
+    for label, policy in labelled:
+        try:
+            if late:
+                raise Stopped
+            run = simulate(search.instance, policy, label, lambda: _is_over(search))
+        except Stopped:
+            late = True
+            search.note(f"{label}: did not finish within the limit")
+            yield JudgedRun(label, "unfinished")
+        else:
+            yield _of_run(search, run)
+
+
+def _is_over(search: Search) -> bool:
+    return search.remaining <= 0 or search.signal_number is not None
+
+
+def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
+    if run.schedule is None:
+        return JudgedRun(run.policy, str(run.outcome))
+    search.offer_starts(run.schedule.starts, f"policy {run.policy}")
+    return JudgedRun(
+        run.policy, str(run.outcome), run.objective, run.schedule.starts, tuple(run.lost)
+    )
+
+
+def _bound(search: Search) -> None:
+    if search.should_stop():
+        return
+    search.engine = "bound"
+    share = None if search.remaining == math.inf else _BOUND_SHARE * search.remaining
+    found = bound(search.instance, time_limit=share, threads=search.threads, seed=search.seed)
+    if found.checked is not None:
+        _offer(search, found.checked)
+    if found.note is not None:
+        search.note(f"bound: {found.note}")
+    if found.signal_number is not None:
+        search.interrupt(found.signal_number)
+
+
+def _solve(search: Search) -> None:
+    if search.should_stop():
+        return
+
+    search.engine = "solve"
+
+    def meets_the_proof(progress: Progress) -> bool:
+        return progress.objective is not None and progress.objective == search.lower_bound
+
+    found = solve(
+        search.instance,
+        time_limit=None if search.remaining == math.inf else search.remaining,
+        threads=search.threads,
+        seed=search.seed,
+        start=search.schedule,
+        quick_start=False,
+        stop=meets_the_proof,
+    )
+    _take(search, found)
+    claim, proved = found.lower_bound, search.lower_bound
+    if claim is not None and (proved is None or claim > proved):
+        search.note(
+            f"{found.bounded_by} claims that no schedule is below {claim:,}; a solver's word is "
+            "no proof, so the certificate does not claim it"
+        )
+
+
+def _take(search: Search, found: SolveResult) -> None:
+    if found.schedule is not None:
+        search.offer_starts(found.schedule.starts, found.found_by or found.engine)
+    if found.checked is not None:
+        _offer(search, found.checked)
+    for line in (*found.faults, *found.notes):
+        search.note(line)
+    if found.signal_number is not None:
+        search.interrupt(found.signal_number)
+
+
+def _offer(search: Search, found: CheckedBound) -> None:
+    search.offer_checked(found.value, found.bounded_by, found.proof)
+
+
+def _certificate(
+    search: Search, runs: Sequence[JudgedRun], time_limit: float | None, command: str | None
+) -> Certificate:
+    result = search.result("certify")
+    provenance = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "versions": versions(),
+        "seed": search.seed,
+        "threads": search.threads,
+        "time_limit": time_limit,
+        "seconds": round(result.seconds, 3),
+        "stop_reason": str(result.stop_reason),
+        "found_by": result.found_by,
+        "bounded_by": result.bounded_by,
+    }
+    return Certificate(
+        instance=search.instance,
+        upper=result.schedule,
+        lower=result.checked,
+        runs=tuple(runs),
+        provenance=provenance,
+        notes=result.notes,
+        signal_number=result.signal_number,
+    )
+
+
+def _share(value: int | None, by: int | None) -> float | None:
+    return None if value is None or not by else value / by

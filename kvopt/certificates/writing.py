@@ -1,0 +1,72 @@
+"""Certificate files: ``kvopt.certificate/1``, described in ``docs/certificates.md``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.building import Certificate, JudgedRun
+from kvopt.errors import TooLarge
+from kvopt.files import write_atomically
+from kvopt.files.instances import instance_text
+from kvopt.proofs import Prices, Proof, VolumeProof
+
+SCHEMA = "kvopt.certificate/1"
+
+LARGEST_FILE = 90_000_000
+"""Bytes that ``kvopt verify`` is ready to read."""
+
+
+def write_certificate(certificate: Certificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
+
+    Raises
+    ------
+    TooLarge
+        If ``kvopt verify`` would refuse a file of this size.
+    """
+    text = certificate_text(certificate)
+    if len(text.encode()) > LARGEST_FILE:
+        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
+    write_atomically(path, text)
+
+
+def certificate_text(certificate: Certificate) -> str:
+    """Return the JSON text of a certificate: a member a line, a request a line."""
+    upper, lower = certificate.upper, certificate.lower
+    members: dict[str, Any] = {
+        "schema": SCHEMA,
+        "hash": certificate.instance.hash,
+        "upper": upper and {"value": upper.objective, "starts": upper.starts},
+        "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
+        "policies": [_run_to_json(run) for run in certificate.runs],
+        "provenance": {**certificate.provenance, "notes": certificate.notes},
+    }
+    lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
+    lines.append(f'"instance": {instance_text(certificate.instance).strip()}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def proof_to_json(proof: Proof) -> dict[str, Any]:
+    """Return the JSON object of a proof; prices begin with the first that is not 0."""
+    match proof:
+        case VolumeProof():
+            return {"kind": "volume"}
+        case Prices(numerators, denominator):
+            first = next((t for t, price in enumerate(numerators, 1) if price), 1)
+            return {
+                "kind": "prices",
+                "denominator": denominator,
+                "first": first,
+                "numerators": list(numerators[first - 1 :]),
+            }
+
+
+def _run_to_json(run: JudgedRun) -> dict[str, Any]:
+    content: dict[str, Any] = {"policy": run.policy, "outcome": run.outcome, "value": run.value}
+    if run.value is not None:
+        content["starts"] = run.starts
+    if run.lost:
+        content["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
+    return content

@@ -1,0 +1,111 @@
+"""``kvopt certify``: schedule, bound and proof in one file, and policies judged by them."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.cli import common
+from kvopt.cli.live import LiveProgress
+from kvopt.files import read_instance, read_schedule
+from kvopt.policies.registry import policy as policy_from
+
+_NOTHING_FOUND = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("certify")(certify_command)
+
+
+def certify_command(
+    file: common.InstanceFile,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="CERT", help="Where the certificate goes.")
+    ],
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-P",
+            metavar="NAME[:KEY=VALUE,...]",
+            help="A scheduler to judge; may be given several times.",
+        ),
+    ] = None,
+    schedule: Annotated[
+        Path | None,
+        typer.Option("--schedule", metavar="SCHEDULE", help="Judge this schedule as well."),
+    ] = None,
+    time_limit: common.TimeLimit = None,
+    threads: common.Threads = None,
+    seed: common.Seed = 0,
+    memory: common.Memory = None,
+    json: common.Json = False,
+) -> None:
+    """Write a certificate: the best schedule, the best bound with its proof, and policies.
+
+    Each policy's total latency is a multiple of the optimum; the interval that is printed holds
+    it for certain.  Ctrl-C writes what was found.  Exit status: 0 when a schedule was found, 3
+    when none was, 130 after Ctrl-C, 2 for input that is refused.
+    """
+    for name in names or ():
+        policy_from(name)  # refuse what is wrong before reading
+    common.warn_oversubscription(threads)
+    instance = read_instance(file, memory)
+    with LiveProgress(file.name, quiet=json) as observer:
+        found = certify(
+            instance,
+            names or (),
+            None if schedule is None else read_schedule(schedule, instance),
+            time_limit=time_limit,
+            threads=threads,
+            seed=seed,
+            observer=observer,
+            command=shlex.join(["kvopt", *sys.argv[1:]]),
+        )
+    write_certificate(found, output)
+    if json:
+        common.print_json(found.to_json())
+    else:
+        _print(found, output)
+    if found.signal_number is not None:
+        raise typer.Exit(128 + found.signal_number)
+    if found.upper is None:
+        raise typer.Exit(_NOTHING_FOUND)
+
+
+def _print(found: Certificate, output: Path) -> None:
+    print(
+        f"total latency {common.or_dash(found.objective)}, proved to be at least "
+        f"{common.or_dash(found.lower_bound)}: gap {common.percent(found.gap)}"
+    )
+    if found.runs:
+        table = common.new_table(
+            "policy", "latency>", "x optimum, at least>", "at most>", "outcome"
+        )
+        for run in found.runs:
+            table.add_row(
+                escape(run.policy),
+                common.or_dash(run.value),
+                _times(run.value, found.objective, up=False),
+                _times(run.value, found.lower_bound, up=True),
+                run.outcome,
+            )
+        common.print_table(table)
+    for line in found.notes:
+        common.messages.print(f"kvopt: {escape(line)}")
+    common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+
+
+def _times(value: int | None, by: int | None, *, up: bool) -> str:
+    """Return a ratio to four places, rounded outward, so that the interval stays true."""
+    if value is None or not by:
+        return "-"
+    places = -(-10_000 * value // by) if up else 10_000 * value // by
+    return f"{places // 10_000}.{places % 10_000:04}"

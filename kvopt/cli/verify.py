@@ -1,0 +1,37 @@
+"""``kvopt verify``: check a certificate in integers, without any solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvopt.cli import common
+from kvopt.verify import verify
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("verify")(verify_command)
+
+
+def verify_command(
+    file: Annotated[Path, typer.Argument(metavar="CERT", help="Certificate file.")],
+    json: common.Json = False,
+) -> None:
+    """Check every claim of a certificate in exact integers, and say what it proves.
+
+    No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
+    does the same with the standard library alone.  Exit status: 0 valid, 1 invalid,
+    2 unreadable.
+    """
+    verdict = verify(file)
+    if json:
+        common.print_json(
+            {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
+        )
+    else:
+        print(*verdict.lines, sep="\n")
+    if verdict.exit_status:
+        raise typer.Exit(verdict.exit_status)

@@ -1,0 +1,311 @@
+"""Certificates as they are made, and as the command line writes and checks them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oracle import optimum
+from strategies import instance_of, plain, random_instances
+
+import kvopt
+from kvopt import Instance, Schedule, certify
+from kvopt.certificates import building, writing
+from kvopt.certificates.writing import certificate_text, write_certificate
+from kvopt.cli import main
+from kvopt.errors import InvalidInput, TooLarge
+from kvopt.policies import policy
+from kvopt.proofs import Prices, VolumeProof
+from kvopt.runs import Lost
+from kvopt.verify import verify
+
+Run = Callable[..., tuple[int, str, str]]
+
+UNEVEN = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
+"""mc-sf reaches 28, the optimum is 27."""
+
+CROWDED = instance_of(12, [(0, 2, o) for o in (6, 7, 8, 9)])
+"""alpha-beta overflows here, evicts and completes."""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process; return exit code, output and messages."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
+        try:
+            main()
+            code: object = 0
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capsys.readouterr()
+        assert isinstance(code, int)
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def uneven(tmp_path: Path) -> Path:
+    path = tmp_path / "uneven.json"
+    kvopt.write_instance(UNEVEN, path)
+    return path
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large.json"
+    kvopt.write_instance(kvopt.generate("arrival-1", n=40, seed=1), path)
+    return path
+
+
+def content_of(certificate: kvopt.Certificate) -> dict[str, Any]:
+    content = json.loads(certificate_text(certificate))
+    assert isinstance(content, dict)
+    return content
+
+
+class TestBuilding:
+    """``certify`` in Python."""
+
+    def test_what_it_makes_is_valid_and_true(self, tmp_path: Path) -> None:
+        names = ["mc-sf", "fcfs", "alpha-beta:alpha=0.1,beta=0.5", "alpha-protect:alpha=0.3"]
+        for instance in random_instances(25, 21, most_requests=4, most_memory=8, most_output=4):
+            found = certify(instance, names, time_limit=20)
+            write_certificate(found, tmp_path / "c")
+            best, _ = optimum(*plain(instance))
+            assert found.objective == best
+            assert found.lower_bound is not None
+            assert found.lower_bound <= best
+            assert [judged.policy for judged in found.runs] == names
+            verdict = verify(tmp_path / "c")
+            assert verdict.valid, verdict.lines
+            for judged in found.runs:
+                least, most = found.ratio(judged)
+                if judged.value is not None and best:
+                    assert least is not None
+                    assert least <= judged.value / best
+                    assert most is None or judged.value / best <= most
+
+    def test_a_run_with_evictions_keeps_its_events(self, tmp_path: Path) -> None:
+        found = certify(CROWDED, ["alpha-beta:alpha=0,beta=0.5,seed=1"], time_limit=5)
+        (judged,) = found.runs
+        assert judged.lost
+        write_certificate(found, tmp_path / "c")
+        assert verify(tmp_path / "c").valid
+        entry = content_of(found)["policies"][0]
+        assert entry["lost"] == [[lost.request, lost.start, lost.end] for lost in judged.lost]
+        assert entry["value"] == judged.value
+
+    def test_a_livelock_claims_nothing(self, tmp_path: Path) -> None:
+        found = certify(CROWDED, ["alpha-protect:alpha=0.1"], time_limit=5)
+        entry = content_of(found)["policies"][0]
+        assert entry == {"policy": "alpha-protect:alpha=0.1", "outcome": "livelock", "value": None}
+        assert found.ratio(found.runs[0]) == (None, None)
+        write_certificate(found, tmp_path / "c")
+        assert verify(tmp_path / "c").valid
+
+    def test_policies_may_be_objects(self) -> None:
+        found = certify(UNEVEN, [policy("mc-sf")], time_limit=5)
+        assert (found.runs[0].policy, found.runs[0].value) == ("mc-sf", 28)
+
+    def test_a_given_schedule_is_judged_and_improved_on(self) -> None:
+        late = Schedule(UNEVEN, (30, 20, 10, 0))
+        found = certify(UNEVEN, schedule=late, time_limit=10)
+        assert (found.runs[0].policy, found.runs[0].value) == ("schedule", late.objective)
+        assert found.objective == 27
+
+    @pytest.mark.parametrize(
+        "schedule",
+        [
+            Schedule(UNEVEN, (0, 0, 0, 0)),
+            Schedule(instance_of(8, [(0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)]), (0, 9, 20, 30)),
+        ],
+    )
+    def test_a_schedule_that_cannot_be_judged_is_refused(self, schedule: Schedule) -> None:
+        with pytest.raises(InvalidInput, match="schedule"):
+            certify(UNEVEN, schedule=schedule)
+
+    def test_a_limit_of_nothing_keeps_both_sides(self, tmp_path: Path) -> None:
+        found = certify(UNEVEN, ["mc-sf"], time_limit=0)
+        assert found.runs[0].outcome == "unfinished"
+        assert found.objective is not None
+        assert found.lower_bound is not None
+        write_certificate(found, tmp_path / "c")
+        assert verify(tmp_path / "c").valid
+
+    def test_only_proofs_are_claimed(self) -> None:
+        found = certify(UNEVEN, time_limit=10)
+        assert found.objective == 27
+        assert found.lower_bound is not None
+        if found.lower_bound < 27:
+            assert any("word is no proof" in note for note in found.notes)
+
+    def test_provenance(self) -> None:
+        made = certify(Instance(1, []), seed=5, time_limit=3, command="kvopt certify x").provenance
+        assert made["versions"]["kvopt"] == kvopt.__version__
+        assert (made["seed"], made["time_limit"], made["command"]) == (5, 3, "kvopt certify x")
+        assert made["seconds"] >= 0
+        assert made["created"].endswith("+00:00")
+
+    def test_observers_see_both_sides(self) -> None:
+        seen: list[kvopt.Progress] = []
+        certify(UNEVEN, time_limit=5, observer=seen.append)
+        assert seen[-1].objective == 27
+        assert seen[-1].lower_bound is not None
+
+
+class TestWriting:
+    """The file."""
+
+    @pytest.mark.parametrize(
+        ("prices", "first", "numerators"),
+        [((0, 0, 5, 0), 3, [5, 0]), ((5,), 1, [5]), ((0, 0), 1, [0, 0]), ((), 1, [])],
+    )
+    def test_prices_begin_where_they_matter(
+        self, prices: tuple[int, ...], first: int, numerators: list[int]
+    ) -> None:
+        written = writing.proof_to_json(Prices(prices, 9))
+        assert written["first"] == first
+        assert written["numerators"] == numerators
+        assert written["denominator"] == 9
+
+    def test_the_volume_proof_says_its_name(self) -> None:
+        assert writing.proof_to_json(VolumeProof()) == {"kind": "volume"}
+
+    def test_every_label_survives(self, tmp_path: Path) -> None:
+        request = kvopt.Request(1, 2, 3, "ü\u2028", kvopt.Prediction(1, 9), 0.25)
+        instance = Instance(9, [request], "näme", {"a": [1, {"b": None}]}, 2.5)
+        found = certify(instance, time_limit=3)
+        write_certificate(found, tmp_path / "c")
+        assert verify(tmp_path / "c").valid
+        assert kvopt.files.instance_from_json(content_of(found)["instance"]) == instance
+
+    def test_what_verify_would_refuse_is_not_written(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(writing, "LARGEST_FILE", 100)
+        with pytest.raises(TooLarge):
+            write_certificate(certify(UNEVEN, time_limit=0), tmp_path / "c")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_false_claim_of_the_producers_is_caught(self, tmp_path: Path) -> None:
+        found = certify(CROWDED, ["fcfs"], time_limit=2)
+        (fcfs,) = found.runs
+        lost = replace(fcfs, lost=(Lost(0, 0, 2),))
+        write_certificate(replace(found, runs=(lost,)), tmp_path / "c")
+        assert verify(tmp_path / "c").exit_status == 1
+
+
+class TestCommands:
+    """``kvopt certify`` and ``kvopt verify``."""
+
+    def test_certify_then_verify(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+        target = tmp_path / "c.json"
+        code, out, err = run("certify", uneven, "-P", "mc-sf", "-t", 10, "-o", target)
+        assert code == 0
+        assert "total latency 27" in out
+        assert "1.0370 " in out  # 28 / 27 = 1.03703..., rounded outward
+        assert "wrote" in err
+        code, out, _ = run("verify", target)
+        assert code == 0
+        assert "mc-sf is at most" in out
+        assert "no schedule of these 4 requests has total latency below" in out
+        content = json.loads(target.read_text())
+        assert content["schema"] == "kvopt.certificate/1"
+        assert content["provenance"]["command"].startswith("kvopt certify ")
+
+    def test_json(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+        target = tmp_path / "c.json"
+        _, out, _ = run("certify", uneven, "-P", "fcfs", "-t", 10, "-o", target, "--json")
+        found = json.loads(out)
+        assert found["upper"] == 27
+        assert found["lower"] <= 27
+        (entry,) = found["policies"]
+        assert entry["ratio"] == [entry["value"] / 27, entry["value"] / found["lower"]]
+        report = json.loads(run("verify", target, "--json")[1])
+        assert report["valid"]
+        assert report["report"][-1] == "VALID"
+
+    def test_a_schedule_made_elsewhere(self, run: Run, uneven: Path, tmp_path: Path) -> None:
+        schedule, target = tmp_path / "s.json", tmp_path / "c.json"
+        schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 3, 7, 12]}')
+        args = ("certify", uneven, "--schedule", schedule, "-t", 5, "-o", target)
+        assert run(*args)[0] == 0
+        assert json.loads(target.read_text())["policies"][0]["policy"] == "schedule"
+        schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 0]}')
+        target.unlink()
+        code, out, err = run(*args)
+        assert (code, out) == (2, "")
+        assert "memory is 9" in err
+        assert not target.exists()
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("-P", "nosuch"), "policy"),
+            (("--schedule", "missing.json"), "missing.json"),
+            (("-t", "-1"), "--time-limit"),
+        ],
+    )
+    def test_refusals(
+        self, run: Run, uneven: Path, tmp_path: Path, options: tuple[str, ...], words: str
+    ) -> None:
+        target = tmp_path / "c.json"
+        code, out, err = run("certify", uneven, *options, "-o", target)
+        assert (code, out) == (2, "")
+        assert words in err
+        assert not target.exists()
+
+    def test_verify_says_no_with_its_exit_status(
+        self, run: Run, uneven: Path, tmp_path: Path
+    ) -> None:
+        target = tmp_path / "c.json"
+        run("certify", uneven, "-t", 5, "-o", target)
+        text = target.read_text()
+        target.write_text(text.replace('"upper": {"value": 27', '"upper": {"value": 26'))
+        code, out, _ = run("verify", target)
+        assert code == 1
+        assert "INVALID: upper: says 26, the starts give 27" in out
+        target.write_text(text[:-3])
+        assert run("verify", target)[0] == 2
+        assert run("verify", tmp_path / "missing")[0] == 2
+
+    def test_a_limit_is_kept(self, run: Run, large: Path, tmp_path: Path) -> None:
+        began = time.monotonic()
+        target = tmp_path / "c.json"
+        assert run("certify", large, "-P", "mc-sf", "-t", 2, "-o", target)[0] == 0
+        assert time.monotonic() - began < 2 + 3
+        assert run("verify", target)[0] == 0
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_signals_write_what_is_there(
+        self, large: Path, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        target = tmp_path / "c.json"
+        command = [sys.executable, "-m", "kvopt", "certify", str(large), "-o", str(target)]
+        with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as child:
+            time.sleep(4.0)
+            os.kill(child.pid, number)
+            out, _ = child.communicate(timeout=20)
+        assert child.returncode == 128 + number
+        assert verify(target).valid
+        assert json.loads(out)["upper"] >= json.loads(out)["lower"] > 0
+
+    def test_no_schedule_is_exit_3(
+        self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(building, "_quick", lambda _: None)
+        target = tmp_path / "c.json"
+        assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
+        assert verify(target).valid
