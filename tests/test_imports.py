@@ -18,6 +18,7 @@ LIGHT = (
     "kvopt.search",
     "kvopt.horizon",
     "kvopt.bounds.volume",
+    "kvopt.verify",
 )
 
 
@@ -34,3 +35,18 @@ def test_light_module_loads_nothing_heavy(module: str) -> None:
     ).stdout.split()
     assert "kvopt" in loaded
     assert HEAVY.isdisjoint(loaded)
+
+
+def test_the_verifier_stands_on_the_standard_library_alone() -> None:
+    # The package that it lives in is loaded with it, and names its version: nothing else.
+    code = "import sys; old = {*sys.modules}; import kvopt.verify; print(*{*sys.modules} - old)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    ours = {name for name in loaded if name.partition(".")[0] == "kvopt"}
+    assert ours == {"kvopt", "kvopt.version", "kvopt.verify"}
+    assert {name.partition(".")[0] for name in loaded} - {"kvopt"} <= sys.stdlib_module_names

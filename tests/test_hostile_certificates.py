@@ -1,0 +1,337 @@
+"""Files that lie, by one or by much, and files that are meant to hurt."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import Place, certificate, judged, numbers_in, prices_proof, proved
+from oracle import Triple, feasible, optimum, tel
+from strategies import instance_of, plain, random_instances
+
+import kvopt.verify as checker
+from kvopt.files import instance_from_json
+from kvopt.instance import Instance, Prediction, Request
+from kvopt.verify import verify
+
+EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
+LOST = {
+    "policy": "evicts",
+    "outcome": "completed",
+    "value": 4 + 8 + 9 + 15,
+    "starts": [3, 6, 6, 11],
+    "lost": [[1, 2, 3], [1, 3, 4], [3, 2, 4]],
+}
+
+
+def edited(content: dict[str, Any], place: Place, value: object) -> str:
+    """Return the text of a certificate with a value set, whether it was there or not."""
+    changed = copy.deepcopy(content)
+    inner: Any = changed
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    return json.dumps(changed)
+
+
+def with_value(content: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> str:
+    """Return the text of a certificate with one number changed."""
+    inner: Any = content
+    for step in place:
+        inner = inner[step]
+    return edited(content, place, change(inner))
+
+
+@cache
+def best(memory: int, triples: tuple[Triple, ...]) -> int:
+    return optimum(memory, triples)[0]
+
+
+def is_true(text: str) -> bool:
+    """Whether every claim of a certificate holds, by brute force; proofs are not looked at."""
+    content = json.loads(text)
+    instance = instance_from_json(content["instance"])
+    memory, triples = plain(instance)
+    runs = [content["upper"], *(p for p in content["policies"] if p["value"] is not None)]
+    for run in runs:
+        if run["value"] != tel(triples, run["starts"]):
+            return False
+        if not feasible(memory, triples, run["starts"]):
+            return False
+        pieces = [((0, triples[i][1], end - start), start) for i, start, end in run.get("lost", [])]
+        everything = [*zip(triples, run["starts"], strict=True), *pieces]
+        if not feasible(memory, [(0, *t[1:]) for t, _ in everything], [k for _, k in everything]):
+            return False
+    lower: int = content["lower"]["value"]
+    return instance.hash == content["hash"] and lower <= best(memory, triples)
+
+
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda number: number + 1,
+    lambda number: number - 1,
+    lambda number: number + 5,
+    lambda number: number * 2 + 10,
+    lambda number: -number - 1,
+    lambda number: 0,  # noqa: ARG005
+    lambda number: 10**17 + number,
+]
+
+
+class TestMutations:
+    """Whatever number is changed: refused, or still true."""
+
+    def refused_or_true(self, path: Path, content: dict[str, Any]) -> tuple[int, int]:
+        """Change every number in every way; return how often it was refused and not."""
+        refused = accepted = 0
+        for place in numbers_in(content):
+            for change in CHANGES:
+                text = with_value(content, place, change)
+                if judged(path, text).valid:
+                    assert is_true(text), (place, text)
+                    accepted += 1
+                else:
+                    refused += 1
+        return refused, accepted
+
+    def test_of_a_certificate_with_everything_in_it(self, tmp_path: Path) -> None:
+        content = certificate(EC1, random.Random(3))
+        content["policies"].append(LOST)
+        assert judged(tmp_path / "c", content).valid, judged(tmp_path / "c", content).lines
+        refused, accepted = self.refused_or_true(tmp_path / "c", content)
+        assert refused > 5 * accepted > 0
+
+    def test_of_random_certificates(self, tmp_path: Path) -> None:
+        source = random.Random(31)
+        for instance in random_instances(30, 22, most_requests=3, most_memory=7, most_output=4):
+            content = certificate(instance, source)
+            content["lower"]["value"] -= source.choice((0, 0, 1))
+            assert judged(tmp_path / "c", content).valid
+            self.refused_or_true(tmp_path / "c", content)
+
+    def test_every_claimed_value_by_one(self, tmp_path: Path) -> None:
+        content = certificate(EC1, random.Random(4))
+        for place in (("upper", "value"), ("policies", 0, "value")):
+            for change in CHANGES[:2]:
+                assert judged(tmp_path / "c", with_value(content, place, change)).exit_status == 1
+        text = with_value(content, ("lower", "value"), lambda value: value + 1)
+        assert judged(tmp_path / "c", text).exit_status == 1
+        text = with_value(content, ("lower", "value"), lambda value: value - 1)
+        assert judged(tmp_path / "c", text).exit_status == 0
+
+    def test_everything_in_the_instance_but_its_labels_is_hashed(self, tmp_path: Path) -> None:
+        request = Request(0, 1, 2, "a", Prediction(1, 3), 0.5)
+        instance = Instance(9, [request], "name", {"n": 1}, 2.5)
+        content = certificate(instance, random.Random(5))
+        assert judged(tmp_path / "c", content).valid
+        for place in numbers_in(content["instance"]):
+            text = with_value(content, ("instance", *place), lambda number: number + 1)
+            assert judged(tmp_path / "c", text).valid == (place == ("notes", "n"))
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        prices_proof(0, 1, [1]),
+        prices_proof(-3, 1, [1]),
+        prices_proof(-3, 1, [-1]),
+        prices_proof(3, 1, [2, -1, 2]),
+        prices_proof(3, 0, [1]),
+        prices_proof(3, -5, [1]),
+    ],
+)
+def test_prices_that_are_none_are_invalid(tmp_path: Path, proof: dict[str, Any]) -> None:
+    lower = {"value": 0, "proof": proof}
+    verdict = judged(tmp_path / "c", certificate(EC1, random.Random(1), lower=lower))
+    assert verdict.exit_status == 1
+    assert verdict.lines[0].startswith("INVALID: lower")
+
+
+WRONG: list[tuple[Place, Any]] = [
+    (("schema",), "kvopt.certificate/2"),
+    (("schema",), None),
+    (("extra",), 1),
+    (("hash",), None),
+    (("upper",), []),
+    (("upper", "value"), 12.0),
+    (("upper", "value"), "12"),
+    (("upper", "value"), True),
+    (("upper", "starts"), {}),
+    (("upper", "starts", 0), False),
+    (("upper", "note"), ""),
+    (("lower", "proof"), None),
+    (("lower", "proof"), {}),
+    (("lower", "proof", "kind"), "word"),
+    (("lower", "proof", "cuts"), []),
+    (("lower", "proof", "tree"), {}),
+    (("lower", "proof", "denominator"), None),
+    (("lower", "proof", "first"), 1.5),
+    (("lower", "proof", "numerators"), [1, [2]]),
+    (("lower", "proof", "numerators"), "12"),
+    (("policies",), {}),
+    (("policies", 0, "outcome"), "won"),
+    (("policies", 0, "outcome"), "livelock"),
+    (("policies", 0, "value"), None),
+    (("policies", 0, "lost"), [1]),
+    (("policies", 0, "lost"), [[0, 0, None]]),
+    (("policies", 1, "value"), 3),
+    (("provenance",), None),
+    (("instance",), []),
+    (("instance", "schema"), "kvopt.instance/2"),
+    (("instance", "memory"), None),
+    (("instance", "requests"), None),
+    (("instance", "requests", 0), [0, 1, 1]),
+    (("instance", "requests", 0, "output"), 1.0),
+    (("instance", "requests", 0, "speed"), 1),
+    (("instance", "requests", 0, "id"), 1),
+    (("instance", "requests", 0, "predicted"), {"lower": 1}),
+    (("instance", "name"), 1),
+    (("instance", "notes"), [1]),
+    (("instance", "round_ms"), "1"),
+]
+
+
+class TestShape:
+    """What is not shaped like a certificate is unreadable."""
+
+    @pytest.mark.parametrize(("place", "value"), WRONG)
+    def test_wrong_types_and_unknown_fields(
+        self, tmp_path: Path, place: Place, value: object
+    ) -> None:
+        content = certificate(EC1, random.Random(1))
+        verdict = judged(tmp_path / "c", edited(content, place, value))
+        assert verdict.exit_status == 2, verdict.lines
+        assert len(verdict.lines) == 1
+        assert verdict.lines[0].isprintable()
+
+    @pytest.mark.parametrize("field", ["schema", "instance", "hash", "upper", "lower"])
+    def test_missing_members(self, tmp_path: Path, field: str) -> None:
+        content = certificate(EC1, random.Random(1))
+        del content[field]
+        assert judged(tmp_path / "c", content).exit_status == 2
+
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [
+            (("memory",), 0),
+            (("memory",), 2**53),
+            (("memory",), 4),
+            (("requests", 0, "arrival"), -1),
+            (("requests", 0, "arrival"), 2**53),
+            (("requests", 0, "output"), 0),
+            (("requests", 0, "prompt"), -1),
+            (("requests", 0, "id"), ""),
+            (("requests", 0, "id"), "r1"),
+            (("round_ms",), -1),
+            (("round_ms",), 10**299),
+        ],
+    )
+    def test_an_instance_that_is_none_is_invalid(
+        self, tmp_path: Path, place: Place, value: object
+    ) -> None:
+        content = certificate(EC1, random.Random(1))
+        assert judged(tmp_path / "c", edited(content, ("instance", *place), value)).exit_status == 1
+
+
+VALID = json.dumps(certificate(EC1, random.Random(1)))
+HUGE = "1" + "0" * 5000
+
+HOSTILE = {
+    "nothing": "",
+    "another file": "[1, 2]",
+    "a list nested deeply": "[" * 1_000_000,
+    "an object nested deeply": '{"a":' * 1_000_000,
+    "a nested field": VALID.replace('"seed": 7', '"seed": ' + "[" * 50_000 + "]" * 50_000),
+    "a huge integer": VALID.replace('"value": ', f'"value": {HUGE}, "value": ', 1),
+    "a huge price": VALID.replace('"numerators": [', f'"numerators": [{HUGE}, '),
+    "a huge negative": VALID.replace('"seed": 7', f'"seed": -{HUGE}'),
+    "a huge float": VALID.replace('"seed": 7', '"seed": 1e999'),
+    "NaN": VALID.replace('"seed": 7', '"seed": NaN'),
+    "Infinity": VALID.replace('"seed": 7', '"seed": -Infinity'),
+    "a key twice": VALID.replace('"seed": 7', '"seed": 7, "seed": 7'),
+    "the schema twice": VALID.replace("{", '{"schema": "kvopt.certificate/1", ', 1),
+    "the end cut off": VALID[:-20],
+    "something after it": VALID + "{}",
+    "a comment": "// kvopt\n" + VALID,
+    "NUL": VALID.replace("seed", "\0"),
+}
+
+
+class TestHostile:
+    """Quick, one line, exit 2, and little memory."""
+
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_refused_at_once(self, tmp_path: Path, name: str) -> None:
+        began = time.monotonic()
+        verdict = judged(tmp_path / "c", HOSTILE[name])
+        assert verdict.exit_status == 2, verdict.lines
+        assert len(verdict.lines) == 1
+        assert len(verdict.lines[0]) < 300
+        assert verdict.lines[0].isprintable()
+        assert time.monotonic() - began < 5
+
+    @pytest.mark.parametrize("raw", [b"\xff\xfe{}", b"\x80", VALID.encode("utf-16")])
+    def test_not_utf_8(self, tmp_path: Path, raw: bytes) -> None:
+        (tmp_path / "c").write_bytes(raw)
+        assert verify(tmp_path / "c").exit_status == 2
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        for path in (tmp_path, tmp_path / "missing", "a\0b"):
+            assert verify(path).exit_status == 2
+
+    def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
+        content = certificate(EC1, random.Random(1))
+        content["policies"][0]["policy"] = "x\nVALID\x1b[2J\ud800" + "y" * 10_000
+        lines = judged(tmp_path / "c", content).lines
+        assert lines.count("VALID") == 1
+        assert all(line.isascii() and line.isprintable() and len(line) < 300 for line in lines)
+
+    def test_a_file_that_is_too_large_is_not_read(self, tmp_path: Path) -> None:
+        path = tmp_path / "c"
+        with path.open("wb") as stream:
+            stream.truncate(100_000_000)
+        assert "90,000,000 bytes" in verify(path).lines[0]
+        assert verify(path).exit_status == 2
+
+    def test_an_endless_stream_is_not_read_to_its_end(self) -> None:
+        assert verify("/dev/zero").exit_status == 2
+
+    def test_many_small_parts_are_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(checker, "MOST_PARTS", 1000)
+        assert judged(tmp_path / "c", VALID).valid
+        text = VALID.replace('"seed": 7', '"seed": [' + "{}," * 1000 + "{}]")
+        assert "parts" in judged(tmp_path / "c", text).lines[0]
+
+    def test_prices_far_after_a_long_request_are_refused(self) -> None:
+        long = Instance(2**52, [Request(0, 0, 2**51)])
+        with pytest.raises(checker.Unreadable, match="first price"):
+            proved(long, prices_proof(1, 2**50, [1]))
+
+    @pytest.mark.parametrize("name", ["nested", "parts", "long"])
+    def test_memory_is_bounded(self, tmp_path: Path, name: str) -> None:
+        path = tmp_path / "c"
+        path.write_text({"nested": "[", "parts": "{},", "long": "9"}[name] * 29_000_000)
+        limit = 800_000_000
+        done = subprocess.run(
+            [sys.executable, "-m", "kvopt.verify", str(path)],
+            cwd=Path(__file__).parents[1],
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 2
+        assert done.stdout.startswith("UNREADABLE")
+        assert not done.stderr
