@@ -41,7 +41,7 @@ first aim as a share of the value."""
 _LOWERED = 0.7
 """Factor of the aim when it is not met."""
 _RAISED = 1.5
-"""Factor of the aim when half of it was met in one step."""
+"""Factor of the aim when there is progress again and again."""
 _END = 1e-6
 """Aim at which the prices are good enough."""
 
@@ -73,7 +73,7 @@ class Ascent:
         self._at_value: float = self.value
         self._excess: Floats = self._best_excess
         self._direction: Floats = np.zeros_like(self.prices)
-        self._idle = 0
+        self._idle = self._gains = 0
         self.begin_stage(*_STAGES[0])
 
     def begin_stage(self, patience: int, aim: float) -> None:
@@ -104,8 +104,10 @@ class Ascent:
     def _judge(self) -> None:
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
-        if self._at_value > self.value + 0.5 * self._aim:
+        self._gains += progress
+        if self._gains >= 10:  # the aim is met again and again: it is too low
             self._aim *= _RAISED
+            self._gains = 0
         if self._at_value > self.value:
             self.prices, self.value = self._at, self._at_value
             self._best_excess = self._excess
@@ -114,7 +116,7 @@ class Ascent:
             self._from_the_best()
 
     def _from_the_best(self) -> None:
-        self._idle = 0
+        self._idle = self._gains = 0
         self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
         self._direction = np.zeros_like(self.prices)
 
