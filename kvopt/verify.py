@@ -169,10 +169,8 @@ def _misfit(value: Any, shape: Any, where: str) -> str | None:
         parts = ((entry, shape[0], f"{where} {i}") for i, entry in enumerate(value))
     elif isinstance(shape, dict):
         known = {name.rstrip("?"): inner for name, inner in shape.items()}
-        if (
-            type(value) is not dict
-            or not {n for n in shape if n[-1] != "?"} <= value.keys() <= known.keys()
-        ):
+        needed = {name for name in shape if name[-1] != "?"}
+        if type(value) is not dict or not needed <= value.keys() <= known.keys():
             return f"{where}: must be an object with the fields {' '.join(shape)}"
         parts = ((entry, known[name], f"{where}, {name}") for name, entry in value.items())
     else:
@@ -300,9 +298,9 @@ def _least_costs(requests: list[Request], scale: int, first: int, prices: list[i
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
     the sum of the *least* costs - M sum_t p_t.
     """
-    total = scale * sum(request.output for request in requests)
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
+    total = scale * sum(request.output for request in requests)
     kinds = Counter(request for request in requests if request.arrival + request.output >= first)
     begin = min([first - 1, *(request.arrival for request in kinds)])
     if first - 1 - begin > MOST_PARTS:
@@ -418,7 +416,7 @@ def _report(certificate: dict[str, Any]) -> list[str]:
     if claimed_hash != _hash(instance):
         raise Invalid("hash: is not that of the instance")
     lines = [
-        f"instance {_shown(instance.get('name', ''))!r}: {len(requests):,} requests, memory "
+        f"instance '{_shown(instance.get('name', ''))}': {len(requests):,} requests, memory "
         f"{memory:,}, {claimed_hash}",
         "checked in integers, from the instance alone:",
     ]
@@ -431,6 +429,8 @@ def _report(certificate: dict[str, Any]) -> list[str]:
         lower, proved = claim["value"], _proved(memory, requests, claim["proof"])
         if lower > proved:
             raise Invalid(f"lower: says {lower:,}, the proof gives {proved:,}")
+        if upper is not None and lower > upper:
+            raise Invalid("lower is above upper: an error of the checker itself")
         lines.append(f"  lower {lower:,}: its proof by {claim['proof']['kind']} gives {proved:,}")
     ratios = []
     for claim in certificate.get("policies", []):
@@ -439,7 +439,10 @@ def _report(certificate: dict[str, Any]) -> list[str]:
             lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
             continue
         peak = _peak_of(memory, requests, claim, name)
-        lines.append(f"  {name} {value:,}: its starts give it and hold {peak:,} tokens at most")
+        lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
+        lines.append(
+            f"  {name} {value:,}: its starts{lost} give it and hold {peak:,} tokens at most"
+        )
         ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     lines += ["proved:", *_conclusions(len(requests), upper, lower), *ratios]
     if ratios:

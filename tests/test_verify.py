@@ -28,6 +28,7 @@ from strategies import instance_of, plain, random_instances
 import kvopt.verify
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
+from kvopt.files import instance_from_json
 from kvopt.instance import Instance, Request
 from kvopt.proofs import Prices
 from kvopt.verify import verify
@@ -190,6 +191,12 @@ class TestReport:
         text = "\n".join(judged(tmp_path / "c", content).lines)
         assert "late is at most 2.667 and at least 2.666 times the optimum" in text
         assert "a schedule of total latency 3 is optimal" in text
+
+    def test_the_example_of_the_documentation_is_valid(self, tmp_path: Path) -> None:
+        page = (HERE / "docs" / "certificates.md").read_text(encoding="utf-8")
+        content = json.loads(page.partition("```json\n")[2].partition("```")[0])
+        content["hash"] = instance_from_json(content["instance"]).hash
+        assert judged(tmp_path / "c", content).valid
 
     def test_a_side_may_be_unknown(self, tmp_path: Path) -> None:
         content = certificate(EC1, random.Random(1), upper=None, lower=None, policies=[])
