@@ -11,7 +11,9 @@ Floats only steer.  What is offered was rounded to integers and evaluated in int
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -127,8 +129,14 @@ class Ascent:
         return value, kinds.loads(starts, len(prices)) - self._memory
 
 
-def offer_lagrangian_bound(search: Search, most_steps: int = MOST_STEPS) -> None:
-    """Offer the fluid prices, then better and better ones, until the search has to stop."""
+def offer_lagrangian_bound(
+    search: Search, most_steps: int = MOST_STEPS, time_limit: float = math.inf
+) -> None:
+    """Offer the fluid prices, then better and better ones, until the search has to stop.
+
+    The time limit is for the ascent alone, beside the limit of the search.
+    """
+    end = time.monotonic() + time_limit
     if search.should_stop():
         return
     if (rounds := fluid_end(search.instance)) > LONGEST:
@@ -140,18 +148,28 @@ def offer_lagrangian_bound(search: Search, most_steps: int = MOST_STEPS) -> None
         began = time.monotonic()
         ascent = Ascent(search.instance, scanner)
         _offer(search, ascent, scanner)
-        cost = time.monotonic() - began  # of an evaluation in floats and one in integers
-        _climb(search, ascent, scanner, most_steps, cost)
+        spare = 2 * (time.monotonic() - began) + 0.05  # for one more offer, and to spare
+
+        def is_late() -> bool:
+            return min(search.remaining, end - time.monotonic()) < spare
+
+        _climb(search, ascent, scanner, most_steps, is_late)
     except Interrupted:
         return
 
 
-def _climb(search: Search, ascent: Ascent, scanner: Scanner, most_steps: int, cost: float) -> None:
+def _climb(
+    search: Search,
+    ascent: Ascent,
+    scanner: Scanner,
+    most_steps: int,
+    is_late: Callable[[], bool],
+) -> None:
     """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
     stages = iter(_STAGES[1:])
     for count in range(most_steps):
-        if search.remaining < 2 * cost + 0.05:
+        if is_late():
             break
         if ascent.converged:
             stage = next(stages, None)

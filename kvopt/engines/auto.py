@@ -11,20 +11,27 @@ from kvopt.search import Search
 _LP_COLUMNS = 100_000
 """Up to here the LP bound takes ten seconds at most."""
 
-_LP_SHARE = 0.25
-"""Share of the time left that the LP may take."""
+_BOUND_SHARE = 0.25
+"""Share of the time left that the first bound may take."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
-    """Bound by the LP where it is quick, then search with the engine that suits the size."""
+    """Bound by the LP or, where that is large, by prices; then search as suits the size."""
     if search.schedule is not None:
-        try:
-            offer_lp_bound(search, _LP_COLUMNS, _LP_SHARE * search.remaining)
-        except TooLarge as error:
-            search.note(f"lp: {error}")
+        _bound(search)
     if search.should_stop():
         return
     count = len(search.instance)
     engine = cpsat if count * (count - 1) <= LARGEST_PAIRS else highs
     search.engine = engine.__name__.rpartition(".")[2]
     engine.run(search, presolve=presolve)
+
+
+def _bound(search: Search) -> None:
+    seconds = _BOUND_SHARE * search.remaining
+    try:
+        offer_lp_bound(search, _LP_COLUMNS, seconds)
+    except TooLarge:
+        from kvopt.bounds.lagrangian import offer_lagrangian_bound
+
+        offer_lagrangian_bound(search, time_limit=seconds)
