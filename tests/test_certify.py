@@ -118,6 +118,12 @@ class TestBuilding:
     def test_policies_may_be_objects(self) -> None:
         found = certify(UNEVEN, [policy("mc-sf")], time_limit=5)
         assert (found.runs[0].policy, found.runs[0].value) == ("mc-sf", 28)
+        assert certify(UNEVEN, "mc-sf", time_limit=5).runs == found.runs
+
+    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"threads": -1}, {"time_limit": -1.0}])
+    def test_options_that_are_none_are_refused(self, wrong: dict[str, Any]) -> None:
+        with pytest.raises(InvalidInput):
+            certify(UNEVEN, **wrong)
 
     def test_a_given_schedule_is_judged_and_improved_on(self) -> None:
         late = Schedule(UNEVEN, (30, 20, 10, 0))

@@ -128,7 +128,7 @@ class Certificate:
 
 def certify(
     instance: Instance,
-    policies: Iterable[str | Policy] = (),
+    policies: str | Iterable[str | Policy] = (),
     schedule: Schedule | None = None,
     *,
     time_limit: float | None = None,
@@ -176,7 +176,8 @@ def certify(
         observer=observer,
     )
     runs = [] if schedule is None else [_given(search, schedule)]
-    labelled = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
+    chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
+    labelled = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in chosen]
     with signals_interrupt(search):
         _quick(search)
         _bound(search)
@@ -196,7 +197,8 @@ def _given(search: Search, schedule: Schedule) -> JudgedRun:
 
 def _quick(search: Search) -> None:
     """Take both sides that are there within moments, whatever the limit is."""
-    _take(search, solve(search.instance, time_limit=0, threads=search.threads))
+    found = solve(search.instance, time_limit=0, threads=search.threads, seed=search.seed)
+    _take(search, found)
 
 
 def _judged(search: Search, labelled: Sequence[tuple[str, Policy]]) -> Iterator[JudgedRun]:
