@@ -300,13 +300,15 @@ class TestCommands:
     ) -> None:
         target = tmp_path / "c.json"
         command = [sys.executable, "-m", "kvopt", "certify", str(large), "-o", str(target)]
-        with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as child:
-            time.sleep(4.0)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
+            assert child.stderr is not None
+            child.stderr.readline()  # progress: the work has begun
             os.kill(child.pid, number)
             out, _ = child.communicate(timeout=20)
         assert child.returncode == 128 + number
+        assert "total latency" in out
         assert verify(target).valid
-        assert json.loads(out)["upper"] >= json.loads(out)["lower"] > 0
 
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
