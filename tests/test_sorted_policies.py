@@ -14,12 +14,12 @@ from strategies import instances
 
 from kvopt import Instance, Prediction, Request, run
 from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import Need, policy
 from kvopt.policies.base import shuffled_ranks
 from kvopt.runs import Outcome, PolicyRun
 
-Means = Callable[[Instance, Sequence[int]], list[float] | None]
+Means = Callable[[Instance, Sequence[int]], list[float]]
 
 EXAMPLE_3_1 = Instance(64, [Request(0, 63, 1)] + [Request(0, 1, 2)] * 21)
 SEED = 3
@@ -121,7 +121,6 @@ def means_of(instance: Instance, means: Means, positions: list[int]) -> dict[int
     schedule = run(backlog, "svf").schedule
     assert schedule is not None
     found = means(backlog, schedule.starts)
-    assert found is not None
     return {i: round(mean, 6) for i, mean in zip(positions, found, strict=True)}
 
 
@@ -143,7 +142,6 @@ def test_sorted_lp_in_hindsight_plans_once(means: str) -> None:
         schedule = run(instance, "svf").schedule
         assert schedule is not None
         found = MEANS[means](instance, schedule.starts)
-        assert found is not None
         rounded = [round(mean, 6) for mean in found]
         expected = literal.sorted_lp(jobs_of(instance), instance.memory, rounded)  # type: ignore[arg-type]
         assert same(run(instance, f"sorted-lp:hindsight=1,means={means}"), expected), instance
@@ -271,6 +269,13 @@ def test_the_budget_goes_to_plans_that_fit_into_it() -> None:
     requests = [Request(0, 10, 3)] * 8 + [Request(40, 10, 3)] * 3
     found = run(Instance(20, requests), "sorted-lp:nonzeros=100")
     assert found.note == "plans by mean starts: 1 LP, 1 Lagrangian"
+
+
+def test_what_no_lp_solver_takes_needs_none() -> None:
+    wide = Instance(2**52, [Request(0, 2**51, 1)] * 3)
+    assert run(wide, "sorted-lp").note == "plans by mean starts: 1 Lagrangian"
+    with pytest.raises(TooLarge):
+        run(wide, "sorted-lp:means=lp")
 
 
 def test_hindsight_needs_arrivals() -> None:

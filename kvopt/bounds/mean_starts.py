@@ -5,33 +5,39 @@ section 6).  They order requests and prove nothing, so the horizon may be that o
 schedule.  Where the LP is too large, averaged minimisers of the Lagrangian take the place of
 its solution (`kvopt.bounds.averaged`).
 
-Requests of one kind are interchangeable, and an LP may spread their starts among them in any
-way.  Here the starts of a kind are dealt out in ascending order: the first request gets the
-earliest unit of them, the second the next.  That is an optimal solution if the LP's is.
+Requests of one kind are interchangeable, and the LP says only how much of a kind starts when.
+The starts of a kind are dealt out in ascending order: the first request gets the earliest unit
+of them, the second the next.  That is an optimal solution if the LP's is.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from kvopt.bounds.averaged import Floats, Kind, averaged_minimisers
+from kvopt.bounds.averaged import averaged_minimisers
+from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.lp import windows_around
 from kvopt.dependencies import load_highspy
 from kvopt.engines.threads import run_in_thread
+from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
-from kvopt.instance import Instance
+from kvopt.horizon import Windows
+from kvopt.instance import Instance, Request
 from kvopt.search import Search
+
+Kind = tuple[int, int, int]
+"""Arrival, prompt and output: what requests of one kind have in common."""
 
 _SIMPLEX_COLUMNS = 30_000
 """Up to here the dual simplex method is the faster one."""
 
 
-def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float] | None:
-    """Return the mean start of each request in the LP, None if HiGHS could not solve it.
+def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
+    """Return the mean start of each request in the LP; raise `TooLarge` if it is for HiGHS.
 
     Parameters
     ----------
@@ -42,42 +48,44 @@ def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float] | N
     """
     if _all_at_once(instance, starts):
         return [float(start) for start in starts]
-    windows = windows_around(instance, starts)
-    model = time_indexed_arrays(instance, windows, order_identical=False)
+    kinds = _kinds(instance)
+    model = _model(instance, kinds, _windows(instance, starts, kinds))
     solution = _solved(model)
-    if solution is None:
-        return None
     means = np.empty(len(instance))
-    for members in _members(instance).values():
-        window = model.layout.windows[members[0]]
-        begins = model.begins[members]
-        mass = sum(solution[begin : begin + len(window)] for begin in begins)
-        means[members] = dealt(np.array(window), np.maximum(mass, 0.0), len(members))
+    for members, window, begin in zip(
+        kinds.values(), model.layout.windows, model.begins[:-1], strict=True
+    ):
+        mass = np.maximum(solution[begin : begin + len(window)], 0.0)
+        means[members] = dealt(np.array(window), mass, len(members))
     return [float(mean) for mean in means]
 
 
 def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
     """Return how many nonzeros the LP of `lp_mean_starts` has."""
-    windows = windows_around(instance, starts)
-    return sum(len(window) * (r.output + 1) for window, r in zip(windows, instance, strict=True))
+    kinds = _kinds(instance)
+    windows = _windows(instance, starts, kinds)
+    return sum(len(window) * (kind[2] + 1) for kind, window in zip(kinds, windows, strict=True))
 
 
 def lagrangian_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
     """Return the mean start of each request in averaged minimisers of the Lagrangian.
 
-    The horizon is that of the given feasible schedule.
+    The feasible schedule is needed only to see whether everybody can start on arrival.
     """
     if _all_at_once(instance, starts):
         return [float(start) for start in starts]
-    end = max(k + r.output for k, r in zip(starts, instance, strict=True))
-    averaged = averaged_minimisers(instance, end)
-    members, means = _members(instance), np.empty(len(instance))
-    for kind, found in zip(averaged.kinds, averaged.starts.T, strict=True):
-        means[members[kind]] = dealt(found, averaged.weights, len(members[kind]))
+    averaged = averaged_minimisers(instance)
+    kinds, means = _kinds(instance), np.empty(len(instance))
+    found = averaged.kinds
+    columns = zip(
+        found.arrivals.tolist(), found.prompts.tolist(), found.outputs.tolist(), strict=True
+    )
+    for kind, history in zip(columns, averaged.starts.T, strict=True):
+        means[kinds[kind]] = dealt(history, averaged.weights, len(kinds[kind]))
     return [float(mean) for mean in means]
 
 
-def dealt(starts: npt.NDArray[np.int64], mass: Floats, count: int) -> Floats:
+def dealt(starts: Integers, mass: Floats, count: int) -> Floats:
     """Deal mass at starts out to so many requests, earliest first, and return their means."""
     order = starts.argsort(kind="stable")
     held = np.concatenate(([0.0], mass[order].cumsum()))
@@ -91,7 +99,7 @@ def _all_at_once(instance: Instance, starts: Sequence[int]) -> bool:
     return all(start == request.arrival for start, request in zip(starts, instance, strict=True))
 
 
-def _members(instance: Instance) -> dict[Kind, list[int]]:
+def _kinds(instance: Instance) -> dict[Kind, list[int]]:
     """Return the requests of each kind."""
     members: dict[Kind, list[int]] = defaultdict(list)
     for i, r in enumerate(instance):
@@ -99,11 +107,29 @@ def _members(instance: Instance) -> dict[Kind, list[int]]:
     return members
 
 
-def _solved(model: ArrayModel) -> Floats | None:
+def _windows(instance: Instance, starts: Sequence[int], kinds: dict[Kind, list[int]]) -> Windows:
+    """Return the start window of each kind up to the end of a schedule."""
+    windows = windows_around(instance, starts)
+    return tuple(windows[members[0]] for members in kinds.values())
+
+
+def _model(instance: Instance, kinds: dict[Kind, list[int]], windows: Windows) -> ArrayModel:
+    """Return the program with one request for each kind, which has to start as often as it does."""
+    each = Instance(instance.memory, [Request(*kind) for kind in kinds])
+    model = time_indexed_arrays(each, windows, order_identical=False)
+    lower, upper = model.row_lower.copy(), model.row_upper.copy()
+    lower[: len(kinds)] = upper[: len(kinds)] = [len(members) for members in kinds.values()]
+    return replace(model, row_lower=lower, row_upper=upper)
+
+
+def _solved(model: ArrayModel) -> Floats:
     """Return a solution of the relaxation; Ctrl-C ends the solver too."""
     highspy = load_highspy()
     highspy.Highs.resetGlobalScheduler(True)
     highs = to_highs(model, relax=True)
+    columns = np.arange(model.num_columns, dtype=np.int32)
+    zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
+    highs.changeColsBounds(model.num_columns, columns, zeros, many)  # several of a kind may start
     highs.setOptionValue("threads", 1)
     small = model.num_columns <= _SIMPLEX_COLUMNS
     highs.setOptionValue("solver", "simplex" if small else "ipm")
@@ -117,5 +143,5 @@ def _solved(model: ArrayModel) -> Floats | None:
         asked[0] = True
         raise
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        return None
+        raise TooLarge(f"HiGHS found no optimum of an LP of {model.num_columns:,} columns")
     return np.array(highs.getSolution().col_value)

@@ -68,12 +68,14 @@ class LpOrderPolicy(PlannedPolicy):
         schedule = simulate(instance, Svf()).schedule
         assert schedule is not None, "true outputs never overflow"
         if self._affords_lp(instance, schedule.starts):
-            means = lp_mean_starts(instance, schedule.starts)
-            if means is not None:
+            try:
+                means = lp_mean_starts(instance, schedule.starts)
+            except TooLarge:
+                if self.means == "lp":
+                    raise
+            else:
                 self._plans["LP"] += 1
                 return means
-            if self.means == "lp":
-                raise TooLarge("the LP is too hard for HiGHS")
         self._plans["Lagrangian"] += 1
         return lagrangian_mean_starts(instance, schedule.starts)
 
