@@ -22,6 +22,8 @@ demo: $(STAMP)
 	$(BIN)/kvopt generate arrival-1 --n 8 --seed 3 -o demo-out/arrival-1.json
 	$(BIN)/kvopt solve demo-out/arrival-1.json -o demo-out/schedule.json
 	$(BIN)/kvopt check demo-out/arrival-1.json demo-out/schedule.json
+	$(BIN)/kvopt certify demo-out/arrival-1.json --policy mc-sf --policy svf -o demo-out/certificate.json
+	$(BIN)/kvopt verify demo-out/certificate.json
 	$(BIN)/kvopt plot demo-out/arrival-1.json --schedule demo-out/schedule.json -o demo-out/schedule.png
 	$(BIN)/kvopt solve models/example-3.1.json models/example-ec.1.json demo-out/arrival-1.json
 

@@ -83,8 +83,12 @@ class SolveResult:
         The signal that interrupted the search, where one did.
     checked
         The best bound that was re-evaluated in integers, with its proof.
+    seed, threads, versions
+        What the search ran with.
     faults
         Claims of a solver that an exact check refuted; they were not used.
+    notes
+        What a reader should know of how the answer came about.
     """
 
     status: Status

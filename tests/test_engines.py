@@ -295,3 +295,14 @@ class TestClaims:
         search.offer_checked(12, "lp", VolumeProof())
         search.offer_claimed(12, "a solver")
         assert search.result("test").bound_source is BoundSource.CHECKED
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+def test_a_late_or_swapped_start_does_no_harm(engine: str) -> None:
+    """A start outside the windows, and equal requests in the other order, are still a start."""
+    instance = Instance(3, [Request(0, 1, 2), Request(0, 1, 2), Request(0, 0, 1)])
+    start = Schedule(instance, (40, 2, 0))
+    result = solve(instance, engine, start=start, quick_start=False)
+    assert result.objective == 7
+    assert result.status is Status.OPTIMAL
+    assert result.faults == ()

@@ -77,6 +77,14 @@ def test_exact_is_never_worse_than_dp_on_larger_sets() -> None:
     assert better > 30
 
 
+def test_for_equal_outputs_dp_is_exact() -> None:
+    for waiting, memory in problems(500, 10, most=14):
+        longest = max(candidate.output for candidate in waiting)
+        equal = sorted(c._replace(output=min(longest, memory - c.prompt)) for c in waiting)
+        equal = [c for c in equal if c.output == longest]
+        assert dp(equal, memory) == exact(equal, memory)
+
+
 def test_swap_is_its_pseudo_code() -> None:
     for waiting, memory in problems(2000, 5, most=20):
         assert items(swap(waiting, memory)) == literal.phase1_swap(items(waiting), memory)

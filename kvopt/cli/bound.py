@@ -64,7 +64,7 @@ def bound_command(
 
 def _print(results: list[BoundResult]) -> None:
     best = max((r.value for r in results if r.value is not None), default=None)
-    table = common.new_table("method", "bound>", "of the best>", "seconds>", "note")
+    table = common.new_table("method", "bound>", "of the best bound>", "seconds>", "note")
     for result in results:
         share = None if result.value is None or not best else result.value / best
         table.add_row(

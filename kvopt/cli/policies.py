@@ -49,7 +49,7 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
     own = (item for item in fields(kind) if item.init and item.name not in shared)
     return {
         "policy": kind.name,
-        "summary": (inspect.getdoc(kind) or "").partition("\n")[0],
+        "summary": (inspect.getdoc(kind) or "").partition("\n")[0].replace("``", ""),
         "source": kind.source,
         "needs": [str(need) for need in kind.needs],
         "parameters": {

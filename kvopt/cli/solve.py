@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 def solve_command(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Instances: JSON, or CSV with --memory."),
+        typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory."),
     ],
     engine: Annotated[
         str, typer.Option("--engine", "-e", help=f"One of {', '.join(ENGINES)}.")

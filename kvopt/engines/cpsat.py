@@ -9,6 +9,7 @@ from kvopt.dependencies import load_cp_model
 from kvopt.engines.threads import run_in_thread
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.horizon import start_windows
+from kvopt.schedule import in_arrival_order
 from kvopt.search import Search
 
 _NAME = "cpsat"
@@ -46,7 +47,8 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 def _hint(built: PairModel, search: Search) -> None:
     if search.schedule is not None:
-        for variable, start in zip(built.starts, search.schedule.starts, strict=True):
+        starts = in_arrival_order(search.instance, search.schedule.starts)
+        for variable, start in zip(built.starts, starts, strict=True):
             built.model.add_hint(variable, start)
 
 

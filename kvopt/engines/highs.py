@@ -66,6 +66,8 @@ def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> N
     if search.schedule is None:
         return
     columns = model.columns_of(search.schedule.starts)
+    if columns is None:  # it starts later than the model's windows allow
+        return
     solution = highspy.HighsSolution()
     values = np.zeros(model.num_columns)
     values[columns] = 1.0

@@ -2,7 +2,8 @@
 
 Least sum of outputs for each number of members k and each sum m of their peaks, up to m = M.
 It is exact for batches whose peaks fit together, which is more than phase 1 asks for; see
-`kvopt.policies.phase1.exact`.  As printed it keeps the smallest k among equal F, against
+`kvopt.policies.phase1.exact`.  Of equal outputs all complete at once, when all peaks stand
+together: there the two are the same.  As printed it keeps the smallest k among equal F, against
 Algorithm 1, which wants the largest: here the largest wins.
 """
 

@@ -1,0 +1,79 @@
+"""Certified gaps of policies on real lengths and arrivals, and what the certificate costs.
+
+    python benchmarks/certified_gaps.py --data DIR [--cases conv:1000 mixed:10000:arrivals ...]
+
+A case is NAME:N or NAME:N:arrivals with NAME one of conv, code (Azure traces), mixed (one arXiv
+summary to four conversations of the stand-in) and chat (the stand-in).  The bound is
+the ``lagrangian`` method with a time limit; its prices are verified again by the verifier of
+certificates, which shares no code with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from traces import instance as instance_from
+
+from kvopt import BoundResult, Certificate, Instance, PolicyRun, bound, run, verify
+from kvopt.certificates import write_certificate
+
+POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")
+CASES = ("conv:1000", "mixed:2000", "chat:2000", "code:2000", "conv:1000:arrivals")
+
+
+def main() -> None:
+    """Print one row for each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--cases", nargs="+", default=CASES)
+    parser.add_argument("--limit", type=float, default=3.0, help="seconds for the bound")
+    parser.add_argument("--policies", nargs="+", default=POLICIES)
+    options = parser.parse_args()
+    gaps = " | ".join(f"{policy} gap (s)" for policy in options.policies)
+    print(f"| case | n | bound | s | {gaps} | verify s | file MB | peak MB |")
+    print("|" + "---|" * (7 + len(options.policies)))
+    bound(instance_from(options.data, "chat", 20, False), "lagrangian")  # compiles, loads
+    for case in options.cases:
+        name, n, *arrivals = case.split(":")
+        row(case, instance_from(options.data, name, int(n), bool(arrivals)), options)
+
+
+def row(case: str, instance: Instance, options: argparse.Namespace) -> None:
+    """Bound, run the policies, verify what was proved, and print."""
+    result = bound(instance, "lagrangian", time_limit=options.limit)
+    assert result.value is not None
+    runs, cells = [], []
+    for policy in options.policies:
+        found = run(instance, policy)
+        assert found.objective is not None
+        gap = (found.objective - result.value) / found.objective
+        runs.append(found)
+        cells.append(f"{gap:.2%} ({found.seconds:.1f})")
+    seconds, size = verified(instance, runs, result)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"| {case} | {len(instance):,} | {result.value:,} | {result.seconds:.2f} | "
+        f"{' | '.join(cells)} | {seconds:.1f} | {size / 1e6:.1f} | {peak:.0f} |",
+        flush=True,
+    )
+
+
+def verified(instance: Instance, runs: list[PolicyRun], result: BoundResult) -> tuple[float, int]:
+    """Write a certificate, verify it, and return the seconds that took and its size."""
+    best = min((run.schedule for run in runs if run.schedule), key=lambda s: s.objective)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        write_certificate(Certificate(instance, best, result.checked), path)
+        began = time.monotonic()
+        verdict = verify(path)
+        seconds = time.monotonic() - began
+        assert verdict.valid, verdict
+        return seconds, path.stat().st_size
+
+
+if __name__ == "__main__":
+    main()
