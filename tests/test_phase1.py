@@ -80,8 +80,8 @@ def test_exact_is_never_worse_than_dp_on_larger_sets() -> None:
 def test_for_equal_outputs_dp_is_exact() -> None:
     for waiting, memory in problems(500, 10, most=14):
         longest = max(candidate.output for candidate in waiting)
-        equal = sorted(c._replace(output=min(longest, memory - c.prompt)) for c in waiting)
-        equal = [c for c in equal if c.output == longest]
+        fitting = [c for c in waiting if c.prompt + longest <= memory]
+        equal = sorted(c._replace(output=longest) for c in fitting)
         assert dp(equal, memory) == exact(equal, memory)
 
 
@@ -122,6 +122,12 @@ def test_a_batch_may_hold_more_than_all_peaks() -> None:
     assert dp(waiting, 6) == waiting[:1]
     assert starts_together(waiting, 6)
     assert not starts_together(waiting, 5)
+
+
+def test_dp_is_not_the_optimum_of_phase_1() -> None:
+    waiting = [Candidate(1, 0, 0, 0), Candidate(2, 0, 0, 1)]
+    assert exact(waiting, 2) == waiting  # 3 / 4
+    assert dp(waiting, 2) == waiting[:1]  # 1
 
 
 def test_equal_batches_go_by_tie_order_whatever_they_weigh() -> None:
