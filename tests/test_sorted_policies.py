@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -287,3 +290,16 @@ def test_wrong_parameters_are_refused() -> None:
     for text in ("sorted-f:phase1=best", "sorted-lp:means=guess", "lp-swap:hindsight=1"):
         with pytest.raises(InvalidInput):
             policy(text)
+
+
+def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:
+    code = "import sys; from kvopt.policies import policies; policies(); print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert "kvopt.policies.lp_swap" in loaded
+    assert {"highspy", "numba", "scipy", "ortools", "pyomo"}.isdisjoint(loaded)

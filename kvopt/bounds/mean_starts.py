@@ -18,7 +18,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvopt.bounds.averaged import averaged_minimisers
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.lp import windows_around
 from kvopt.dependencies import load_highspy
@@ -74,6 +73,8 @@ def lagrangian_mean_starts(instance: Instance, starts: Sequence[int]) -> list[fl
     """
     if _all_at_once(instance, starts):
         return [float(start) for start in starts]
+    from kvopt.bounds.averaged import averaged_minimisers  # it loads numba
+
     averaged = averaged_minimisers(instance)
     kinds, means = _kinds(instance), np.empty(len(instance))
     found = averaged.kinds

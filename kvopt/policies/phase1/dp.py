@@ -1,10 +1,12 @@
 """The paper's dynamic program (wang-2025 section 5.1, Algorithm 2).
 
 Least sum of outputs for each number of members k and each sum m of their peaks, up to m = M.
-It is exact for batches whose peaks fit together, which is more than phase 1 asks for: with M = 2
-it takes (s, o) = (0, 1) alone, F = 1, though (0, 2) can start beside it, F = 3/4.  Of equal outputs all complete at once, when all peaks stand
-together: there the two are the same.  As printed it keeps the smallest k among equal F, against
-Algorithm 1, which wants the largest: here the largest wins.
+It is exact for batches whose peaks fit together, which is more than phase 1 asks for: with
+M = 2 it takes (s, o) = (0, 1) alone, F = 1, though (0, 2) can start beside it, F = 3/4.  Of
+equal outputs all complete at once, when all peaks stand together: there the two are the same.
+
+As printed it keeps the smallest k among equal F, against Algorithm 1, which wants the largest:
+here the largest wins.
 """
 
 from __future__ import annotations
