@@ -80,6 +80,15 @@ def test_plot_refuses_two_sources(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
+def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "p.svg"
+    assert run("plot", ec1, "--policy", "mc-sf", "--prices", "-o", picture)[0] == 0
+    text = picture.read_text()
+    assert "price of a token" in text
+    assert "at least 12 proved" in text
+    assert run("plot", ec1, "--prices", "-o", picture)[0] == 2
+
+
 def test_policies_lists_every_name(run: Run) -> None:
     code, out, _ = run("policies", "--json")
     rows = json.loads(out)["policies"]

@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from kvopt.bounding import bound
 from kvopt.cli import common
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.instance import Instance
+from kvopt.proofs import Prices
 from kvopt.running import run
 from kvopt.schedule import Schedule
+
+_PRICE_SECONDS = 5.0
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +36,10 @@ def plot_command(
         str | None,
         typer.Option("--policy", "-P", metavar="NAME", help="Draw what this scheduler does."),
     ] = None,
+    prices: Annotated[
+        bool,
+        typer.Option("--prices", help="Show the prices of the lagrangian bound below the memory."),
+    ] = False,
     memory: common.Memory = None,
 ) -> None:
     """Draw a schedule by request and over memory, or the requests alone."""
@@ -40,18 +48,26 @@ def plot_command(
     refuse_unknown_suffix(output)
     if schedule is not None and policy is not None:
         raise InvalidInput("give --schedule or --policy, not both", field="options")
+    if prices and schedule is None and policy is None:
+        raise InvalidInput("goes with --schedule or --policy", field="--prices")
     instance = read_instance(file, memory)
-    if policy is not None:
-        made, subtitle = _simulated(instance, policy)
-        plot_schedule(made, output, subtitle=subtitle)
-    elif schedule is not None:
-        plot_schedule(read_schedule(schedule, instance), output)
-    else:
+    if schedule is None and policy is None:
         plot_instance(instance, output)
+    else:
+        made, known = _made(instance, schedule, policy)
+        curve, proved = _priced(instance) if prices else (None, None)
+        subtitle = ", ".join(text for text in (known, proved) if text)
+        plot_schedule(made, output, subtitle=subtitle or None, prices=curve)
     common.messages.print(f"wrote {output}")
 
 
-def _simulated(instance: Instance, policy: str) -> tuple[Schedule, str]:
+def _made(
+    instance: Instance, schedule: Path | None, policy: str | None
+) -> tuple[Schedule, str | None]:
+    """Return the schedule to draw and what to say of it."""
+    if schedule is not None:
+        return read_schedule(schedule, instance), None
+    assert policy is not None
     found = run(instance, policy)
     if found.schedule is None:
         raise InvalidInput(
@@ -59,3 +75,10 @@ def _simulated(instance: Instance, policy: str) -> tuple[Schedule, str]:
         )
     lost = f"; work lost in {found.evictions:,} evictions is not drawn" if found.evictions else ""
     return found.schedule, f"{policy}{lost}"
+
+
+def _priced(instance: Instance) -> tuple[Prices | None, str]:
+    """Return the best prices of a few seconds and what they prove."""
+    result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
+    proof = None if result.checked is None else result.checked.proof
+    return proof if isinstance(proof, Prices) else None, f"at least {result.value or 0:,} proved"

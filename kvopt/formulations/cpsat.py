@@ -45,7 +45,7 @@ class PairModel:
     starts: list[Any]
 
 
-def pair_model(instance: Instance, windows: Windows) -> PairModel:
+def pair_model(instance: Instance, windows: Windows, *, order_identical: bool = True) -> PairModel:
     """Build the model; its objective is total latency.
 
     Parameters
@@ -54,6 +54,9 @@ def pair_model(instance: Instance, windows: Windows) -> PairModel:
         The problem.
     windows
         Start rounds to consider for each request, from `kvopt.horizon.start_windows`.
+    order_identical
+        Whether requests of one shape start in order of arrival; without loss unless some of
+        them are held where they are.
     """
     model = load_cp_model().CpModel()
     starts = [
@@ -63,7 +66,8 @@ def pair_model(instance: Instance, windows: Windows) -> PairModel:
     build.pair_relations()
     build.memory_at_completions()
     build.redundant_cumulative()
-    build.identical_requests_in_order()
+    if order_identical:
+        build.identical_requests_in_order()
     build.total_latency()
     return PairModel(model, starts)
 

@@ -2,6 +2,7 @@
 
 from kvopt.plots.figures import plot_instance, plot_schedule
 from kvopt.plots.memory import memory_profile
+from kvopt.plots.prices import price_curve
 from kvopt.plots.saving import refuse_unknown_suffix, save
 from kvopt.plots.timeline import gantt
 
@@ -10,6 +11,7 @@ __all__ = [
     "memory_profile",
     "plot_instance",
     "plot_schedule",
+    "price_curve",
     "refuse_unknown_suffix",
     "save",
 ]

@@ -12,8 +12,10 @@ from matplotlib.figure import Figure
 from kvopt.instance import Instance
 from kvopt.plots import requests, style
 from kvopt.plots.memory import memory_profile
+from kvopt.plots.prices import price_curve
 from kvopt.plots.saving import save
 from kvopt.plots.timeline import gantt
+from kvopt.proofs import Prices
 from kvopt.schedule import Schedule
 
 _LONGEST_NAME = 60
@@ -26,6 +28,7 @@ def plot_schedule(
     title: str | None = None,
     *,
     subtitle: str | None = None,
+    prices: Prices | None = None,
 ) -> Figure:
     """Draw a schedule by request and, on the same time axis, its memory against M.
 
@@ -39,6 +42,8 @@ def plot_schedule(
         First line; the name of the instance when left out.
     subtitle
         What is known of the schedule, such as "proved optimal".
+    prices
+        Prices that prove a bound, drawn below the memory.
 
     Examples
     --------
@@ -52,11 +57,16 @@ def plot_schedule(
     """
     instance = schedule.instance
     upper = max(1.6, len(instance) * style.row_height(len(instance)) + 0.4)
-    figure = style.new_figure(upper + 3.4)
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(upper, 2.4))
+    heights = (upper, 2.4) if prices is None else (upper, 2.4, 1.4)
+    figure = style.new_figure(sum(heights) + 1.0)
+    top, bottom, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     gantt(schedule, top)
     memory_profile(schedule, bottom)
     top.tick_params(labelbottom=False)
+    if prices is not None:
+        price_curve(prices, below[0])
+        bottom.set_xlabel("")
+        bottom.tick_params(labelbottom=False)
     latency = f"total latency {schedule.objective:,}"
     _title(figure, title or instance.name, _facts(instance, latency, subtitle))
     _legend(figure, top, bottom)
