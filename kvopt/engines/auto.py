@@ -14,6 +14,15 @@ _LP_COLUMNS = 100_000
 _BOUND_SHARE = 0.25
 """Share of the time left that the first bound may take."""
 
+_PROVED_AT_ONCE = 12
+"""Requests up to which a proof mostly takes seconds, and finds the schedule on its way."""
+
+_PROVABLE = 30
+"""Requests up to which a proof is worth most of the time."""
+
+_IMPROVED_SHARE = 0.3
+"""Share of the time left for better schedules before a proof is tried."""
+
 
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound by the LP or, where that is large, by prices; then search as suits the size."""
@@ -22,9 +31,21 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if search.should_stop():
         return
     count = len(search.instance)
+    if count > _PROVED_AT_ONCE:
+        _improve(search, count)
+    if search.should_stop():
+        return
     engine = cpsat if count * (count - 1) <= LARGEST_PAIRS else highs
     search.engine = engine.__name__.rpartition(".")[2]
     engine.run(search, presolve=presolve)
+
+
+def _improve(search: Search, count: int) -> None:
+    """Look for better schedules: for all of the time where a proof is out of reach."""
+    from kvopt.improving import improve
+
+    share = _IMPROVED_SHARE if count <= _PROVABLE else 1.0
+    improve(search, share * search.remaining)
 
 
 def _bound(search: Search) -> None:

@@ -1,0 +1,174 @@
+"""Local search and window search: the decoder, seeds, limits, and optima of small instances."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from oracle import optimum
+from strategies import instances, plain
+
+from kvopt import Instance, Request, Schedule, StopReason, generate, solve
+from kvopt.improving import improve
+from kvopt.improving.annealing import anneal, trial_of
+from kvopt.improving.decode import Problem, line_of, problem_of
+from kvopt.improving.local_search import search_orders
+from kvopt.improving.window_search import chosen, neighbourhood, search_windows
+from kvopt.listing import offer_list_schedules, one_after_another
+from kvopt.search import Search
+
+
+def decoded_slowly(
+    instance: Instance, order: list[int], releases: list[int], depth: int
+) -> list[int]:
+    """Place one request after the other at the first round that fits, trying every round."""
+    held: dict[int, int] = {}
+    starts = [0] * len(instance)
+    latest = 0
+    for i in order:
+        r = instance.requests[i]
+        start = max(releases[i], latest - depth)
+        while any(
+            held.get(start + j, 0) + r.prompt + j > instance.memory for j in range(1, r.output + 1)
+        ):
+            start += 1
+        for j in range(1, r.output + 1):
+            held[start + j] = held.get(start + j, 0) + r.prompt + j
+        starts[i] = start
+        latest = max(latest, start)
+    return starts
+
+
+def drawn(rng: random.Random) -> Instance:
+    memory = rng.randint(2, 20)
+    requests = [Request(0, 0, 1)]
+    for _ in range(rng.randint(1, 14)):
+        prompt = rng.randint(0, memory - 1)
+        output = rng.randint(1, memory - prompt)
+        requests.append(Request(rng.choice([0, rng.randint(0, 12)]), prompt, output))
+    return Instance(memory, requests)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 100])
+def test_decoder_agrees_with_its_definition(depth: int) -> None:
+    rng = random.Random(depth)
+    for _ in range(300):
+        instance = drawn(rng)
+        problem = problem_of(instance, depth)
+        order = rng.sample(range(len(instance)), len(instance))
+        releases = [r.arrival + rng.choice([0, 0, 2]) for r in instance]
+        line = line_of(problem, order, releases)
+        expected = decoded_slowly(instance, order, releases, int(problem.depth))
+        assert line.starts.tolist() == expected
+
+
+@pytest.mark.parametrize("depth", [1, 100])
+def test_the_kept_line_is_what_decoding_anew_gives(depth: int) -> None:
+    """After many changes the starts, the sum and the best are those of a fresh decoding."""
+    rng = random.Random(7)
+    for seed in range(60):
+        instance = drawn(rng)
+        problem: Problem = problem_of(instance, depth)
+        line = line_of(problem, list(range(len(instance))))
+        trial = trial_of(problem, line, seed)
+        anneal(problem, line, trial, (5.0, 0.5), 300, len(instance))
+        fresh = line_of(problem, line.order.tolist(), line.releases.tolist())
+        assert np.array_equal(fresh.starts, line.starts)
+        assert trial.state[0] == line.starts.sum()
+        assert trial.state[1] == trial.best.sum() <= trial.state[0]
+        assert Schedule(instance, [int(k) for k in trial.best]).check().feasible
+
+
+@given(instance=instances(most_requests=5))
+def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
+    search = started(instance)
+    search_orders(search, 10.0, most_cycles=1)
+    assert search.faults == []
+    assert search.progress.objective is not None
+    assert search.progress.objective >= optimum(*plain(instance))[0]
+
+
+def test_most_small_optima_are_found() -> None:
+    rng, found = random.Random(3), 0
+    for _ in range(40):
+        instance = Instance(8, [
+            Request(rng.randint(0, 4), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
+        ])  # fmt: skip
+        search = started(instance)
+        search_orders(search, 5.0, most_cycles=1)
+        found += search.progress.objective == optimum(*plain(instance))[0]
+    assert found >= 36
+
+
+def started(instance: Instance, time_limit: float | None = None) -> Search:
+    search = Search(instance, time_limit=time_limit)
+    offer_list_schedules(search)
+    return search
+
+
+def test_same_seed_same_schedule() -> None:
+    instance = generate("arrival-2", 30, seed=5)
+    found = []
+    for _ in range(2):
+        search = started(instance)
+        search_orders(search, 60.0, most_cycles=1)
+        search_windows(search, 60.0, most_rounds=3)
+        assert search.schedule is not None
+        found.append(search.schedule.starts)
+    assert found[0] == found[1]
+
+
+def test_both_improve_on_the_policies() -> None:
+    instance = generate("arrival-1", 40, seed=1)
+    search = started(instance)
+    assert search.schedule is not None
+    before = search.schedule.objective
+    search_windows(search, 60.0, most_rounds=15)
+    between = search.schedule.objective
+    search_orders(search, 60.0, most_cycles=2)
+    assert search.schedule.objective < between < before
+    assert search.faults == []
+
+
+def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
+    instance = generate("arrival-1", 30, seed=2)
+    starts = one_after_another(instance)
+    rng = random.Random(1)
+    for _ in range(50):
+        free = chosen(instance, starts, 5, rng)
+        found = neighbourhood(instance, starts, free)
+        assert found.members[:5] == free
+        begin = min(window[0] for window in found.windows[:5])
+        ends = zip(free, found.windows[:5], strict=True)
+        end = max(window[-1] + instance.requests[i].output for i, window in ends)
+        for i in set(range(30)) - set(found.members):
+            assert starts[i] >= end or starts[i] + instance.requests[i].output <= begin
+        for i, window in zip(found.members, found.windows, strict=True):
+            assert starts[i] in window
+
+
+def test_a_limit_is_kept() -> None:
+    began = time.monotonic()
+    search = started(generate("conversation", 2000, 16492, seed=1), time_limit=3.0)
+    improve(search)
+    assert time.monotonic() - began < 5.0
+    assert search.result("auto").stop_reason is StopReason.TIME_LIMIT
+
+
+def test_too_long_horizons_are_left_alone() -> None:
+    search = started(Instance(10**9, [Request(0, 0, 10**8)] * 3))
+    search_orders(search, 1.0)
+    assert any("local search" in note for note in search.notes)
+
+
+def test_auto_uses_them() -> None:
+    instance = generate("conversation", 300, 3000, seed=1)
+    plain_start = started(instance).progress.objective
+    result = solve(instance, time_limit=4.0)
+    assert plain_start is not None
+    assert result.objective is not None
+    assert result.objective < plain_start
+    assert result.found_by in ("local search", "window search")
