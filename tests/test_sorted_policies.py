@@ -15,7 +15,7 @@ from literal import wang as literal
 from literal import wang_phase1
 from strategies import instances
 
-from kvopt import Instance, Prediction, Request, run
+from kvopt import Instance, Prediction, Request, generate, run
 from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import Need, policy
@@ -303,3 +303,22 @@ def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:
     ).stdout.split()
     assert "kvopt.policies.lp_swap" in loaded
     assert {"highspy", "numba", "scipy", "ortools", "pyomo"}.isdisjoint(loaded)
+
+
+@pytest.mark.parametrize(
+    ("family", "policy", "values"),
+    [("thm-2.1", "mc-sf", (2, 3, 4)), ("thm-8.2", "mc-sf-total", (3, 5, 8))],
+)
+def test_ratios_grow_on_the_families_of_wang(
+    family: str, policy: str, values: tuple[int, ...]
+) -> None:
+    """Theorems 2.1 and 8.2: the order by output, and by peak, loses more and more."""
+    ratios = []
+    for k in values:
+        instance = generate(family, parameters={"k": k})
+        value, best = run(instance, policy).objective, run(instance, "svf").objective
+        assert value is not None
+        assert best is not None
+        ratios.append(value / best)
+    assert ratios == sorted(set(ratios))
+    assert ratios[-1] > 1.4
