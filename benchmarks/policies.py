@@ -14,7 +14,7 @@ import random
 import time
 from dataclasses import replace
 
-from kvopt import Instance, generate
+from kvopt import Instance, TooLarge, generate
 from kvopt.policies import policy as policy_from
 from kvopt.simulator import Stopped, simulate
 
@@ -44,7 +44,8 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--limit", type=float, default=120.0)
     options = parser.parse_args()
-    print("policy | n | arrivals | seconds | rounds/s | latency | makespan | evictions | outcome")
+    print("| policy | n | arrivals | s | rounds/s | latency | makespan | evictions | outcome |")
+    print("|---|---|---|---|---|---|---|---|---|")
     simulate(backlog(100, True), policy_from("mc-sf"))  # loads what is loaded when first used
     slow: set[tuple[str, bool]] = set()
     for n in options.sizes:
@@ -60,19 +61,22 @@ def main() -> None:
 def row(instance: Instance, text: str, arrivals: bool, limit: float) -> bool:
     """Print one row and tell whether the policy stayed within the limit."""
     began = time.monotonic()
-    head = f"{text} | {len(instance):,} | {'two a round' if arrivals else 'all at once'}"
+    head = f"| {text} | {len(instance):,} | {'two a round' if arrivals else 'all at once'}"
     try:
         run = simulate(
             instance, policy_from(text), should_stop=lambda: time.monotonic() - began > limit
         )
     except Stopped:
-        print(f"{head} | more than {limit:.0f}", flush=True)
+        print(f"{head} | more than {limit:.0f} |", flush=True)
+        return False
+    except TooLarge:
+        print(f"{head} | too large |", flush=True)
         return False
     rate = run.makespan / run.seconds
     value = "-" if run.objective is None else f"{run.objective:,}"
     print(
         f"{head} | {run.seconds:.2f} | {rate:,.0f} | {value} | {run.makespan:,} | "
-        f"{run.evictions:,} | {run.outcome}",
+        f"{run.evictions:,} | {run.outcome} |",
         flush=True,
     )
     return run.seconds <= limit
