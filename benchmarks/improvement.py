@@ -51,8 +51,8 @@ def row(name: str, instance: Instance, seconds: list[float]) -> None:
     assert best is not None
     cells = []
     for method in METHODS:
-        for value in improved(instance, method, seconds):
-            cells.append(f"{value:,} ({(value - best) / best:.2%})")
+        values = improved(instance, method, seconds)
+        cells += [f"{value:,} ({(value - best) / best:.2%})" for value in values]
     print(f"| {name} | {best:,} | " + " | ".join(cells) + " |", flush=True)
 
 
