@@ -118,3 +118,30 @@ def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
     out, _ = child.communicate(timeout=30)
     assert child.returncode == 130
     assert json.loads(out)["policies"][0]["policy"] == "mc-sf"
+
+
+def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path) -> None:
+    """As `docs/policies.md` says: an entry point, and every command knows the name."""
+    (tmp_path / "theirs.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from kvopt import PrefixPolicy, register\n"
+        "@register\n"
+        "@dataclass\n"
+        "class LongestFirst(PrefixPolicy):\n"
+        "    '''Scan requests by believed output, longest first.'''\n"
+        "    name = 'longest-first'\n"
+        "    source = 'a test'\n"
+        "    def key(self, view, i):\n"
+        "        return (-view.beliefs.output[i],)\n"
+    )
+    meta = tmp_path / "theirs-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (meta / "entry_points.txt").write_text("[kvopt.policies]\nlongest-first = theirs\n")
+    paths = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    command = [sys.executable, "-m", "kvopt", "run", str(ec1), "-P", "longest-first", "--json"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": paths}, check=True
+    )
+    (row,) = json.loads(done.stdout)["policies"]
+    assert (row["policy"], row["objective"]) == ("longest-first", 21)
