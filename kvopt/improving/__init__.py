@@ -19,3 +19,5 @@ def improve(search: Search, seconds: float = math.inf) -> None:
     end = time.monotonic() + seconds
     search_orders(search, _ORDERS_SHARE * seconds)
     search_windows(search, end - time.monotonic())
+    if seconds < math.inf:  # windows may have come to their end, or met too many requests
+        search_orders(search, end - time.monotonic())
