@@ -88,17 +88,11 @@ class LookAhead:
             array[position : self._stop - 1] = array[position + 1 : self._stop]
         self._stop -= 1
 
-    def clear(self) -> None:
-        """Remove everything."""
-        self._first = self._stop = 0
-
     def _hold(self, offset: int, position: int, end: int) -> None:
         """Let the completions before and at ``end`` carry one more request."""
         self._loads[self._first : position] += self._ends[self._first : position] + offset
-        same = position + 1
-        while same < self._stop and self._ends[same] == end:
-            self._loads[same] += offset + end
-            same += 1
+        same = slice(position + 1, self._first + self._count_until(end))
+        self._loads[same] += offset + end
 
     def _release(self, offset: int, end: int) -> None:
         stretch = slice(self._first, self._first + self._count_until(end))
