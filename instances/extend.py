@@ -63,7 +63,7 @@ MEMORY = {
 REPORTED = ("objective", "lower_bound", "bound_source", "bounded_by", "seconds")
 
 
-def library() -> dict[str, Instance]:
+def every_instance() -> dict[str, Instance]:
     """Return every instance of the library by name."""
     found = dict(WORKED)
     for family, (sizes, parameters) in DRAWN.items():
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: every open instance")
     parser.add_argument("--time-limit", type=float, default=60.0)
     options = parser.parse_args()
-    for name, instance in library().items():
+    for name, instance in every_instance().items():
         if not (HERE / f"{name}.json").exists():
             write(instance, HERE / f"{name}.json")
     known = json.loads(TABLE.read_text()) if TABLE.exists() else {}

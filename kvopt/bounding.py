@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.engines.threads import signals_interrupt
+from kvopt.engines.threads import run_in_thread, signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
 from kvopt.listing import offer_list_schedules
@@ -41,7 +41,8 @@ def _lagrangian(search: Search) -> None:
     """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP."""
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
-    offer_lagrangian_bound(search)
+    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
     if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
         _small_lp(search)
 

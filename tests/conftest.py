@@ -2,8 +2,54 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from commands import EC1, Run
 from hypothesis import settings
+
+from kvopt import generate, write_instance
+from kvopt.cli import main
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line in this process; return exit code, output and messages."""
+
+    def call(*args: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
+        # A process ends at once when a solver was left behind; here that is a thread of others.
+        monkeypatch.setattr(os, "_exit", sys.exit)
+        try:
+            main()
+            code: object = 0
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capsys.readouterr()
+        assert isinstance(code, int)
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def ec1(tmp_path: Path) -> Path:
+    """Return the file of an example with four requests."""
+    path = tmp_path / "ec1.json"
+    path.write_text(json.dumps(EC1))
+    return path
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """Return the file of an instance that no engine finishes."""
+    path = tmp_path / "large.json"
+    write_instance(generate("arrival-1", n=40, seed=1), path)
+    return path

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run
 from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
@@ -21,14 +21,11 @@ import kvopt
 from kvopt import Instance, Schedule, certify
 from kvopt.certificates import building, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
-from kvopt.cli import main
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import policy
 from kvopt.proofs import Prices, VolumeProof
 from kvopt.runs import Lost
 from kvopt.verify import verify
-
-Run = Callable[..., tuple[int, str, str]]
 
 UNEVEN = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
 """mc-sf reaches 28, the optimum is 27."""
@@ -38,34 +35,9 @@ CROWDED = instance_of(12, [(0, 2, o) for o in (6, 7, 8, 9)])
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process; return exit code, output and messages."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
-        try:
-            main()
-            code: object = 0
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        assert isinstance(code, int)
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
 def uneven(tmp_path: Path) -> Path:
     path = tmp_path / "uneven.json"
     kvopt.write_instance(UNEVEN, path)
-    return path
-
-
-@pytest.fixture
-def large(tmp_path: Path) -> Path:
-    path = tmp_path / "large.json"
-    kvopt.write_instance(kvopt.generate("arrival-1", n=40, seed=1), path)
     return path
 
 

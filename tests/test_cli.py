@@ -8,54 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kvopt.cli import main
-
-Run = Callable[..., tuple[int, str, str]]
-
-EC1 = {
-    "schema": "kvopt.instance/1",
-    "name": "example EC.1",
-    "memory": 7,
-    "requests": [{"arrival": 0, "prompt": 1, "output": o} for o in (1, 2, 3, 4)],
-}
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line in this process; return exit code, output and messages."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["kvopt", *map(str, args)])
-        try:
-            main()
-            code: object = 0
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        assert isinstance(code, int)
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
-def ec1(tmp_path: Path) -> Path:
-    path = tmp_path / "ec1.json"
-    path.write_text(json.dumps(EC1))
-    return path
-
-
-@pytest.fixture
-def large(tmp_path: Path, run: Run) -> Path:
-    path = tmp_path / "large.json"
-    assert run("generate", "arrival-1", "--n", 40, "--seed", 1, "-o", path)[0] == 0
-    return path
+from commands import EC1, Run
 
 
 def one_object(text: str) -> dict[str, Any]:

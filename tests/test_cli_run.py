@@ -11,11 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from test_cli import EC1, Run, ec1, run
+from commands import EC1, Run
 
 from kvopt.policies.registry import policies
-
-__all__ = ["ec1", "run"]
 
 
 def test_run_prints_a_row_for_each_policy(run: Run, ec1: Path) -> None:

@@ -68,7 +68,7 @@ def test_worked_cases_have_their_optimum(name: str) -> None:
 
 
 def test_the_script_writes_the_same_files() -> None:
-    made = script().library()
+    made = script().every_instance()
     assert sorted(made) == NAMES
     for name, instance in made.items():
         assert instance_text(instance) == (HERE / f"{name}.json").read_text()

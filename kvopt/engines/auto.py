@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.engines import cpsat, highs
+from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.search import Search
@@ -45,7 +46,9 @@ def _improve(search: Search, count: int) -> None:
     from kvopt.improving import improve
 
     share = _IMPROVED_SHARE if count <= _PROVABLE else 1.0
-    improve(search, share * search.remaining)
+    seconds = share * search.remaining
+    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
 
 
 def _bound(search: Search) -> None:
@@ -55,4 +58,8 @@ def _bound(search: Search) -> None:
     except TooLarge:
         from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
-        offer_lagrangian_bound(search, time_limit=seconds)
+        run_in_thread(
+            search,
+            lambda: offer_lagrangian_bound(search, time_limit=seconds),
+            cancel=lambda: None,
+        )
