@@ -82,6 +82,26 @@ def test_the_kept_line_is_what_decoding_anew_gives(depth: int) -> None:
         assert Schedule(instance, [int(k) for k in trial.best]).check().feasible
 
 
+def test_requests_that_are_held_back_stay_inside_the_profile() -> None:
+    """Two that wait for each other could drive each other ever further."""
+    for seed in range(50):
+        instance = Instance(1, [Request(0, 0, 1)] * (2 + seed % 4))
+        problem = problem_of(instance)
+        line = line_of(problem, list(range(len(instance))))
+        trial = trial_of(problem, line, seed)
+        for _ in range(50):
+            anneal(problem, line, trial, (50.0, 50.0), 200, len(instance) - 1)
+            assert max(line.releases) <= problem.last
+            assert max(line.starts) + 1 < len(trial.profile)
+
+
+def test_late_starts_of_a_given_schedule_stay_inside_the_profile() -> None:
+    instance = Instance(4, [Request(0, 1, 2), Request(0, 1, 3)])
+    problem = problem_of(instance)
+    line = line_of(problem, [0, 1], [0, 10**9])
+    assert line.starts.tolist() == [0, problem.last]
+
+
 @given(instance=instances(most_requests=5))
 def test_small_instances_stay_above_the_optimum(instance: Instance) -> None:
     search = started(instance)

@@ -131,7 +131,8 @@ def _propose(problem: Problem, line: Line, trial: Trial, reach: int) -> tuple[in
         if line.releases[i] > problem.arrivals[i]:
             trial.releases[i] = problem.arrivals[i]
         else:
-            trial.releases[i] = line.starts[i] + 1 + _draw(trial.state, 3)
+            later = line.starts[i] + 1 + _draw(trial.state, 3)
+            trial.releases[i] = min(later, problem.last)
         return p, p
     step = 1 + _draw(trial.state, 1 + _draw(trial.state, reach))  # short steps more often
     q = p + step if _draw(trial.state, 2) == 0 else p - step

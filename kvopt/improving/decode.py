@@ -46,13 +46,18 @@ _POSITIONS_PER_BAND = 4
 
 
 class Problem(NamedTuple):
-    """An instance as arrays; rounds count from the first arrival."""
+    """An instance as arrays; rounds count from the first arrival.
+
+    Nothing is tried more than ``depth`` rounds before the latest start so far, and no release
+    is after ``last``.
+    """
 
     memory: int
     arrivals: Integers
     prompts: Integers
     outputs: Integers
     depth: int
+    last: int
 
 
 class Line(NamedTuple):
@@ -93,7 +98,7 @@ def problem_of(instance: Instance, depth: int | None = None) -> Problem:
     arrivals, prompts, outputs = (np.ascontiguousarray(table[:, c]) for c in range(3))
     if depth is None:
         depth = max(_LEAST_DEPTH, _DEPTH_IN_OUTPUTS * int(outputs.max(initial=0)))
-    return Problem(instance.memory, arrivals, prompts, outputs, min(depth, span))
+    return Problem(instance.memory, arrivals, prompts, outputs, min(depth, span), span)
 
 
 def first_arrival(instance: Instance) -> int:
@@ -101,26 +106,26 @@ def first_arrival(instance: Instance) -> int:
     return min((request.arrival for request in instance), default=0)
 
 
-def last_release(problem: Problem) -> int:
-    """Return the round by which every decoded start with releases up to the arrivals lies."""
-    return int(problem.arrivals.max(initial=0) + problem.outputs.sum())
-
-
 def empty_profile(problem: Problem) -> Integers:
-    """Return a profile that spans whatever releases up to `last_release` can lead to."""
-    return np.zeros(last_release(problem) + int(problem.outputs.sum()) + 2, dtype=np.int64)
+    """Return a profile that spans whatever releases up to the last can lead to.
+
+    Each start is at most its release, or the last completion so far.
+    """
+    return np.zeros(problem.last + int(problem.outputs.sum()) + 2, dtype=np.int64)
 
 
 def line_of(problem: Problem, order: Sequence[int], releases: Sequence[int] | None = None) -> Line:
     """Decode an order; without releases every request is tried from its arrival on."""
     count = len(problem.arrivals)
+    if releases is None:
+        releases = problem.arrivals.tolist()
     width = problem.depth + int(problem.outputs.max(initial=0)) + 2
     most = max(1, _LARGEST_BANDS // width)
     stride = max(_POSITIONS_PER_BAND, -(-count // most))
     rows = count // stride + 1
     line = Line(
         order=np.array(order, dtype=np.int64),
-        releases=problem.arrivals.copy() if releases is None else np.array(releases, np.int64),
+        releases=np.minimum(np.array(releases, dtype=np.int64), problem.last),
         starts=np.zeros(count, dtype=np.int64),
         bands=np.zeros((rows, width), dtype=np.int64),
         latest=np.zeros(rows, dtype=np.int64),
