@@ -1,0 +1,299 @@
+"""Configurations of states, their cuts and their bound, by enumeration.
+
+Written from the statements of docs/configurations.md alone, slow on purpose.  A state is a pair
+``(h, r)``: the tokens an active request holds now, and the rounds it still has to go (0 in its
+last active round).  A configuration is a multiset of states, kept as a sorted tuple.  Problems are
+a number of tokens and ``(arrival, prompt, output)`` triples, as in `oracle`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+from oracle import Starts, Triple
+from oracle import feasible as stands
+
+State = tuple[int, int]
+Configuration = tuple[State, ...]
+Weights = Mapping[State, Fraction | int]
+"""What each state weighs; a state that is not named weighs nothing."""
+Copies = Mapping[State, int]
+"""How many may be in each state together; a state that is not named: none."""
+Prices = Mapping[int, Weights]
+"""Weights of the states at each time; a time that is not named is free."""
+Windows = Sequence[Collection[int]]
+"""The start rounds that each request has left."""
+
+
+# States and which of them can stand together.
+
+
+def all_states(memory: int) -> list[State]:
+    """Return every state of a request that fits alone."""
+    return [(h, r) for h in range(1, memory + 1) for r in range(memory - h + 1)]
+
+
+def held_after(states: Iterable[State], rounds: int) -> int:
+    """Return the tokens that the members still hold some rounds from now."""
+    return sum(h + rounds for h, r in states if r >= rounds)
+
+
+def feasible(states: Collection[State], memory: int) -> bool:
+    """Whether memory holds at the completion of each member."""
+    return all(held_after(states, r) <= memory for _, r in states)
+
+
+def state_of(request: Triple, start: int, time: int) -> State | None:
+    """Return the state of a request at ``time``, None when it is not active then."""
+    _, prompt, output = request
+    generated = time - start
+    return (prompt + generated, output - generated) if 1 <= generated <= output else None
+
+
+def configuration_at(requests: Sequence[Triple], starts: Sequence[int], time: int) -> Configuration:
+    """Return the states of all that a schedule has active at ``time``."""
+    found = [state_of(r, k, time) for r, k in zip(requests, starts, strict=True)]
+    return tuple(sorted(state for state in found if state is not None))
+
+
+def configurations(
+    memory: int, states: Iterable[State] | None = None, copies: Copies | None = None
+) -> Iterator[Configuration]:
+    """Yield every feasible multiset of the states, the empty one as well.
+
+    Multisets grow one member at a time.  One that is not feasible is not grown further:
+    members only add tokens, so what contains it is not feasible either.
+    """
+    chosen = sorted(set(all_states(memory) if states is None else states))
+
+    def grow(multiset: Configuration, first: int) -> Iterator[Configuration]:
+        yield multiset
+        for place in range(first, len(chosen)):
+            state = chosen[place]
+            if copies is not None and multiset.count(state) >= copies.get(state, 0):
+                continue
+            if feasible((*multiset, state), memory):
+                yield from grow((*multiset, state), place)
+
+    return grow((), 0)
+
+
+def weight(configuration: Iterable[State], weights: Weights) -> Fraction:
+    """Return what the members weigh together."""
+    return sum((Fraction(weights.get(state, 0)) for state in configuration), Fraction())
+
+
+# How many requests can be in a state together.
+
+
+def copies_at(requests: Sequence[Triple], time: int | None = None) -> Counter[State]:
+    """Count the requests that can be in each state, at ``time`` or (None) at any time."""
+    found: Counter[State] = Counter()
+    for arrival, prompt, output in requests:
+        for generated in range(1, output + 1):
+            if time is None or arrival + generated <= time:
+                found[prompt + generated, output - generated] += 1
+    return found
+
+
+def copies_in(requests: Sequence[Triple], windows: Windows, time: int) -> Counter[State]:
+    """Count the requests that some start of their windows puts into each state at ``time``."""
+    found: Counter[State] = Counter()
+    for request, window in zip(requests, windows, strict=True):
+        states = {state_of(request, start, time) for start in window}
+        found.update(state for state in states if state is not None)
+    return found
+
+
+# The largest weight of a configuration.
+
+
+def largest(weights: Weights, memory: int, copies: Copies | None = None) -> Fraction:
+    """Return the most that a feasible configuration weighs, over all of them.
+
+    States that weigh nothing or less are left out: dropping members keeps a configuration
+    feasible, so some heaviest one has none of them.
+    """
+    useful = [state for state, value in weights.items() if value > 0]
+    return max(weight(each, weights) for each in configurations(memory, useful, copies))
+
+
+def largest_by_program(weights: Weights, memory: int, copies: Copies | None = None) -> Fraction:
+    """Return the same by the dynamic program over (count, sum of h), states by r descending."""
+    best: dict[tuple[int, int], Fraction] = {(0, 0): Fraction()}
+    for h, r in sorted(weights, key=lambda state: -state[1]):
+        limit = memory if copies is None else copies.get((h, r), 0)
+        value = Fraction(weights[h, r])
+        for (count, held), old in list(best.items()):
+            for more in range(1, limit + 1):
+                if held + more * h + (count + more) * r > memory:
+                    break
+                state = count + more, held + more * h
+                best[state] = max(best.get(state, old), old + more * value)
+    return max(best.values())
+
+
+# Cuts.
+
+
+def extension(weights: Weights, memory: int) -> dict[State, Fraction]:
+    """Return F(h, r) = max over h' <= h, r' <= r, of weights that are not negative."""
+    extended = dict.fromkeys(all_states(memory), Fraction())
+    for (h, r), (low, short) in product(extended, weights):
+        if low <= h and short <= r:
+            extended[h, r] = max(extended[h, r], Fraction(weights[low, short]))
+    return extended
+
+
+def thresholds_reached(thresholds: Sequence[int], held: int) -> int:
+    """Return i(h), the number of thresholds that are at most ``held``."""
+    return sum(threshold <= held for threshold in thresholds)
+
+
+def staircase(memory: int, thresholds: Sequence[int]) -> tuple[set[State], int]:
+    """Return the states of a staircase and how many of them can stand together.
+
+    ``thresholds`` ascend; there are q - 1 of them.
+    """
+    assert list(thresholds) == sorted(thresholds)
+    chosen = set()
+    for h, r in all_states(memory):
+        i = thresholds_reached(thresholds, h)
+        if i >= 1 and h + (i + 1) * r >= memory + 1 - sum(thresholds[:i]):
+            chosen.add((h, r))
+    return chosen, len(thresholds)
+
+
+def lifted_staircase(memory: int, thresholds: Sequence[int]) -> tuple[dict[State, int], int]:
+    """Return the weights of a lifted staircase and the most that can stand together."""
+    assert list(thresholds) == sorted(thresholds)
+    weights = {}
+    for h, r in all_states(memory):
+        for factor in range(1, len(thresholds) + 1):
+            i = sum(factor * threshold <= h - (factor - 1) * r for threshold in thresholds)
+            others = i + 1 - factor
+            if factor <= i and h + r + others * r + sum(thresholds[:others]) >= memory + 1:
+                weights[h, r] = factor
+    return weights, len(thresholds)
+
+
+def most_violated_staircase(
+    mass: Weights, memory: int, most_thresholds: int
+) -> tuple[Fraction, tuple[int, ...]]:
+    """Return the largest mass over the right-hand side and thresholds that have it.
+
+    Every ascending list of at most ``most_thresholds`` numbers from 1 to memory is tried;
+    the shortest and then the lexicographically first stays.
+    """
+    best: tuple[Fraction, tuple[int, ...]] | None = None
+    for count in range(1, most_thresholds + 1):
+        for thresholds in combinations_with_replacement(range(1, memory + 1), count):
+            states, most = staircase(memory, thresholds)
+            violation = weight(states, mass) - most
+            if best is None or violation > best[0]:
+                best = violation, thresholds
+    assert best is not None
+    return best
+
+
+# The bound.
+
+
+def last_priced(prices: Prices) -> int:
+    """Return the last time at which some state costs something, 0 when none does."""
+    return max((time for time, weights in prices.items() if any(weights.values())), default=0)
+
+
+def scanned(request: Triple, last: int) -> range:
+    """Return the start rounds a .. max(a, T) that have to be looked at."""
+    return range(request[0], max(request[0], last) + 1)
+
+
+def windows_of(requests: Sequence[Triple], prices: Prices) -> list[range]:
+    """Return `scanned` for each request."""
+    return [scanned(request, last_priced(prices)) for request in requests]
+
+
+def cost(request: Triple, start: int, prices: Prices) -> Fraction:
+    """Return latency plus the prices of the states that the request passes."""
+    arrival, _, output = request
+    paid = Fraction(start + output - arrival)
+    for time in range(start + 1, start + output + 1):
+        state = state_of(request, start, time)
+        assert state is not None
+        paid += Fraction(prices.get(time, {}).get(state, 0))
+    return paid
+
+
+def least_costs(
+    requests: Sequence[Triple], prices: Prices, windows: Windows | None = None
+) -> list[Fraction]:
+    """Return the cheapest start of each request, over a .. max(a, T) or over its window."""
+    looked_at = windows_of(requests, prices) if windows is None else windows
+    return [
+        min(cost(request, start, prices) for start in window)
+        for request, window in zip(requests, looked_at, strict=True)
+    ]
+
+
+def right_sides(
+    memory: int, prices: Prices, copies: Mapping[int, Copies] | None = None
+) -> dict[int, Fraction]:
+    """Return R_t for each priced time, ``copies`` holding limits for each time."""
+    return {
+        time: largest(weights, memory, None if copies is None else copies[time])
+        for time, weights in prices.items()
+    }
+
+
+def configuration_bound(
+    memory: int,
+    requests: Sequence[Triple],
+    prices: Prices,
+    *,
+    copies: Mapping[int, Copies] | None = None,
+    windows: Windows | None = None,
+) -> Fraction:
+    """Return sum_i min_k cost_i(k) - sum_t R_t, not rounded.
+
+    With ``windows`` it speaks only of schedules that start inside them.  Those have to be
+    finite and not empty; only what lies in them is looked at.
+    """
+    least = least_costs(requests, prices, windows)
+    return sum(least, Fraction()) - sum(right_sides(memory, prices, copies).values(), Fraction())
+
+
+def reduced_cost(request: Triple, start: int, prices: Prices, least: Fraction) -> Fraction:
+    """Return by how much a start costs more than the cheapest one."""
+    return cost(request, start, prices) - least
+
+
+def surviving(
+    requests: Sequence[Triple],
+    prices: Prices,
+    bound: Fraction | int,
+    upper: int,
+    windows: Windows,
+) -> list[list[int]]:
+    """Return the starts of ``windows`` that are not removed: rc <= (U - 1) - bound."""
+    least = least_costs(requests, prices)
+    return [
+        [k for k in window if reduced_cost(request, k, prices, cheapest) <= upper - 1 - bound]
+        for request, window, cheapest in zip(requests, windows, least, strict=True)
+    ]
+
+
+# Schedules.
+
+
+def schedules(
+    memory: int, requests: Sequence[Triple], windows: Windows
+) -> Iterator[tuple[Starts, int]]:
+    """Yield every feasible schedule with starts in ``windows``, and its total latency."""
+    for starts in product(*windows):
+        if stands(memory, requests, starts):
+            latencies = [k + o - a for k, (a, _, o) in zip(starts, requests, strict=True)]
+            yield starts, sum(latencies)
