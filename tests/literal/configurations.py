@@ -148,6 +148,22 @@ def extension(weights: Weights, memory: int) -> dict[State, Fraction]:
     return extended
 
 
+def packing(weights: Weights, memory: int) -> dict[State, Fraction]:
+    """Return the most that a configuration below each state weighs.
+
+    Below (h, r) means: all members are done when it is, and never hold more than it does.
+    """
+    packed = {}
+    for h, r in all_states(memory):
+        shorter = {state: value for state, value in weights.items() if state[1] <= r and value > 0}
+        packed[h, r] = max(
+            weight(each, weights)
+            for each in configurations(memory, shorter)
+            if all(held_after(each, x) <= h + x for x in range(r + 1))
+        )
+    return packed
+
+
 def thresholds_reached(thresholds: Sequence[int], held: int) -> int:
     """Return i(h), the number of thresholds that are at most ``held``."""
     return sum(threshold <= held for threshold in thresholds)
@@ -277,9 +293,15 @@ def surviving(
     bound: Fraction | int,
     upper: int,
     windows: Windows,
+    *,
+    inside: bool = False,
 ) -> list[list[int]]:
-    """Return the starts of ``windows`` that are not removed: rc <= (U - 1) - bound."""
-    least = least_costs(requests, prices)
+    """Return the starts of ``windows`` that are not removed: rc <= (U - 1) - bound.
+
+    A reduced cost counts from the request's minimum over all starts, or with ``inside`` over
+    its window: the same minimum that ``bound`` was made with.
+    """
+    least = least_costs(requests, prices, windows if inside else None)
     return [
         [k for k in window if reduced_cost(request, k, prices, cheapest) <= upper - 1 - bound]
         for request, window, cheapest in zip(requests, windows, least, strict=True)
