@@ -24,8 +24,8 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import accumulate
-from operator import mul, sub
+from itertools import accumulate, count
+from operator import add, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -37,6 +37,11 @@ MOST_DIGITS = 300
 """Digits of an integer; no honest one comes near, and none makes arithmetic slow."""
 LARGEST_FIELD = 2**53 - 1
 """Of an instance: what every JSON reader keeps exactly."""
+MOST_STEPS = 50_000_000
+"""Of the search for cheapest starts: some minutes; a hundred thousand requests need a tenth."""
+
+_SMALL = 6
+"""A block of 2^6 starts is looked at start by start."""
 
 # Shapes: a type, a fixed text, None, a list of one shape, the fields of an object ("?" marks
 # those that may be left out), or a tuple of alternatives.
@@ -305,75 +310,97 @@ def _least_costs(requests: list[Request], scale: int, first: int, prices: list[i
     begin = min([first - 1, *(request.arrival for request in kinds)])
     if first - 1 - begin > MOST_PARTS:
         raise Unreadable("lower: too many rounds lie between an arrival and the first price")
-    costs = _Costs(scale, [0] * (first - 1 - begin) + prices)
-    for (arrival, prompt, output), count in kinds.items():
-        total += count * (costs.least(arrival - begin, prompt, output) - scale * output)
+    longest = max((request.output for request in kinds), default=0)
+    costs = _Costs(scale, [0] * (first - 1 - begin) + prices, longest)
+    for (arrival, prompt, output), times in kinds.items():
+        total += times * costs.least(arrival - begin, prompt, output)
     return total
 
 
 class _Costs:
     """Least costs of requests under the prices q_1 .. q_T over D; q_t = 0 after T.
 
-    Times D, the cost of starting at k is D (k + o - a) + sum_j q_{k+j} (s + j).  From T on
-    nothing is paid and waiting only costs latency, so k runs over a .. max(a, T), T included.
+    Without the latency o that every start has, and times D, a start at k costs
 
-    Two bounds tell which starts need no look.  Over u = t .. t+L-1 let low(t) be the least q_u
-    and fall(t) the least q_{u+1} - q_u.  For 0 <= d < L then q_{t+d} >= low(t) and
-    q_{t+d} >= q_t + d fall(t), so with S = D + sum_j fall(k+j) (s + j)
+        D (k - a) + sum_{j=1..o} q_{k+j} (s + j)
+            = X_k - s P_k + (s + o) P_{k+o} - W_{k+o} - D a
 
-        cost(k + d) >= D (k + o - a) + sum_j low(k+j) (s + j)   and
-        cost(k + d) >= cost(k) + d S >= cost(k) + (L - 1) min(S, 0).
+    with P_k = q_1 + .. + q_k, W_k = P_0 + .. + P_{k-1} and X_k = D k + W_k.  After T nothing is
+    paid and waiting only costs latency, so k runs over a .. T, T included.
 
-    A block k .. k+L-1 that may hold a start cheaper than the best so far is split into eight;
-    the others are done with.  Whatever the prices are, the least cost is exact.
+    *Which starts need no look.*  Let q_t = b t + r_t at all times that the starts of a block pass
+    through.  The line makes their costs linear in k, so least at an end of the block.  The rest
+    adds sum_j r_{k+j} (s + j).  With v = sum_j (s + j) that is at least v min r.  It is also, for
+    any number c and the sums E_t of r_u - c over u <= t,
+
+        v c + (s + o) E_{k+o} - s E_k - sum_{j=0..o-1} E_{k+j} >= v c - (s + o) (max E - min E).
+
+    The first is good where prices bend, the second where they are rough.  A block that may hold
+    a start cheaper than the best so far is cut in two, or looked at start by start when it is
+    small.  So whatever the prices are, the least cost is exact.
     """
 
-    def __init__(self, scale: int, prices: list[int]) -> None:
-        self.scale, self.last, length = scale, len(prices), 1
-        lows, falls = prices, list(map(sub, [*prices[1:], 0], prices))
-        self.levels = [(length, *_sums(lows), *_sums(falls))]
-        while length <= self.last:
-            for _ in range(3):
-                beyond = [0] * min(length, self.last)
-                lows = list(map(min, lows, lows[length:] + beyond))
-                falls = list(map(min, falls, falls[length:] + beyond))
-                length *= 2
-            self.levels.append((length, *_sums(lows), *_sums(falls)))
+    def __init__(self, scale: int, prices: list[int], longest: int) -> None:
+        self.scale, self.last, self.steps = scale, len(prices), 0
+        prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
+        self.paid = list(accumulate(prices, initial=0))  # P
+        self.held = list(accumulate(self.paid, initial=0))  # W
+        self.begun = list(map(add, self.held, count(0, scale)))  # X
+        # Slopes of lines are fractions: numbers of lines count in units of 1 / (D 2^shift).
+        self.shift = len(prices).bit_length()
+        fine = [price << self.shift for price in prices]
+        self.lines = [
+            [self._line(fine, begin, 1 << level) for begin in range(0, len(fine), 1 << level)]
+            for level in range(_SMALL, max(self.shift, _SMALL) + 1)
+        ]
+
+    def _line(self, fine: list[int], begin: int, half: int) -> tuple[int, int, int, int]:
+        """Return b, min r, c and max E - min E for the times ``begin + 1 .. begin + 2 half``."""
+        middle, end = (min(begin + part * half, len(fine)) for part in (1, 2))
+        slope = (self.paid[end] - 2 * self.paid[middle] + self.paid[begin] << self.shift) // half**2
+        rest = list(map(sub, fine[begin:end], count(slope * (begin + 1), slope)))
+        sums = list(accumulate(rest))
+        mean = sums[-1] // len(rest)
+        rough = list(map(sub, sums, count(mean, mean)))
+        return slope, min(rest), mean, max(0, max(rough)) - min(0, min(rough))
 
     def least(self, arrival: int, prompt: int, output: int) -> int:
-        """Return the least cost of a request over all its starts.
-
-        With the sums F of f_t and W of t f_t up to a time,
-        sum_j f_{k+j} (s + j) = (s - k) (F_{k+o} - F_k) + W_{k+o} - W_k.
-        """
-        scale, last = self.scale, self.last
-        price_f, price_w = self.levels[0][1:3]
-        if arrival >= last:
-            return scale * output
-        best = scale * (last + output)  # no less than a start at T costs
-        blocks = [(0, len(self.levels) - 1, arrival)]
+        """Return the least cost of a request over all its starts, its output left out."""
+        if arrival >= self.last:
+            return 0
+        output = min(output, self.last)  # after it no start pays
+        peak = prompt + output
+        volume = prompt * output + output * (output + 1) // 2
+        moment = output * (output + 1) * (3 * prompt + 2 * output + 1) // 6  # sum_j j (s + j)
+        wait = self.scale << self.shift
+        best = wait * (self.last - arrival)
+        blocks = [(0, arrival, self.last + 1)]
         while blocks and blocks[0][0] < best:
-            _, level, begin = heappop(blocks)
-            part, low_f, low_w, fall_f, fall_w = self.levels[level - 1]
-            for k in range(begin, min(begin + self.levels[level][0], last + 1), part):
-                end, shift, wait = min(k + output, last), prompt - k, scale * (k + output - arrival)
-                cost = wait + shift * (price_f[end] - price_f[k]) + price_w[end] - price_w[k]
-                if cost < best:
-                    best = cost
-                if part > 1:
-                    bound = wait + shift * (low_f[end] - low_f[k]) + low_w[end] - low_w[k]
-                    if bound < best:
-                        slope = scale + shift * (fall_f[end] - fall_f[k]) + fall_w[end] - fall_w[k]
-                        bound = max(bound, cost + (part - 1) * min(slope, 0))
-                    if bound < best:
-                        heappush(blocks, (bound, level - 1, k))
-        return best
+            _, begin, end = heappop(blocks)
+            self.steps += 1
+            if end - begin <= 1 << _SMALL:
+                best = min(best, self._cheapest(begin, end, arrival, prompt, output) << self.shift)
+                continue
+            middle = (begin + end) // 2
+            for k, after in ((begin, middle), (middle, end)):
+                level = max((after - k + output - 2).bit_length() - _SMALL, 0)
+                slope, low, mean, rough = self.lines[level][k >> level + _SMALL]
+                bound = max(volume * low, volume * mean - peak * rough)
+                bound += wait * (k - arrival) + slope * (volume * k + moment)
+                bound += min(0, (wait + slope * volume) * (after - 1 - k))
+                if bound < best:
+                    heappush(blocks, (bound, k, after))
+        if self.steps > MOST_STEPS:
+            raise Unreadable(f"lower: the prices take more than {MOST_STEPS:,} steps to check")
+        return best >> self.shift
 
-
-def _sums(values: list[int]) -> tuple[list[int], list[int]]:
-    """Return the sums of f_t and of t f_t up to each time."""
-    weighted = map(mul, values, range(1, len(values) + 1))
-    return list(accumulate(values, initial=0)), list(accumulate(weighted, initial=0))
+    def _cheapest(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> int:
+        """Return the least cost of the starts ``begin .. end - 1``, one by one."""
+        now, then = slice(begin, end), slice(begin + output, end + output)
+        columns = self.begun[now], self.paid[now], self.paid[then], self.held[then]
+        peak = prompt + output
+        costs = [x - prompt * p + peak * q - w for x, p, q, w in zip(*columns, strict=True)]
+        return min(costs) - self.scale * arrival
 
 
 def _volume_bound(memory: int, requests: list[Request]) -> int:

@@ -20,7 +20,9 @@ from oracle import Triple, feasible, optimum, tel
 from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
-from kvopt.files import instance_from_json
+from kvopt import bound, generate
+from kvopt.certificates.writing import proof_to_json
+from kvopt.files import instance_from_json, instance_to_json
 from kvopt.instance import Instance, Prediction, Request
 from kvopt.verify import verify
 
@@ -317,6 +319,36 @@ class TestHostile:
         long = Instance(2**52, [Request(0, 0, 2**51)])
         with pytest.raises(checker.Unreadable, match="first price"):
             proved(long, prices_proof(1, 2**50, [1]))
+
+    def test_prices_that_keep_the_checker_busy_are_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Noise leaves no block of starts out, and no request is like another.
+        source = random.Random(8)
+        instance = Instance(4000, [Request(0, s, 40) for s in range(1, 3000)])
+        prices = prices_proof(10**6, 1, [source.randint(0, 10**4) for _ in range(20_000)])
+        content = {
+            "schema": "kvopt.certificate/1",
+            "instance": instance_to_json(instance),
+            "hash": instance.hash,
+            "upper": None,
+            "lower": {"value": 0, "proof": prices},
+        }
+        monkeypatch.setattr(checker, "MOST_STEPS", 20_000)
+        began = time.monotonic()
+        verdict = judged(tmp_path / "c", content)
+        assert time.monotonic() - began < 10
+        assert verdict.exit_status == 2
+        assert verdict.lines[0].endswith("the prices take more than 20,000 steps to check")
+
+    def test_honest_prices_are_far_from_the_limit_of_steps(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        instance = generate("conversation", 2000, memory=16_492)
+        found = bound(instance, "lagrangian", time_limit=2)
+        assert found.checked is not None
+        monkeypatch.setattr(checker, "MOST_STEPS", 100 * len(instance))
+        assert proved(instance, proof_to_json(found.checked.proof)) == found.value
 
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])
     def test_memory_is_bounded(self, tmp_path: Path, name: str) -> None:

@@ -25,7 +25,7 @@ from certificates import (
 from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
-import kvopt.verify
+import kvopt.verify as checker
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.files import instance_from_json
@@ -59,9 +59,13 @@ class TestPriceBounds:
             exact = literal_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
 
+    @pytest.mark.parametrize("small", [0, 1, 3, 6])
     @pytest.mark.parametrize("shape", ["falling", "rough", "spiky", "waves"])
-    def test_long_tables_are_searched_exactly(self, shape: str) -> None:
-        # Hundreds of rounds, so that blocks of every size are skipped and split.
+    def test_long_tables_are_searched_exactly(
+        self, shape: str, small: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Hundreds of rounds, so that blocks of every size are skipped and cut.
+        monkeypatch.setattr(checker, "_SMALL", small)
         source = random.Random(shape)
         for _ in range(6):
             proof = prices_proof(10**6, source.choice((1, 40)), long_prices(shape, source))
@@ -70,6 +74,17 @@ class TestPriceBounds:
                 for _ in range(12)
             ]
             instance = Instance(100, requests)
+            exact = literal_bound(*plain(instance), as_fractions(proof))
+            assert proved(instance, proof) == math.ceil(exact)
+
+    @pytest.mark.parametrize("length", [1, 2, 63, 64, 65])
+    def test_outputs_longer_than_the_table(self, length: int) -> None:
+        source = random.Random(length)
+        for _ in range(20):
+            proof = prices_proof(50, 1, [source.randint(0, 30) for _ in range(length)])
+            outputs = (1, length, length + 1, 2 * length + 1)
+            requests = [Request(source.randint(0, length), 1, output) for output in outputs]
+            instance = Instance(300, requests)
             exact = literal_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
 
@@ -309,4 +324,4 @@ class TestIndependence:
         subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True)
 
     def test_it_can_be_called_here_too(self, tmp_path: Path) -> None:
-        assert kvopt.verify(tmp_path / "missing").exit_status == 2
+        assert checker(tmp_path / "missing").exit_status == 2

@@ -1,0 +1,183 @@
+"""Prices of states that rise towards the configuration bound.
+
+The smooth stand-in of `kvopt.configurations.smoothing` is climbed by a limited-memory
+quasi-Newton method, at first with few knots and a high temperature, then with more and more
+knots at lower and lower ones.  Few knots make a quick evaluation and find the general shape;
+many take the last per cent.  The best hard value of all is what counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.configurations.smoothing import (
+    configurations_part,
+    requests_part,
+    shares_of_lives,
+    sums_along_lives,
+)
+from kvopt.configurations.states import Flags, Floats, Knots, States
+
+
+class Point(NamedTuple):
+    """Prices, the bound they give in floats, its smooth stand-in and the gradient of that."""
+
+    prices: Floats
+    hard: float
+    smooth: float
+    gradient: Floats
+
+
+class Evaluator:
+    """Evaluates prices at some knots, for requests with some starts left.
+
+    Parameters
+    ----------
+    states, knots
+        What is priced, and when.
+    starts
+        Start rounds that each request may have, see `States.all_starts`.
+    threads
+        Threads that share the work.
+    """
+
+    def __init__(self, states: States, knots: Knots, starts: Flags, tau: float, threads: int = 1) -> None:
+        self.states, self.knots, self._starts = states, knots, starts
+        self._copies = knots.copies(states, starts)
+        self._weights = knots.weights()
+        self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
+        rows = knots.last + int(states.outputs.max()) + 1
+        self._sums = np.empty((rows, len(states)))
+        self._lives = np.empty_like(self._sums)
+        self._tau, self._taus = tau, np.full(len(knots), tau)
+
+    def begin(self, prices: Floats) -> Point:
+        """Evaluate first prices; raise the temperature of knots where floats demand it."""
+        while True:
+            point = self(prices)
+            if math.isfinite(point.smooth):
+                return point
+            self._taus[~np.isfinite(self._smooth)] *= 1.5
+
+    def __call__(self, prices: Floats) -> Point:
+        """Evaluate prices; the smooth value is infinite where floats cannot hold it."""
+        states, knots = self.states, self.knots
+        padded = np.concatenate((prices, np.zeros((1, len(states)))))
+        self._sums[:] = 0.0
+        sums_along_lives(knots.times, padded, states.lefts, self._sums)
+        hard, smooth = requests_part(
+            self._sums,
+            states.arrivals,
+            states.outputs,
+            states.firsts,
+            self._starts,
+            self._tau,
+            self._lives,
+        )
+        gradient = np.zeros_like(padded)
+        shares_of_lives(knots.times, self._lives, states.lefts, gradient)
+        largest, smooth_largest, shares = self._configurations(prices)
+        return Point(
+            prices,
+            hard - float(self._weights @ largest),
+            smooth - float(self._weights @ smooth_largest),
+            gradient[:-1] - self._weights[:, None] * shares,
+        )
+
+    def _configurations(self, prices: Floats) -> tuple[Floats, Floats, Floats]:
+        states = self.states
+        largest, smooth = np.empty(len(prices)), np.empty(len(prices))
+        shares = np.zeros_like(prices)
+
+        def work(rows: object) -> None:
+            configurations_part(
+                rows,
+                prices,
+                self._copies,
+                states.order,
+                states.holds,
+                states.lefts,
+                states.memory,
+                states.most,
+                self._taus,
+                largest,
+                smooth,
+                shares,
+            )
+
+        if len(self._parts) == 1:
+            work(self._parts[0])
+        else:
+            with ThreadPoolExecutor(len(self._parts)) as pool:
+                list(pool.map(work, self._parts))
+        self._smooth = smooth
+        return largest, smooth, shares
+
+
+_PAIRS = 15
+"""Steps that the quasi-Newton method remembers."""
+_SHORTENED = 0.4
+"""Factor of a step that did not pay."""
+_SHORTENINGS = 10
+_ENOUGH = 1e-4
+"""Share of the gain that the gradient promised with which a step is content."""
+
+
+def climb(
+    evaluate: Evaluator, point: Point, first_step: float
+) -> Callable[[], Point | None]:
+    """Return a function that takes one step each time it is called, and None at the top."""
+    pairs: list[tuple[Floats, Floats, float]] = []
+    at = point
+
+    def step() -> Point | None:
+        nonlocal at
+        direction = _direction(at.gradient, pairs, first_step)
+        slope = float(np.vdot(direction, at.gradient))
+        length = 1.0
+        for _ in range(_SHORTENINGS):
+            there = evaluate(at.prices + length * direction)
+            if math.isfinite(there.smooth) and there.smooth >= at.smooth + _ENOUGH * length * slope:
+                break
+            length *= _SHORTENED
+        else:
+            if not pairs:
+                return None
+            pairs.clear()
+            return at
+        moved, change = there.prices - at.prices, at.gradient - there.gradient
+        curvature = float(np.vdot(moved, change))
+        if curvature > 1e-12:
+            pairs.append((moved, change, 1.0 / curvature))
+            del pairs[:-_PAIRS]
+        at = there
+        return at
+
+    return step
+
+
+def _direction(
+    gradient: Floats, pairs: list[tuple[Floats, Floats, float]], first_step: float
+) -> Floats:
+    """Return the quasi-Newton direction of ascent, by the two-loop recursion."""
+    direction = gradient.copy()
+    factors = []
+    for moved, change, weight in reversed(pairs):
+        factors.append(weight * float(np.vdot(moved, direction)))
+        direction -= factors[-1] * change
+    if pairs:
+        moved, change, weight = pairs[-1]
+        direction /= weight * float(np.vdot(change, change))
+    else:
+        direction *= first_step / max(float(np.abs(gradient).max()), 1e-12)
+    for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
+        direction += (factor - weight * float(np.vdot(change, direction))) * moved
+    return direction
+
+
+__all__ = ["Evaluator", "Point", "climb", "math"]

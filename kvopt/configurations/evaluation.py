@@ -1,0 +1,124 @@
+"""What integer prices of states prove, evaluated in integers.
+
+Between two knots a < b prices are interpolated and rounded down,
+
+    F_t = ((b - t) F_a + (t - a) F_b) // (b - a),
+
+so that no configuration is worth more than the interpolated largest sums, rounded down too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvopt.compiled import compiled
+from kvopt.configurations.smoothing import largest_sums, steps_of
+from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+
+CLOSED = 2**61
+"""Cost of a start that was ruled out."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What prices prove of all schedules with the starts that are left.
+
+    Parameters
+    ----------
+    denominator
+        D, the unit of everything here.
+    total
+        D times the bound: no such schedule has a total latency below it.
+    excesses
+        For each request and start round 0 .. T what the start costs above the least cost of the
+        request; `CLOSED` for starts that are ruled out.  The last column speaks of T and later.
+    prices
+        F_t of each state, for t = 0 .. T.
+    largest
+        No configuration that can stand at t is worth more than this, for t = 0 .. T.
+    """
+
+    denominator: int
+    total: int
+    excesses: Integers
+    prices: Integers
+    largest: Integers
+
+    @property
+    def bound(self) -> int:
+        """The least total latency that is not ruled out."""
+        return -(-self.total // self.denominator)
+
+
+def rounded(prices: Floats, denominator: int) -> Integers:
+    """Return prices over a denominator, none of them negative."""
+    return np.asarray(np.floor(np.maximum(prices, 0.0) * denominator).astype(np.int64))
+
+
+def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
+    """Return a power of two that keeps every sum of these prices well inside 64 bits."""
+    longest = int(states.outputs.max())
+    latest = knots.last + longest + int(states.arrivals.max())
+    most = (latest + float(prices.max(initial=0.0)) * longest) * (len(states.outputs) + knots.last)
+    return int(2 ** max(0, min(20, 58 - int(np.ceil(np.log2(most + 1))))))
+
+
+def evaluate(
+    states: States, knots: Knots, starts: Flags, prices: Integers, denominator: int
+) -> Evaluation:
+    """Evaluate prices at knots, for requests with some starts left."""
+    last = knots.last
+    by_time = np.zeros((last + 1, len(states)), dtype=np.int64)
+    largest = np.zeros(last + 1, dtype=np.int64)
+    sums = _largest_at_knots(states, knots.copies(states, starts), prices)
+    for knot, time in enumerate(knots.times.tolist()):
+        by_time[time], largest[time] = prices[knot], sums[knot]
+    for a, b in zip(knots.times[:-1].tolist(), knots.times[1:].tolist(), strict=True):
+        for t in range(a + 1, b):
+            by_time[t] = ((b - t) * by_time[a] + (t - a) * by_time[b]) // (b - a)
+            largest[t] = ((b - t) * largest[a] + (t - a) * largest[b]) // (b - a)
+    costs = np.full(starts.shape, CLOSED, dtype=np.int64)
+    _costs(
+        states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs
+    )
+    least = costs.min(axis=1)
+    excesses = np.where(costs < CLOSED, costs - least[:, None], CLOSED)
+    total = int(least.sum()) - int(largest.sum())
+    return Evaluation(denominator, total, excesses, by_time, largest)
+
+
+def _largest_at_knots(states: States, copies: Integers, prices: Integers) -> Integers:
+    sums = np.empty(len(prices), dtype=np.int64)
+    steps = np.empty(int(copies.sum(axis=1).max()), dtype=np.int64)
+    best = np.empty((states.most + 1, states.memory + 1), dtype=np.int64)
+    for knot in range(len(prices)):
+        count = steps_of(prices[knot], copies[knot], states.order, 0, steps)
+        largest_sums(prices[knot], steps, count, states.holds, states.lefts, best)
+        sums[knot] = best.max()
+    return sums
+
+
+@compiled
+def _costs(
+    arrivals: Integers,
+    outputs: Integers,
+    firsts: Integers,
+    starts: Flags,
+    prices: Integers,
+    denominator: int,
+    costs: Integers,
+) -> None:
+    """Fill in what every start costs; the last column holds the least of all late starts."""
+    last = len(prices) - 1
+    for i in range(len(outputs)):
+        for k in range(arrivals[i], last):
+            if starts[i, k]:
+                cost = denominator * (k + outputs[i] - arrivals[i])
+                for age in range(1, min(outputs[i], last - k) + 1):
+                    cost += prices[k + age, firsts[i] + outputs[i] - age]
+                costs[i, k] = cost
+        if starts[i, last]:
+            late = max(last, arrivals[i])
+            costs[i, last] = denominator * (late + outputs[i] - arrivals[i])
