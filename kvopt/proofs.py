@@ -32,7 +32,52 @@ class VolumeProof:
     """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all."""
 
 
-Proof = Prices | VolumeProof
+@dataclass(frozen=True, slots=True)
+class StatePrices:
+    """Integer prices of states at some times; in between they are interpolated.
+
+    A state (h, r) is an active request that holds h tokens and has r more rounds to go.  What
+    such prices prove, and how, is in ``docs/configurations.md``.
+
+    Parameters
+    ----------
+    denominator
+        At least 1.
+    peaks
+        Pairs (peak, rounds): the states with h + r = peak and r = 0 .. rounds - 1 have prices.
+    times
+        Ascending; before the first and after the last no state has a price.
+    numerators
+        For each time the prices times ``denominator``: peak by peak, r upwards.
+    """
+
+    denominator: int
+    peaks: tuple[tuple[int, int], ...]
+    times: tuple[int, ...]
+    numerators: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationProof:
+    """Stages of state prices; each rules out starts, and so helps those after it.
+
+    Parameters
+    ----------
+    stages
+        At least one; all have the same last time.
+    target
+        What is proved is of schedules with a total latency below this, so the bound is never
+        above it.  None if no start is ruled out.
+    searched
+        Whether, under the last prices, every schedule below the target was searched for, in vain.
+    """
+
+    stages: tuple[StatePrices, ...]
+    target: int | None = None
+    searched: bool = False
+
+
+Proof = Prices | VolumeProof | ConfigurationProof
 
 
 @dataclass(frozen=True, slots=True)

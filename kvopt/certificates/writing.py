@@ -10,7 +10,7 @@ from kvopt.certificates.building import Certificate, JudgedRun
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_text
-from kvopt.proofs import Prices, Proof, VolumeProof
+from kvopt.proofs import ConfigurationProof, Prices, Proof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
 
@@ -61,6 +61,22 @@ def proof_to_json(proof: Proof) -> dict[str, Any]:
                 "first": first,
                 "numerators": list(numerators[first - 1 :]),
             }
+        case ConfigurationProof(stages, target, searched):
+            return {
+                "kind": "configurations",
+                "target": target,
+                "searched": searched,
+                "stages": [_stage_to_json(stage) for stage in stages],
+            }
+
+
+def _stage_to_json(stage: StatePrices) -> dict[str, Any]:
+    return {
+        "denominator": stage.denominator,
+        "peaks": stage.peaks,
+        "times": stage.times,
+        "numerators": stage.numerators,
+    }
 
 
 def _run_to_json(run: JudgedRun) -> dict[str, Any]:
