@@ -34,8 +34,6 @@ _MEMORY = 0.95
 """Weight of the directions so far in the next one."""
 _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
-_COSTS = 10**8
-"""Costs to compare in a step: where there are more, steps try every so many starts only."""
 
 _STAGES = ((10, 0.002), (100, 0.003))
 """Hasty steps first, then patient ones: how many may fail before the aim is lowered, and the
@@ -69,7 +67,6 @@ class Ascent:
         self._scanner = scanner
         first = fluid_prices(instance)
         self.prices: Floats = np.concatenate((first, np.zeros(len(first) // 8 + 1)))
-        self._stride = max(1, len(self.prices) * len(scanner.kinds) // _COSTS)
         self.value, self._best_excess = self._evaluate(self.prices)
         self._at: Floats = self.prices
         self._at_value: float = self.value
@@ -124,7 +121,7 @@ class Ascent:
 
     def _evaluate(self, prices: Floats) -> tuple[float, Floats]:
         kinds = self._scanner.kinds
-        costs, starts = self._scanner.least_costs(prices, 1, self._stride)
+        costs, starts = self._scanner.least_costs(prices, 1)
         value = float(kinds.counts @ costs) - self._memory * float(prices.sum())
         return value, kinds.loads(starts, len(prices)) - self._memory
 

@@ -42,10 +42,9 @@ def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices
 
 
 def denominator_for(instance: Instance, values: Floats) -> int:
-    """Return the finest power of two, at most 2^30, at which 64 bits hold every sum."""
-    total = max(float(values.sum()), 1.0)
-    room = 2.0**60 / ((total + 1.0) * _reach(instance, len(values)))
-    return 1 << int(min(max(math.log2(room), 0.0), 30.0))
+    """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
+    most = _largest_cost(instance, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    return 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
 
 
 def price_bound(instance: Instance, prices: Prices, scanner: Scanner | None = None) -> int:
@@ -59,26 +58,37 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
     A scanner of the instance makes it fast where 64 bits are enough; without one nothing
     has to be compiled.
     """
-    fits = _fits_int64(instance, prices)
-    if scanner is not None and fits:
+    if scanner is not None and _fits_int64(instance, prices):
         numerators = np.array(prices.numerators, dtype=np.int64)
         costs, _ = scanner.least_costs(numerators, prices.denominator)
         least = int(sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist())))
     else:
-        table = _Table(prices, np.int64 if fits else object)
+        table = _Table(prices, np.int64 if _sums_fit_int64(instance, prices) else object)
         kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
         least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
 
 def _fits_int64(instance: Instance, prices: Prices) -> bool:
-    total = sum(prices.numerators) + prices.denominator
-    return 4 * total * _reach(instance, len(prices.numerators)) < 2**63
+    """Whether no cost of a start comes near 2^63."""
+    numbers = prices.numerators
+    total, largest = sum(numbers), max(numbers, default=0)
+    return bool(_largest_cost(instance, len(numbers), total, largest, prices.denominator) < 2**62)
 
 
-def _reach(instance: Instance, last: int) -> int:
-    """Return what factors of prices stay below: times, and tokens of one request."""
-    return last + 1 + max((r.peak for r in instance), default=0)
+def _sums_fit_int64(instance: Instance, prices: Prices) -> bool:
+    """Whether no product of a sum of prices and a time or a number of tokens comes near 2^63."""
+    last = len(prices.numerators)
+    reach = last + 1 + max((r.peak for r in instance), default=0)
+    return 4 * (sum(prices.numerators) + prices.denominator) * reach < 2**63
+
+
+def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
+    """Return what the cost of a start stays below: its latency, and the price of its tokens."""
+    longest = max((r.output for r in instance), default=0)
+    peak = max((r.peak for r in instance), default=0)
+    paid = min(total, largest * longest)
+    return unit * (last + longest + 1) + peak * paid
 
 
 class _Table:

@@ -1,14 +1,16 @@
 """The cheapest start of every kind of request at given prices: the inner loop of the bounds.
 
-With prefix sums P of the prices p_t and Q of t p_t, a request that starts at k costs
+With the sums P_k of the prices p_1 .. p_k and W_k of P_0 .. P_{k-1}, a request that starts at k
+costs, without its output and arrival,
 
-    D (k + o - a) + s (P[k+o] - P[k]) + (Q[k+o] - Q[k]) - k (P[k+o] - P[k])
+    D k + sum_{j=1..o} p_{k+j} (s + j) = (D k + W_k) - s P_k + (s + o) P_{k+o} - W_{k+o}
 
-where D is the unit that prices are counted in.  The sums stay constant beyond the last priced
-time T, and k runs from a to max(a, T), inclusive: a later start pays for no token and waits
-longer.  Since prices are not negative a start at k costs at least D (k + o - a), so the
-loop may end once that alone exceeds the best cost.  Outputs longer than T are cut to T here:
-what they hold after T costs nothing.
+where D is the unit that prices are counted in.  The sums go on beyond the last priced time T,
+and k runs from a to max(a, T), inclusive: a later start pays for no token and waits longer.
+Outputs longer than T are cut to T here: what they hold after T costs nothing.
+
+Blocks of starts that cannot hold the cheapest one are left out by a bound (`Lines`) that is
+computed in floats and widened by more than their errors, so that costs in integers are exact.
 """
 
 from __future__ import annotations
@@ -20,15 +22,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.bounds.kinds import Integers, Kinds
-from kvopt.compiled import steering
+from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.compiled import compiled, steering
 
 Numbers = npt.NDArray[Any]
 """float64 to search for prices, int64 to prove what they give."""
 
-_BLOCK = 256
+_SMALL = 6
+"""A block of 2^6 starts is looked at start by start."""
+_SAFETY = 1e-9
+"""By how much bounds are widened, relative to what enters them; floats err by far less."""
+_ERROR = 1e-14
+"""Error of differences of sums, relative to the sums: dozens of roundings."""
 _SLICE = 10**9
 """Costs that are evaluated between two questions whether to stop: half a second at most."""
+_MANY = 500
+"""Kinds that are worth a thread of their own."""
 
 
 class Interrupted(Exception):
@@ -36,52 +45,146 @@ class Interrupted(Exception):
 
 
 @steering
-def _least(
-    sums: Numbers, weighted: Numbers, unit: Any, s: Any, o: int, k: int, end: int, stride: int
-) -> Any:
-    """Return the least cost over every so many starts of ``k .. end - 1``, less ``D (o - a)``."""
-    paid = sums[k + o] - sums[k]
-    least = unit * k + (s - k) * paid + (weighted[k + o] - weighted[k])
-    for start in range(k + stride, end, stride):
-        paid = sums[start + o] - sums[start]
-        cost = unit * start + (s - start) * paid + (weighted[start + o] - weighted[start])
-        least = min(least, cost)
-    return least
+def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
+    """Describe the prices of each stretch ``c half + 1 .. (c + 2) half`` of times.
+
+    A row is ``slope, low, mean, rough``: with the rest r of the prices above a line through 0 at
+    time ``c half``, its least value, its mean, and by how much the sums of r - mean vary.
+    """
+    for cell in range(len(lines)):
+        begin = cell * half
+        middle, end = min(begin + half, len(prices)), min(begin + 2 * half, len(prices))
+        slope = (paid[end] - 2 * paid[middle] + paid[begin]) / half / half
+        size = end - begin
+        error = _ERROR * paid[end]
+        mean = (paid[end] - paid[begin]) / size - slope * (size + 1) / 2 - error
+        low, least, most = prices[begin] - slope, 0.0, error
+        for i in range(1, size + 1):
+            low = min(low, prices[begin + i - 1] - slope * i)
+            at = paid[begin + i] - paid[begin] - i * (mean + slope * (i + 1) / 2)
+            least, most = min(least, at), max(most, at)
+        lines[cell] = slope, low, mean, most - least + error
+
+
+class Lines:
+    """Lines through prices, which bound the costs of blocks of starts from below.
+
+    Let p_t = b (t - t0) + r_t at all times that the starts of a block pass through.  The line makes
+    their costs linear in k, and the rest adds sum_j r_{k+j} (s + j).  With v = sum_j (s + j)
+    this is at least v min r, and at least v c - (s + o) (max E - min E) for any c and the sums E
+    of r - c: the first is good where prices bend, the second where they are rough.
+
+    Parameters
+    ----------
+    prices
+        Of the times from 1 on, as floats.
+    paid
+        Their sums from 0 on.
+
+    Attributes
+    ----------
+    rows, first
+        The rows of all lengths ``2^(6 + level)``, and the first row of each level.
+    """
+
+    def __init__(self, prices: Floats, paid: Floats) -> None:
+        levels = max(len(prices).bit_length() - _SMALL, 0) + 1
+        counts = [-(-len(prices) // (1 << _SMALL + level)) for level in range(levels)]
+        self.first: Integers = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        self.rows: Floats = np.empty((self.first[-1], 4))
+        for level in range(levels):
+            part = self.rows[self.first[level] : self.first[level + 1]]
+            _fill(prices, paid, 1 << _SMALL + level, part)
 
 
 @steering
+def _least(
+    begun: Numbers, paid: Numbers, held: Numbers, s: Any, peak: Any, o: int, k: int, end: int
+) -> Any:
+    """Return the least cost of the starts ``k .. end - 1``."""
+    least = begun[k] - s * paid[k] + peak * paid[k + o] - held[k + o]
+    for i in range(k + 1, end):
+        least = min(least, begun[i] - s * paid[i] + peak * paid[i + o] - held[i + o])
+    return least
+
+
+@compiled
+def _bound(
+    rows: Floats, first: Integers, unit: float, s: int, o: int, begin: int, end: int
+) -> float:
+    """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
+    level, span = 0, (end - begin + o - 2) >> _SMALL
+    while span > 0:
+        level += 1
+        span >>= 1
+    shift = level + _SMALL
+    slope, low, mean, rough = rows[first[level] + (begin >> shift)]
+    offset = float(begin - (begin >> shift << shift))
+    volume = s * o + o * (o + 1.0) / 2.0
+    moment = o * (o + 1.0) * (3.0 * s + 2.0 * o + 1.0) / 6.0  # sum_j j (s + j)
+    line = slope * (volume * offset + moment)
+    wait = unit * begin
+    rest = max(volume * low, volume * mean - (s + o) * rough)
+    climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb)
+    return float(wait + rest + line + climb - _SAFETY * size)
+
+
+@compiled
 def _scan(
     arrivals: Integers,
     prompts: Integers,
     outputs: Integers,
-    sums: Numbers,
-    weighted: Numbers,
+    begun: Numbers,
+    paid: Numbers,
+    held: Numbers,
     last: int,
-    unit: Any,
-    stride: int,
+    unit: float,
+    rows: Floats,
+    first: Integers,
     costs: Numbers,
     starts: Integers,
 ) -> None:
-    """Find the least cost and the first start that has it, block by block."""
+    """Find the least cost and the first start that has it; starts hold a guess of it."""
+    bounds = np.empty(128)
+    blocks = np.empty((128, 2), dtype=np.int64)
+    sizes = np.empty((2, 2), dtype=costs.dtype)  # which turns integers into the type of costs
     for i in range(len(arrivals)):
         a, s, o = arrivals[i], prompts[i], min(outputs[i], last)
         if a >= last:
-            costs[i], starts[i] = unit * outputs[i], a
+            costs[i], starts[i] = begun[0], a
             continue
-        end = last + 1
-        width = _BLOCK * stride
-        best, block = _least(sums, weighted, unit, s, o, a, min(a + width, end), stride), a
-        k = a + width
-        while k < end and unit * k < best:
-            cost = _least(sums, weighted, unit, s, o, k, min(k + width, end), stride)
-            if cost < best:
-                best, block = cost, k
-            k += width
-        start = block
-        while _least(sums, weighted, unit, s, o, start, start + 1, 1) > best:
-            start += stride
-        costs[i] = best + unit * (outputs[i] - a)
-        starts[i] = start
+        sizes[0, 0], sizes[0, 1] = s, s + o
+        prompt, peak = sizes[0, 0], sizes[0, 1]
+        start = min(max(starts[i], a), last)
+        best = _least(begun, paid, held, prompt, peak, o, start, start + 1)
+        # A start k costs at least D k.
+        bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
+        left = 1
+        while left > 0:
+            left -= 1
+            begin, end = blocks[left, 0], blocks[left, 1]
+            if bounds[left] > best:
+                continue
+            if end - begin <= 1 << _SMALL:
+                least = _least(begun, paid, held, prompt, peak, o, begin, end)
+                if least < best or (least == best and begin < start):
+                    start = begin
+                    best = _least(begun, paid, held, prompt, peak, o, begin, begin + 1)
+                    for k in range(begin + 1, end):
+                        cost = _least(begun, paid, held, prompt, peak, o, k, k + 1)
+                        if cost < best:
+                            best, start = cost, k
+                continue
+            middle = (begin + end) >> 1
+            lower = _bound(rows, first, unit, s, o, begin, middle)
+            upper = _bound(rows, first, unit, s, o, middle, end)
+            here = 1 if lower <= upper else 0  # the better half is looked at first
+            bounds[left + here], bounds[left + 1 - here] = lower, upper
+            blocks[left + here, 0], blocks[left + here, 1] = begin, middle
+            blocks[left + 1 - here, 0], blocks[left + 1 - here, 1] = middle, end
+            left += 2
+        costs[i], starts[i] = best, start
 
 
 class Scanner:
@@ -103,41 +206,49 @@ class Scanner:
         self.kinds = kinds
         self._threads = threads
         self._should_stop = should_stop
+        self._guesses = kinds.arrivals
 
-    def least_costs(self, prices: Numbers, unit: int, stride: int = 1) -> tuple[Numbers, Integers]:
+    def least_costs(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers]:
         """Return the least cost of every kind and its first cheapest start.
 
-        With a stride only every so many starts after the arrival are tried: no bound then.
+        Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.
         """
-        last = len(prices)
-        sums = _prefix(prices)
-        weighted = _prefix(prices * np.arange(1, last + 1, dtype=prices.dtype))
-        costs = np.empty(len(self.kinds), dtype=prices.dtype)
-        starts = np.empty(len(self.kinds), dtype=np.int64)
-        one = prices.dtype.type(unit)
+        kinds, last = self.kinds, len(prices)
+        kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
+        table: Numbers = np.zeros(last + min(kinds.longest, last), dtype=kind)
+        table[:last] = prices
+        paid = _prefix(table)
+        held = _prefix(paid)[:-1]
+        begun: Numbers = held + np.arange(len(held), dtype=kind) * kind.type(unit)
+        lines = Lines(table.astype(np.float64), paid.astype(np.float64))
+        costs: Numbers = np.empty(len(kinds), dtype=kind)
+        starts = self._guesses.copy()
 
         def work(part: slice) -> None:
-            kinds = self.kinds
             _scan(
                 kinds.arrivals[part],
                 kinds.prompts[part],
                 kinds.outputs[part],
-                sums,
-                weighted,
+                begun,
+                paid,
+                held,
                 last,
-                one,
-                stride,
+                float(unit),
+                lines.rows,
+                lines.first,
                 costs[part],
                 starts[part],
             )
 
-        self._in_slices(work, -(-last // stride))
-        return costs, starts
+        self._in_slices(work, last)
+        self._guesses = starts
+        waits = np.where(kinds.arrivals < last, kinds.outputs - kinds.arrivals, kinds.outputs)
+        return costs.astype(prices.dtype) + prices.dtype.type(unit) * waits, starts
 
     def _in_slices(self, work: Callable[[slice], None], last: int) -> None:
         """Do the work in slices, in turn or on several threads when there is much of it."""
-        size = max(1, _SLICE // (last + _BLOCK))
-        if len(self.kinds) * last > _SLICE // 20:
+        size = max(1, _SLICE // (last + 1))
+        if len(self.kinds) > _MANY * self._threads:
             size = min(size, -(-len(self.kinds) // self._threads))
         slices = [slice(first, first + size) for first in range(0, len(self.kinds), size)]
         if len(slices) == 1 or self._threads == 1:
@@ -156,8 +267,7 @@ class Scanner:
 
 
 def _prefix(values: Numbers) -> Numbers:
-    """Return prefix sums from 0, constant beyond the last value for as long again."""
-    sums = np.zeros(2 * len(values) + 1, dtype=values.dtype)
-    np.cumsum(values, out=sums[1 : len(values) + 1])
-    sums[len(values) + 1 :] = sums[len(values)]
+    """Return the sums of the first 0, 1, 2, ... values."""
+    sums = np.zeros(len(values) + 1, dtype=values.dtype)
+    np.cumsum(values, out=sums[1:])
     return sums
