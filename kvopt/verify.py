@@ -21,11 +21,13 @@ import json
 import math
 import os
 import sys
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import accumulate, count
-from operator import add, sub
+from itertools import accumulate, count, pairwise
+from operator import add, le, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -39,6 +41,10 @@ LARGEST_FIELD = 2**53 - 1
 """Of an instance: what every JSON reader keeps exactly."""
 MOST_STEPS = 50_000_000
 """Of the search for cheapest starts: some minutes; a hundred thousand requests need a tenth."""
+MOST_CELLS = 3_000_000
+"""Numbers that a table of a proof by configurations may hold."""
+MOST_WORK = 4_000_000_000
+"""Of a proof by configurations, in entries of tables: some minutes."""
 
 _SMALL = 6
 """A block of 2^6 starts is looked at start by start."""
@@ -53,9 +59,11 @@ _INSTANCE = {
     "schema": "kvopt.instance/1", "name?": str, "notes?": (str, dict), "memory": int,
     "round_ms?": (int, float), "requests": [_REQUEST],
 }  # fmt: skip
+_STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
 _PROOF = (
     {"kind": "prices", "denominator": int, "first": int, "numerators": [int]},
     {"kind": "volume"},
+    {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
 )
 _POLICY = (
     {"policy": str, "outcome": "completed", "value": int, "starts": [int], "lost?": [[int]]},
@@ -282,8 +290,20 @@ def _most_held(pieces: list[tuple[int, int, int]]) -> int:
 
 def _proved(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
     """Return the lower bound that a proof gives."""
+    return _judged(memory, requests, proof)[0]
+
+
+def _judged(memory: int, requests: list[Request], proof: dict[str, Any]) -> tuple[int, str]:
+    """Return the lower bound that a proof gives, and in words what was looked at."""
+    if proof["kind"] == "configurations":
+        return _by_configurations(memory, requests, proof)
     if proof["kind"] == "volume":
-        return _volume_bound(memory, requests)
+        return _volume_bound(memory, requests), "volume"
+    return _price_bound(memory, requests, proof), "prices"
+
+
+def _price_bound(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
+    """Return what prices of tokens prove, see `_least_costs`."""
     denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
@@ -433,6 +453,372 @@ def _volume_bound(memory: int, requests: list[Request]) -> int:
     return sum(map(max, fluid, alone)) - sum(request.arrival for request in requests)
 
 
+# ---- proofs by configurations -----------------------------------------------------------
+#
+# A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
+# changes.  A state costs F_t(h, r) / D at time t.  The cost of a start k, times D, is
+#
+#     D (k + o - a) + sum_{g=1..o} F_{k+g}(s + g, o - g),
+#
+# and R_t is at least what all states cost that a schedule can show together at t.  So the costs
+# of a schedule sum to at most D (its total latency) + sum_t R_t, and no total latency is below
+# L / D with L = sum_i (least cost of i) - sum_t R_t.  Moreover, with *excess* for cost - least,
+#
+#     D (total latency) - L  =  sum_i excess_i(k_i) + sum_t (R_t - F_t of what is active at t),
+#
+# no term of which is negative.  A schedule below the *target* has at most the *budget*
+# (target - 1) D - L on the left.  So a start of more excess than that is in none of them, and
+# what is proved next needs to hold only for schedules of the starts that are left.  Each request
+# keeps its cheapest start, which has no excess.
+
+
+class _Work:
+    """Counts entries of tables, so that no file keeps the checker busy for hours."""
+
+    def __init__(self) -> None:
+        self.left = MOST_WORK
+
+    def spend(self, entries: int) -> None:
+        self.left -= entries
+        if self.left < 0:
+            raise Unreadable(f"lower: the proof takes more than {MOST_WORK:,} steps to check")
+
+
+def _by_configurations(
+    memory: int, requests: list[Request], proof: dict[str, Any]
+) -> tuple[int, str]:
+    """Return what stages of prices of states prove, and what was looked at."""
+    target, stages, work = proof["target"], _stages(proof, len(requests)), _Work()
+    last = stages[0].times[-1]
+    # From the last priced time on a start pays nothing: the first of those stands for them all.
+    starts = [[*range(request.arrival, last), max(request.arrival, last)] for request in requests]
+    times = 0
+    for looked_at, stage in enumerate(stages, 1):
+        times += len(stage.times)
+        how = f"prices of configurations at {times:,} times" + (
+            f" in {looked_at:,} stages" if looked_at > 1 else ""
+        )
+        excesses = stage.evaluate(memory, requests, starts, work)
+        value = -(-stage.total // stage.scale)
+        if target is None:
+            return value, how
+        budget = (target - 1) * stage.scale - stage.total
+        if budget < 0:
+            return target, how
+        left = [
+            {k: more for k, more in zip(*pair, strict=True) if more <= budget}
+            for pair in zip(starts, excesses, strict=True)
+        ]
+        starts = [list(excess) for excess in left]
+    if not proof["searched"]:
+        return min(target, value), how
+    found = _Search(memory, requests, stage, left, target, work).run()
+    return target, f"{how} and a search of {found:,} partial schedules, none below {target:,},"
+
+
+def _stages(proof: dict[str, Any], count: int) -> list[_Stage]:
+    """Return the stages of a proof whose parts fit together."""
+    stages = [_Stage(**stage) for stage in proof["stages"]]
+    if not stages or (proof["target"] is None and (len(stages) > 1 or proof["searched"])):
+        raise Invalid("lower: must have a stage, and just one and no search without a target")
+    if len({stage.times[-1] for stage in stages}) > 1:
+        raise Invalid("lower: the stages must have the same last time")
+    if stages[0].times[-1] * (count + 9) > MOST_CELLS:
+        raise Unreadable("lower: has too many requests and rounds for configurations")
+    return stages
+
+
+class _Stage:
+    """Prices over a denominator of the states of each [peak, rounds]: those with r < rounds.
+
+    A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
+    Other states cost nothing, nor does any before the first time or after the last.  At times
+    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).
+    """
+
+    def __init__(
+        self,
+        denominator: int,
+        peaks: list[list[int]],
+        times: list[int],
+        numerators: list[list[int]],
+    ) -> None:
+        if denominator < 1 or min(times, default=0) < 1 or any(b <= a for a, b in pairwise(times)):
+            raise Invalid("lower: needs a denominator and ascending times of at least 1")
+        if not all(len(pair) == 2 and pair[1] >= 0 for pair in peaks):
+            raise Invalid("lower: peaks must be pairs [peak, rounds]")
+        offsets = list(accumulate((rounds for _, rounds in peaks), initial=0))
+        self.places = {p: place for (p, _), place in zip(peaks, pairwise(offsets), strict=True)}
+        if len(self.places) < len(peaks):
+            raise Invalid("lower: a peak is listed twice")
+        if [len(row) for row in numerators] != [offsets[-1]] * len(times):
+            raise Invalid("lower: needs a price of each state at each of the times")
+        if min(map(min, filter(None, numerators)), default=0) < 0:
+            raise Invalid("lower: no price may be negative")
+        self.scale, self.times, self.rows = denominator, times, numerators
+        self.total = 0
+        self.most: list[int] = []
+
+    def price(self, time: int, peak: int, r: int) -> int:
+        """Return the price of a state at a time up to the last."""
+        begin, end = self.places.get(peak, (0, 0))
+        x = bisect_right(self.times, time) - 1
+        if x < 0 or r >= end - begin:
+            return 0
+        known, price = self.times[x], self.rows[x][begin + r]
+        if time == known:
+            return price
+        gap, later = self.times[x + 1] - known, self.rows[x + 1][begin + r]
+        return ((gap - time + known) * price + (time - known) * later) // gap
+
+    def evaluate(
+        self, memory: int, requests: list[Request], starts: list[list[int]], work: _Work
+    ) -> list[list[int]]:
+        """Set ``most``, R at 0, 1, ..., and ``total``, L; return the excess of each start."""
+        costs: list[list[int]] = [[] for _ in requests]
+        states: list[tuple[int, int, int, list[int]]] = []
+        members = defaultdict(list)
+        for i, request in enumerate(requests):
+            members[request.prompt + request.output].append(i)
+        for peak, alike in members.items():
+            states += self._along(peak, alike, requests, starts, costs, work)
+        states.sort(reverse=True)
+        heaviest = []
+        for x, row in enumerate(self.rows):
+            work.spend(len(states))
+            some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
+            heaviest.append(_heaviest(memory, some, work))
+        # Rounded down too: at t the states cost an integer, and at most the interpolation.
+        self.most = _filled(self.times, heaviest)
+        least = list(map(min, costs))
+        self.total = sum(least) - sum(self.most)
+        return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
+
+    def _along(
+        self, peak: int, alike: list[int], requests: list[Request], starts: list[list[int]],
+        costs: list[list[int]], work: _Work,
+    ) -> list[tuple[int, int, int, list[int]]]:  # fmt: skip
+        """Set the costs of the requests of one peak; return their states (r, h, place, copies).
+
+        A request that completes at c is in the state of r at time c - r.  ``paid[c]`` is the sum
+        of those prices below some r, ``ends[c]`` the number of requests that have more than r
+        rounds and may complete at c.  At time t at most ends[t + r] are in the state of r, for
+        each is there by one start only.  A price at times[x] has weight strictly between its
+        neighbours, so the most at any of these times may be in the state in the program for R.
+        """
+        begin, end = self.places.get(peak, (0, 0))
+        last = self.times[-1]
+        alike = sorted(alike, key=lambda i: -requests[i].output)
+        rounds = min(end - begin, requests[alike[0]].output)
+        paid, ends = [0] * (2 * last + rounds + 1), [0] * (last + rounds + 1)
+        states = []
+        for i in alike:
+            work.spend(3 * len(starts[i]) + 1)
+            self._count(ends, requests[i].output, starts[i], 1)
+        windows = list(zip([0, *self.times], [*self.times[1:], last + 1], strict=False))
+        for r in range(rounds + 1):
+            while alike and (r == rounds or requests[alike[-1]].output == r):
+                i = alike.pop()
+                arrival, _, output = requests[i]
+                self._count(ends, output, starts[i], -1)
+                reach = min(output, last + rounds)  # nothing is paid by what completes later
+                latency = output - arrival
+                costs[i] = [
+                    self.scale * (k + latency) + paid[min(k, last) + reach] for k in starts[i]
+                ]
+            if r < rounds:
+                work.spend(6 * last)
+                column = _filled(self.times, [row[begin + r] for row in self.rows])
+                now = slice(r, r + last + 1)
+                paid[now] = map(add, paid[now], column)
+                copies = [max(ends[a + 1 + r : b + r]) for a, b in windows]
+                states.append((r, peak - r, begin + r, copies))
+        return states
+
+    @staticmethod
+    def _count(ends: list[int], output: int, starts: list[int], change: int) -> None:
+        for k in starts:
+            if k + output < len(ends):
+                ends[k + output] += change
+
+
+def _filled(times: list[int], values: list[int]) -> list[int]:
+    """Return the values at 0, 1, ..: 0 before the times, interpolated and rounded in between."""
+    line = [0] * times[0]
+    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+        gap, step = b - a, high - low
+        points = range(low * gap, high * gap, step) if step else [low * gap] * gap
+        line += [point // gap for point in points]
+    return [*line, values[-1]]
+
+
+def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work) -> int:
+    """Return the most that states (r, h, weight, copies) weigh which can stand together.
+
+    They come by r descending.  A member fits if memory holds when it completes, H + h + (c + 1) r
+    <= M with c members before it and H the sum of their h: those are there at that time.
+    ``best[c][H]`` is the weight of some such members, at most c with at most H tokens; and at
+    least that of all that have c and H exactly.
+    """
+    if not states:
+        return 0
+    members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
+    if (members + 1) * (memory + 1) > MOST_CELLS:
+        raise Unreadable("lower: memory is too large for configurations")
+    best = [[0] * (memory + 1) for _ in range(members + 1)]
+    work.spend(2 * (members + 1) * (memory + 1))
+    low = memory
+    for r, h, weight, copies in states:
+        low = min(low, h)
+        counts: Sequence[int] = range(min(members, memory // (low + r)))
+        # Counts upwards may add a state to what has it already, downwards add it once.
+        free = copies >= memory // (h + r)
+        for _ in range(1 if free else copies):
+            for c in counts if free else reversed(counts):
+                begin, end = c * low, memory - h - (c + 1) * r + 1
+                if begin < end:
+                    work.spend(end - begin + 9)
+                    rows = zip(best[c][begin:end], best[c + 1][begin + h : end + h], strict=True)
+                    best[c + 1][begin + h : end + h] = [
+                        more if (more := old + weight) > known else known for old, known in rows
+                    ]
+    return max(map(max, best))
+
+
+_Partial = tuple[tuple[int, ...], tuple[tuple[int, int], ...], int, int, tuple[int, ...]]
+
+
+class _Search:
+    """Looks for a schedule below the target, round by round, and leaves out none.
+
+    A partial schedule has decided all starts before round k.  It is a tuple of
+
+    - how many have started of each shape (prompt, output).  Two requests of one shape may swap
+      their starts if both have arrived at the earlier: latency and memory stay.  So it may be
+      assumed that those of one shape start in the order of their arrival;
+    - (completion, peak) of what is active;
+    - a bound: excess so far + R_t - F_t so far + the least excess that each waiting request
+      has ahead.  It only grows, and above the budget no schedule below the target goes on here;
+    - the latency so far, of all that have started;
+    - the tokens held at the times k + 1, k + 2, ....
+
+    Of two partial schedules that have started the same requests, one is left out if the other
+    has no more latency and never holds more: however the one goes on, the other can go on in the
+    same way to a total latency that is no larger, and only what cannot is ever left out.
+    """
+
+    def __init__(
+        self, memory: int, requests: list[Request], stage: _Stage, excess: list[dict[int, int]],
+        target: int, work: _Work,
+    ) -> None:  # fmt: skip
+        self.memory, self.requests, self.stage, self.excess = memory, requests, stage, excess
+        self.target, self.work, self.last = target, work, stage.times[-1]
+        self.budget = (target - 1) * stage.scale - stage.total
+        shapes = defaultdict(list)
+        for i in sorted(range(len(requests)), key=lambda i: requests[i].arrival):
+            shapes[requests[i][1:]].append(i)
+        self.shapes = list(shapes.values())
+        longest = max((request.output for request in requests), default=0)
+        self.width = len(shapes) + longest + 20
+        self._check_room(len(shapes))
+        self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
+        self.least: list[list[int]] = []
+        for own in excess:
+            found = (own.get(k, self.budget + 1) for k in range(self.last, -1, -1))
+            late = min((own[k] for k in own if k >= self.last), default=self.budget + 1)
+            self.least.append(list(accumulate(found, min, initial=late))[:0:-1])
+
+    def run(self) -> int:
+        """Return how many partial schedules there were, none of them complete below the target."""
+        looked_at, k = 0, 0
+        ahead = sum(self._ahead(i, 0) for i in range(len(self.requests)))
+        layer: list[_Partial] = [((0,) * len(self.shapes), (), ahead, 0, ())]
+        while layer:
+            looked_at += len(layer)
+            for g in range(len(self.shapes)):
+                layer = self._begun(layer, g, k)
+            k += 1
+            layer = self._undominated(self._passed(layer, k))
+        return looked_at
+
+    def _check_room(self, partials: int) -> None:
+        if partials * self.width > MOST_PARTS:
+            raise Unreadable("lower: the search has too many partial schedules at one time")
+
+    def _ahead(self, i: int, k: int) -> int:
+        """Return the least excess of a request over its starts from k on."""
+        late = max(self.requests[i].arrival, self.last)
+        return self.least[i][min(k, self.last)] + self.stage.scale * max(0, k - late)
+
+    def _begun(self, layer: list[_Partial], g: int, k: int) -> list[_Partial]:
+        """Start none, one, two, ... of a shape at round k, each if it is allowed and fits."""
+        ramp, size = self.ramps[g], len(self.ramps[g])
+        took: list[int | None] = []  # what starting a request adds to the bound
+        delays = [0]  # what waiting adds, for this request and all after it
+        for i in reversed(self.shapes[g]):
+            late = max(self.requests[i].arrival, self.last)
+            excess, ahead = self.excess[i].get(min(k, late)), self._ahead(i, k)
+            later = self.stage.scale * max(0, k - late) - ahead
+            took.append(None if excess is None else excess + later)
+            delays.append(delays[-1] + self._ahead(i, k + 1) - ahead)
+        took.reverse()
+        delays.reverse()
+        if not any(delays) and took.count(None) == len(took):
+            return layer
+        grown = []
+        for started, active, bound, latency, held in layer:
+            for j in range(started[g], len(delays)):
+                self.work.spend(20 + size)
+                if bound + delays[j] <= self.budget:
+                    now = (*started[:g], j, *started[g + 1 :])
+                    grown.append((now, active, bound + delays[j], latency, held))
+                if j == len(took) or (more := took[j]) is None or bound + more > self.budget:
+                    break
+                padded = held + (0,) * (size - len(held))
+                held = (*map(add, padded, ramp), *held[size:])
+                if max(held) > self.memory:
+                    break
+                active = (*active, (k + size, ramp[-1]))
+                bound, latency = (
+                    bound + more,
+                    latency + k + size - self.requests[self.shapes[g][j]].arrival,
+                )
+            self._check_room(len(grown))
+        return grown
+
+    def _passed(self, layer: list[_Partial], time: int) -> list[_Partial]:
+        """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
+        full = tuple(map(len, self.shapes))
+        prices: dict[tuple[int, int], int] = {}
+        found: dict[Any, _Partial] = {}
+        for started, active, bound, latency, held in layer:
+            self.work.spend(200)
+            if started == full:
+                if latency < self.target:
+                    raise Invalid(f"lower: a schedule has total latency {latency:,}")
+                continue
+            if time <= self.last:
+                for pair in active:
+                    if pair not in prices:
+                        prices[pair] = self.stage.price(time, pair[1], pair[0] - time)
+                bound += self.stage.most[time] - sum(prices[pair] for pair in active)
+            active = tuple(sorted(pair for pair in active if pair[0] > time))
+            known = found.get((started, active))
+            if bound <= self.budget and (known is None or bound < known[2]):
+                found[started, active] = (started, active, bound, latency, held[1:])
+        return list(found.values())
+
+    def _undominated(self, layer: list[_Partial]) -> list[_Partial]:
+        """Leave out what another is at least as good as, see above; of equals the first stays."""
+        kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
+        for partial in sorted(layer, key=lambda partial: partial[3:]):
+            held, rivals = partial[4], kept[partial[0]]
+            self.work.spend(10 * len(rivals))
+            if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
+                rivals.append(partial)
+        return [partial for rivals in kept.values() for partial in rivals]
+
+
 # ---- the report -------------------------------------------------------------------------
 
 
@@ -453,12 +839,12 @@ def _report(certificate: dict[str, Any]) -> list[str]:
         peak = _peak_of(memory, requests, claim, "upper")
         lines.append(f"  upper {upper:,}: its starts give it and hold {peak:,} tokens at most")
     if (claim := certificate["lower"]) is not None:
-        lower, proved = claim["value"], _proved(memory, requests, claim["proof"])
+        lower, (proved, how) = claim["value"], _judged(memory, requests, claim["proof"])
         if lower > proved:
             raise Invalid(f"lower: says {lower:,}, the proof gives {proved:,}")
         if upper is not None and lower > upper:
             raise Invalid("lower is above upper: an error of the checker itself")
-        lines.append(f"  lower {lower:,}: its proof by {claim['proof']['kind']} gives {proved:,}")
+        lines.append(f"  lower {lower:,}: its proof by {how} gives {proved:,}")
     ratios = []
     for claim in certificate.get("policies", []):
         name, value = _shown(claim["policy"]), claim["value"]
