@@ -456,20 +456,19 @@ def _volume_bound(memory: int, requests: list[Request]) -> int:
 # ---- proofs by configurations -----------------------------------------------------------
 #
 # A request with h tokens now and r rounds to go is in the *state* (h, r); h + r, its peak, never
-# changes.  A state costs F_t(h, r) / D at time t.  The cost of a start k, times D, is
+# changes.  At time t a state costs F_t(h, r) >= 0, and R_t is at least what all states together
+# cost that a schedule can show at t.  Times a denominator D, the cost of a start k is
 #
-#     D (k + o - a) + sum_{g=1..o} F_{k+g}(s + g, o - g),
+#     D (k + o - a) + sum_{g=1..o} F_{k+g}(s + g, o - g).
 #
-# and R_t is at least what all states cost that a schedule can show together at t.  So the costs
-# of a schedule sum to at most D (its total latency) + sum_t R_t, and no total latency is below
-# L / D with L = sum_i (least cost of i) - sum_t R_t.  Moreover, with *excess* for cost - least,
+# Let L = sum_i (least cost of i) - sum_t R_t, and *excess* be cost - least.  Then
 #
-#     D (total latency) - L  =  sum_i excess_i(k_i) + sum_t (R_t - F_t of what is active at t),
+#     D (total latency) - L  =  sum_i (excess of i's start) + sum_t (R_t - F_t of what is active),
 #
-# no term of which is negative.  A schedule below the *target* has at most the *budget*
-# (target - 1) D - L on the left.  So a start of more excess than that is in none of them, and
-# what is proved next needs to hold only for schedules of the starts that are left.  Each request
-# keeps its cheapest start, which has no excess.
+# with no negative term on the right.  So no total latency is below L / D.  A schedule below the
+# *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
+# excess.  What comes next needs to hold only for schedules of the starts that are left.  Each
+# request keeps its cheapest start, which has no excess.
 
 
 class _Work:
@@ -487,49 +486,40 @@ class _Work:
 def _by_configurations(
     memory: int, requests: list[Request], proof: dict[str, Any]
 ) -> tuple[int, str]:
-    """Return what stages of prices of states prove, and what was looked at."""
-    target, stages, work = proof["target"], _stages(proof, len(requests)), _Work()
-    last = stages[0].times[-1]
+    """Return what stages of prices of states prove, and in words what was looked at."""
+    target, searched, work = proof["target"], proof["searched"], _Work()
+    stages = [_Stage(stage, memory, requests, work) for stage in proof["stages"]]
+    if not stages or (target is None and (len(stages) > 1 or searched)):
+        raise Invalid("lower: must have a stage, and just one and no search without a target")
+    last = stages[0].last
+    if any(stage.last != last for stage in stages):
+        raise Invalid("lower: the stages must have the same last time")
+    if last * (len(requests) + 9) > MOST_CELLS:
+        raise Unreadable("lower: has too many requests and rounds for configurations")
     # From the last priced time on a start pays nothing: the first of those stands for them all.
     starts = [[*range(request.arrival, last), max(request.arrival, last)] for request in requests]
     times = 0
-    for looked_at, stage in enumerate(stages, 1):
+    for used, stage in enumerate(stages, 1):
         times += len(stage.times)
-        how = f"prices of configurations at {times:,} times" + (
-            f" in {looked_at:,} stages" if looked_at > 1 else ""
-        )
-        excesses = stage.evaluate(memory, requests, starts, work)
+        how = f"prices of configurations at {times:,} times" + f" in {used:,} stages" * (used > 1)
+        excesses = stage.evaluate(starts)
         value = -(-stage.total // stage.scale)
         if target is None:
             return value, how
         budget = (target - 1) * stage.scale - stage.total
         if budget < 0:
             return target, how
-        left = [
-            {k: more for k, more in zip(*pair, strict=True) if more <= budget}
-            for pair in zip(starts, excesses, strict=True)
-        ]
-        starts = [list(excess) for excess in left]
-    if not proof["searched"]:
-        return min(target, value), how
-    found = _Search(memory, requests, stage, left, target, work).run()
-    return target, f"{how} and a search of {found:,} partial schedules, none below {target:,},"
-
-
-def _stages(proof: dict[str, Any], count: int) -> list[_Stage]:
-    """Return the stages of a proof whose parts fit together."""
-    stages = [_Stage(**stage) for stage in proof["stages"]]
-    if not stages or (proof["target"] is None and (len(stages) > 1 or proof["searched"])):
-        raise Invalid("lower: must have a stage, and just one and no search without a target")
-    if len({stage.times[-1] for stage in stages}) > 1:
-        raise Invalid("lower: the stages must have the same last time")
-    if stages[0].times[-1] * (count + 9) > MOST_CELLS:
-        raise Unreadable("lower: has too many requests and rounds for configurations")
-    return stages
+        pairs = [zip(*pair, strict=True) for pair in zip(starts, excesses, strict=True)]
+        left = [{k: excess for k, excess in pair if excess <= budget} for pair in pairs]
+        starts = [list(own) for own in left]
+    if searched:
+        count = _Search(stage, left, target, budget).run()
+        return target, f"{how} and a search of {count:,} partial schedules, none below {target:,},"
+    return min(target, value), how
 
 
 class _Stage:
-    """Prices over a denominator of the states of each [peak, rounds]: those with r < rounds.
+    """Prices over a denominator of the states of each [peak, rounds], those with r < rounds.
 
     A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
     Other states cost nothing, nor does any before the first time or after the last.  At times
@@ -537,109 +527,104 @@ class _Stage:
     """
 
     def __init__(
-        self,
-        denominator: int,
-        peaks: list[list[int]],
-        times: list[int],
-        numerators: list[list[int]],
+        self, stage: dict[str, Any], memory: int, requests: list[Request], work: _Work
     ) -> None:
-        if denominator < 1 or min(times, default=0) < 1 or any(b <= a for a, b in pairwise(times)):
-            raise Invalid("lower: needs a denominator and ascending times of at least 1")
-        if not all(len(pair) == 2 and pair[1] >= 0 for pair in peaks):
+        self.memory, self.requests, self.work = memory, requests, work
+        self.scale, self.times, self.rows = (
+            stage["denominator"],
+            stage["times"],
+            stage["numerators"],
+        )
+        if self.scale < 1 or min(self.times, default=0) < 1:
+            raise Invalid("lower: needs a denominator and times of at least 1")
+        if any(a >= b for a, b in pairwise(self.times)):
+            raise Invalid("lower: times must ascend")
+        if not all(len(pair) == 2 and pair[1] >= 0 for pair in stage["peaks"]):
             raise Invalid("lower: peaks must be pairs [peak, rounds]")
-        offsets = list(accumulate((rounds for _, rounds in peaks), initial=0))
-        self.places = {p: place for (p, _), place in zip(peaks, pairwise(offsets), strict=True)}
-        if len(self.places) < len(peaks):
+        ends = list(accumulate((rounds for _, rounds in stage["peaks"]), initial=0))
+        self.places = {
+            p: range(end - n, end) for (p, n), end in zip(stage["peaks"], ends[1:], strict=True)
+        }
+        if len(self.places) < len(stage["peaks"]):
             raise Invalid("lower: a peak is listed twice")
-        if [len(row) for row in numerators] != [offsets[-1]] * len(times):
+        if [len(row) for row in self.rows] != [ends[-1]] * len(self.times):
             raise Invalid("lower: needs a price of each state at each of the times")
-        if min(map(min, filter(None, numerators)), default=0) < 0:
+        if any(min(row, default=0) < 0 for row in self.rows):
             raise Invalid("lower: no price may be negative")
-        self.scale, self.times, self.rows = denominator, times, numerators
-        self.total = 0
+        self.last, self.total = self.times[-1], 0
         self.most: list[int] = []
 
     def price(self, time: int, peak: int, r: int) -> int:
         """Return the price of a state at a time up to the last."""
-        begin, end = self.places.get(peak, (0, 0))
-        x = bisect_right(self.times, time) - 1
-        if x < 0 or r >= end - begin:
+        places, x = self.places.get(peak, range(0)), bisect_right(self.times, time) - 1
+        if x < 0 or r >= len(places):
             return 0
-        known, price = self.times[x], self.rows[x][begin + r]
+        known, price = self.times[x], self.rows[x][places[r]]
         if time == known:
-            return price
-        gap, later = self.times[x + 1] - known, self.rows[x + 1][begin + r]
-        return ((gap - time + known) * price + (time - known) * later) // gap
+            return int(price)
+        gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
+        return int(((gap - time + known) * price + (time - known) * later) // gap)
 
-    def evaluate(
-        self, memory: int, requests: list[Request], starts: list[list[int]], work: _Work
-    ) -> list[list[int]]:
+    def evaluate(self, starts: list[list[int]]) -> list[list[int]]:
         """Set ``most``, R at 0, 1, ..., and ``total``, L; return the excess of each start."""
-        costs: list[list[int]] = [[] for _ in requests]
-        states: list[tuple[int, int, int, list[int]]] = []
-        members = defaultdict(list)
-        for i, request in enumerate(requests):
-            members[request.prompt + request.output].append(i)
-        for peak, alike in members.items():
-            states += self._along(peak, alike, requests, starts, costs, work)
+        costs: list[list[int]] = [[]] * len(starts)
+        alike = defaultdict(list)
+        for i, request in enumerate(self.requests):
+            alike[request.prompt + request.output].append(i)
+        states = [
+            state for peak in alike for state in self._along(peak, alike[peak], starts, costs)
+        ]
         states.sort(reverse=True)
         heaviest = []
         for x, row in enumerate(self.rows):
-            work.spend(len(states))
+            self.work.spend(len(states))
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(_heaviest(memory, some, work))
-        # Rounded down too: at t the states cost an integer, and at most the interpolation.
+            heaviest.append(_heaviest(self.memory, some, self.work))
+        # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         least = list(map(min, costs))
         self.total = sum(least) - sum(self.most)
         return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
 
     def _along(
-        self, peak: int, alike: list[int], requests: list[Request], starts: list[list[int]],
-        costs: list[list[int]], work: _Work,
-    ) -> list[tuple[int, int, int, list[int]]]:  # fmt: skip
-        """Set the costs of the requests of one peak; return their states (r, h, place, copies).
+        self, peak: int, alike: list[int], starts: list[list[int]], costs: list[list[int]]
+    ) -> list[tuple[int, int, int, list[int]]]:
+        """Set the costs of the requests of one peak; return its states (r, h, place, copies).
 
-        A request that completes at c is in the state of r at time c - r.  ``paid[c]`` is the sum
-        of those prices below some r, ``ends[c]`` the number of requests that have more than r
-        rounds and may complete at c.  At time t at most ends[t + r] are in the state of r, for
-        each is there by one start only.  A price at times[x] has weight strictly between its
-        neighbours, so the most at any of these times may be in the state in the program for R.
+        What completes at c is in the state of r at the time c - r.  ``paid[c]`` is the sum of
+        those prices below some r; ``ends[c]`` counts the requests of more than r rounds that may
+        complete at c.  So at time t at most ends[t + r] are in the state of r.  The price at
+        times[x] has weight strictly between its neighbours: the largest of those counts limits
+        the copies of a state in R.
         """
-        begin, end = self.places.get(peak, (0, 0))
-        last = self.times[-1]
-        alike = sorted(alike, key=lambda i: -requests[i].output)
-        rounds = min(end - begin, requests[alike[0]].output)
-        paid, ends = [0] * (2 * last + rounds + 1), [0] * (last + rounds + 1)
-        states = []
+        places, last, scale = self.places.get(peak, range(0)), self.last, self.scale
+        outputs = {i: self.requests[i].output for i in alike}
+        waiting = sorted(alike, key=lambda i: -outputs[i])
+        rounds = min(len(places), outputs[waiting[0]])
+        paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
+        done = {}  # from last + rounds on nothing is paid, and those may count as one
         for i in alike:
-            work.spend(3 * len(starts[i]) + 1)
-            self._count(ends, requests[i].output, starts[i], 1)
-        windows = list(zip([0, *self.times], [*self.times[1:], last + 1], strict=False))
+            self.work.spend(4 * len(starts[i]) + last)
+            done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
+            for c in done[i]:
+                ends[c] += 1
+        windows = list(zip([0, *self.times[:-1]], [*self.times[1:], last + 1], strict=True))
+        states = []
         for r in range(rounds + 1):
-            while alike and (r == rounds or requests[alike[-1]].output == r):
-                i = alike.pop()
-                arrival, _, output = requests[i]
-                self._count(ends, output, starts[i], -1)
-                reach = min(output, last + rounds)  # nothing is paid by what completes later
-                latency = output - arrival
-                costs[i] = [
-                    self.scale * (k + latency) + paid[min(k, last) + reach] for k in starts[i]
-                ]
+            while waiting and (r == rounds or outputs[waiting[-1]] == r):
+                i = waiting.pop()
+                for c in done[i]:
+                    ends[c] -= 1
+                delay = outputs[i] - self.requests[i].arrival
+                pairs = zip(starts[i], done[i], strict=True)
+                costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
             if r < rounds:
-                work.spend(6 * last)
-                column = _filled(self.times, [row[begin + r] for row in self.rows])
-                now = slice(r, r + last + 1)
-                paid[now] = map(add, paid[now], column)
+                self.work.spend(6 * last)
+                column = _filled(self.times, [row[places[r]] for row in self.rows])
+                paid[r : r + last + 1] = map(add, paid[r : r + last + 1], column)
                 copies = [max(ends[a + 1 + r : b + r]) for a, b in windows]
-                states.append((r, peak - r, begin + r, copies))
+                states.append((r, peak - r, places[r], copies))
         return states
-
-    @staticmethod
-    def _count(ends: list[int], output: int, starts: list[int], change: int) -> None:
-        for k in starts:
-            if k + output < len(ends):
-                ends[k + output] += change
 
 
 def _filled(times: list[int], values: list[int]) -> list[int]:
@@ -655,10 +640,10 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work) -> int:
     """Return the most that states (r, h, weight, copies) weigh which can stand together.
 
-    They come by r descending.  A member fits if memory holds when it completes, H + h + (c + 1) r
-    <= M with c members before it and H the sum of their h: those are there at that time.
-    ``best[c][H]`` is the weight of some such members, at most c with at most H tokens; and at
-    least that of all that have c and H exactly.
+    They come by r descending.  A member fits if memory holds when it completes, when those
+    before it are still there: H + h + (c + 1) r <= M, where H is the sum of the h of these c.
+    ``best[c][H]`` is the weight of some members that fit, at most c and with a sum of at most
+    H, and is at least that of all who have c and H exactly.
     """
     if not states:
         return 0
@@ -671,17 +656,18 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
     for r, h, weight, copies in states:
         low = min(low, h)
         counts: Sequence[int] = range(min(members, memory // (low + r)))
-        # Counts upwards may add a state to what has it already, downwards add it once.
-        free = copies >= memory // (h + r)
-        for _ in range(1 if free else copies):
-            for c in counts if free else reversed(counts):
-                begin, end = c * low, memory - h - (c + 1) * r + 1
-                if begin < end:
-                    work.spend(end - begin + 9)
-                    rows = zip(best[c][begin:end], best[c + 1][begin + h : end + h], strict=True)
-                    best[c + 1][begin + h : end + h] = [
-                        more if (more := old + weight) > known else known for old, known in rows
-                    ]
+        # Counts upwards add a state to what may have it already, downwards they add one copy.
+        if copies < memory // (h + r):
+            counts = [*reversed(counts)] * copies
+        for c in counts:
+            begin, end = c * low, memory - h - (c + 1) * r + 1
+            if begin < end:
+                work.spend(end - begin + 9)
+                fewer, more = best[c], best[c + 1]
+                pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
+                more[begin + h : end + h] = [
+                    new if (new := old + weight) > known else known for old, known in pairs
+                ]
     return max(map(max, best))
 
 
@@ -689,101 +675,92 @@ _Partial = tuple[tuple[int, ...], tuple[tuple[int, int], ...], int, int, tuple[i
 
 
 class _Search:
-    """Looks for a schedule below the target, round by round, and leaves out none.
+    """Looks for a schedule below the target, round by round, and misses none.
 
     A partial schedule has decided all starts before round k.  It is a tuple of
 
-    - how many have started of each shape (prompt, output).  Two requests of one shape may swap
-      their starts if both have arrived at the earlier: latency and memory stay.  So it may be
-      assumed that those of one shape start in the order of their arrival;
-    - (completion, peak) of what is active;
-    - a bound: excess so far + R_t - F_t so far + the least excess that each waiting request
-      has ahead.  It only grows, and above the budget no schedule below the target goes on here;
-    - the latency so far, of all that have started;
+    - how many have started of each shape (prompt, output).  If two of one shape have arrived by
+      the earlier of their starts, they may swap starts: latencies sum to the same, memory stays.
+      So in some schedule below the target, if there is one, those of a shape start in the order
+      of arrival, and we look for that one;
+    - (completion, peak) of each that is active;
+    - a bound, excess + (R_t - F_t) so far and the least excess that each waiting request has
+      ahead.  It only grows; above the budget no schedule below the target goes on from here;
+    - the latency of all that have started;
     - the tokens held at the times k + 1, k + 2, ....
 
-    Of two partial schedules that have started the same requests, one is left out if the other
-    has no more latency and never holds more: however the one goes on, the other can go on in the
-    same way to a total latency that is no larger, and only what cannot is ever left out.
+    Of two that have started the same requests one is left out if the other has no more latency
+    and never holds more.  Whatever schedule goes on from the one, the same later starts go on
+    from the other, in the same order and to no larger a total.  If the one leads below the
+    target then so does the other, and no bound, true for every schedule, stops it.
     """
 
     def __init__(
-        self, memory: int, requests: list[Request], stage: _Stage, excess: list[dict[int, int]],
-        target: int, work: _Work,
-    ) -> None:  # fmt: skip
-        self.memory, self.requests, self.stage, self.excess = memory, requests, stage, excess
-        self.target, self.work, self.last = target, work, stage.times[-1]
-        self.budget = (target - 1) * stage.scale - stage.total
+        self, stage: _Stage, excess: list[dict[int, int]], target: int, budget: int
+    ) -> None:
+        self.stage, self.target, self.budget = stage, target, budget
+        self.requests, self.work = stage.requests, stage.work
+        rounds = stage.last + budget // stage.scale
+        longest = max((request.output for request in self.requests), default=0)
+        if (rounds + longest) * len(excess) > MOST_CELLS:
+            raise Unreadable("lower: the search has too many rounds")
         shapes = defaultdict(list)
-        for i in sorted(range(len(requests)), key=lambda i: requests[i].arrival):
-            shapes[requests[i][1:]].append(i)
-        self.shapes = list(shapes.values())
-        longest = max((request.output for request in requests), default=0)
-        self.width = len(shapes) + longest + 20
-        self._check_room(len(shapes))
+        for i in sorted(range(len(excess)), key=lambda i: self.requests[i].arrival):
+            shapes[self.requests[i][1:]].append(i)
+        self.shapes, self.width = list(shapes.values()), 20 + len(shapes) + longest
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
-        self.least: list[list[int]] = []
-        for own in excess:
-            found = (own.get(k, self.budget + 1) for k in range(self.last, -1, -1))
-            late = min((own[k] for k in own if k >= self.last), default=self.budget + 1)
-            self.least.append(list(accumulate(found, min, initial=late))[:0:-1])
+        self.excess, self.least = excess, []
+        for request, own in zip(self.requests, excess, strict=True):
+            if (late := max(own)) >= stage.last:  # stands for all that are later, too
+                delays = range(1, (budget - own[late]) // stage.scale + 1)
+                own.update({late + d: own[late] + d * stage.scale for d in delays})
+            backwards = (own.get(k, budget + 1) for k in range(max(own), request.arrival - 1, -1))
+            self.least.append([*accumulate(backwards, min, initial=budget + 1)][::-1])
 
     def run(self) -> int:
-        """Return how many partial schedules there were, none of them complete below the target."""
-        looked_at, k = 0, 0
-        ahead = sum(self._ahead(i, 0) for i in range(len(self.requests)))
-        layer: list[_Partial] = [((0,) * len(self.shapes), (), ahead, 0, ())]
+        """Return how many partial schedules there were, none of them below the target."""
+        count = k = 0
+        layer: list[_Partial] = [((0,) * len(self.shapes), (), 0, 0, ())]
         while layer:
-            looked_at += len(layer)
-            for g in range(len(self.shapes)):
-                layer = self._begun(layer, g, k)
+            count += len(layer)
+            for shape in range(len(self.shapes)):
+                layer = self._begun(layer, shape, k)
             k += 1
             layer = self._undominated(self._passed(layer, k))
-        return looked_at
-
-    def _check_room(self, partials: int) -> None:
-        if partials * self.width > MOST_PARTS:
-            raise Unreadable("lower: the search has too many partial schedules at one time")
+        return count
 
     def _ahead(self, i: int, k: int) -> int:
         """Return the least excess of a request over its starts from k on."""
-        late = max(self.requests[i].arrival, self.last)
-        return self.least[i][min(k, self.last)] + self.stage.scale * max(0, k - late)
+        least = self.least[i]
+        return least[min(max(0, k - self.requests[i].arrival), len(least) - 1)]
 
-    def _begun(self, layer: list[_Partial], g: int, k: int) -> list[_Partial]:
+    def _begun(self, layer: list[_Partial], shape: int, k: int) -> list[_Partial]:
         """Start none, one, two, ... of a shape at round k, each if it is allowed and fits."""
-        ramp, size = self.ramps[g], len(self.ramps[g])
-        took: list[int | None] = []  # what starting a request adds to the bound
-        delays = [0]  # what waiting adds, for this request and all after it
-        for i in reversed(self.shapes[g]):
-            late = max(self.requests[i].arrival, self.last)
-            excess, ahead = self.excess[i].get(min(k, late)), self._ahead(i, k)
-            later = self.stage.scale * max(0, k - late) - ahead
-            took.append(None if excess is None else excess + later)
-            delays.append(delays[-1] + self._ahead(i, k + 1) - ahead)
-        took.reverse()
-        delays.reverse()
-        if not any(delays) and took.count(None) == len(took):
+        ramp, size = self.ramps[shape], len(self.ramps[shape])
+        members = self.shapes[shape]
+        ahead = [self._ahead(i, k) for i in members]
+        waits = [self._ahead(i, k + 1) - now for i, now in zip(members, ahead, strict=True)]
+        waits = [*accumulate(reversed(waits), initial=0)][::-1]  # of one and all after it
+        if not any(waits) and not any(k in self.excess[i] for i in members):
             return layer
-        grown = []
+        grown: list[_Partial] = []
         for started, active, bound, latency, held in layer:
-            for j in range(started[g], len(delays)):
+            for j in range(started[shape], len(waits)):
                 self.work.spend(20 + size)
-                if bound + delays[j] <= self.budget:
-                    now = (*started[:g], j, *started[g + 1 :])
-                    grown.append((now, active, bound + delays[j], latency, held))
-                if j == len(took) or (more := took[j]) is None or bound + more > self.budget:
+                if bound + waits[j] <= self.budget:
+                    now = (*started[:shape], j, *started[shape + 1 :])
+                    grown.append((now, active, bound + waits[j], latency, held))
+                if j == len(members) or k not in self.excess[members[j]]:
                     break
                 padded = held + (0,) * (size - len(held))
                 held = (*map(add, padded, ramp), *held[size:])
-                if max(held) > self.memory:
+                bound += self.excess[members[j]][k] - ahead[j]
+                if bound > self.budget or max(held) > self.stage.memory:
                     break
                 active = (*active, (k + size, ramp[-1]))
-                bound, latency = (
-                    bound + more,
-                    latency + k + size - self.requests[self.shapes[g][j]].arrival,
-                )
-            self._check_room(len(grown))
+                latency += k + size - self.requests[members[j]].arrival
+            if len(grown) * self.width > MOST_PARTS:
+                raise Unreadable("lower: the search has too many partial schedules at one time")
         return grown
 
     def _passed(self, layer: list[_Partial], time: int) -> list[_Partial]:
@@ -795,13 +772,13 @@ class _Search:
             self.work.spend(200)
             if started == full:
                 if latency < self.target:
-                    raise Invalid(f"lower: a schedule has total latency {latency:,}")
+                    raise Invalid(f"lower: a schedule has a total latency of {latency:,}")
                 continue
-            if time <= self.last:
-                for pair in active:
-                    if pair not in prices:
-                        prices[pair] = self.stage.price(time, pair[1], pair[0] - time)
-                bound += self.stage.most[time] - sum(prices[pair] for pair in active)
+            if time <= self.stage.last:
+                for end, peak in active:
+                    if (end, peak) not in prices:
+                        prices[end, peak] = self.stage.price(time, peak, end - time)
+                bound += self.stage.most[time] - sum(map(prices.__getitem__, active))
             active = tuple(sorted(pair for pair in active if pair[0] > time))
             known = found.get((started, active))
             if bound <= self.budget and (known is None or bound < known[2]):
