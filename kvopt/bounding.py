@@ -54,6 +54,21 @@ def _small_lp(search: Search) -> None:
             offer_lp_bound(search, _LP_COLUMNS)
 
 
+def _configuration(search: Search) -> None:
+    from kvopt.bounds.configuration import offer_configuration_bound
+
+    offer_list_schedules(search)
+
+    def work() -> None:
+        try:
+            offer_configuration_bound(search)
+        except TooLarge as error:
+            search.note(f"configuration: {error}")
+
+    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    run_in_thread(search, work, cancel=lambda: None)
+
+
 def _auto(search: Search) -> None:
     """Take the quick ones, and the LP where it costs a few seconds and may give one round more."""
     _volume(search)
@@ -65,6 +80,7 @@ METHODS: dict[str, Method] = {
     "volume": _volume,
     "lp": _lp,
     "lagrangian": _lagrangian,
+    "configuration": _configuration,
     "auto": _auto,
 }
 

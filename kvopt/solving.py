@@ -16,7 +16,7 @@ from kvopt.result import SolveResult
 from kvopt.schedule import Schedule
 from kvopt.search import Engine, Observer, Search, StopCriterion
 
-ENGINES = ("auto", "highs", "cpsat", "pyomo")
+ENGINES = ("auto", "exact", "highs", "cpsat", "pyomo")
 
 
 def available_threads() -> int:
@@ -107,6 +107,10 @@ def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs
         from kvopt.engines import cpsat
 
         return partial(cpsat.run, presolve=presolve)
+    if name == "exact":
+        from kvopt.engines import exact
+
+        return partial(exact.run, presolve=presolve)
     if name == "pyomo":
         from kvopt.engines import pyomo
 

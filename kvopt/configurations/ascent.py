@@ -9,7 +9,7 @@ many take the last per cent.  The best hard value of all is what counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -17,11 +17,12 @@ import numpy as np
 
 from kvopt.configurations.smoothing import (
     configurations_part,
+    dot,
     requests_part,
     shares_of_lives,
     sums_along_lives,
 )
-from kvopt.configurations.states import Flags, Floats, Knots, States
+from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
 
 class Point(NamedTuple):
@@ -42,11 +43,15 @@ class Evaluator:
         What is priced, and when.
     starts
         Start rounds that each request may have, see `States.all_starts`.
+    tau
+        The temperature, in rounds of latency.
     threads
         Threads that share the work.
     """
 
-    def __init__(self, states: States, knots: Knots, starts: Flags, tau: float, threads: int = 1) -> None:
+    def __init__(
+        self, states: States, knots: Knots, starts: Flags, tau: float, threads: int = 1
+    ) -> None:
         self.states, self.knots, self._starts = states, knots, starts
         self._copies = knots.copies(states, starts)
         self._weights = knots.weights()
@@ -54,7 +59,7 @@ class Evaluator:
         rows = knots.last + int(states.outputs.max()) + 1
         self._sums = np.empty((rows, len(states)))
         self._lives = np.empty_like(self._sums)
-        self._tau, self._taus = tau, np.full(len(knots), tau)
+        self.tau, self._taus = tau, np.full(len(knots), tau)
 
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it."""
@@ -76,7 +81,7 @@ class Evaluator:
             states.outputs,
             states.firsts,
             self._starts,
-            self._tau,
+            self.tau,
             self._lives,
         )
         gradient = np.zeros_like(padded)
@@ -94,7 +99,7 @@ class Evaluator:
         largest, smooth = np.empty(len(prices)), np.empty(len(prices))
         shares = np.zeros_like(prices)
 
-        def work(rows: object) -> None:
+        def work(rows: Integers) -> None:
             configurations_part(
                 rows,
                 prices,
@@ -127,57 +132,57 @@ _SHORTENINGS = 10
 _ENOUGH = 1e-4
 """Share of the gain that the gradient promised with which a step is content."""
 
+Pair = tuple[Floats, Floats, float]
+"""A step, the change of the gradient over it, and one over their product."""
 
-def climb(
-    evaluate: Evaluator, point: Point, first_step: float
-) -> Callable[[], Point | None]:
-    """Return a function that takes one step each time it is called, and None at the top."""
-    pairs: list[tuple[Floats, Floats, float]] = []
-    at = point
 
-    def step() -> Point | None:
-        nonlocal at
-        direction = _direction(at.gradient, pairs, first_step)
-        slope = float(np.vdot(direction, at.gradient))
-        length = 1.0
-        for _ in range(_SHORTENINGS):
-            there = evaluate(at.prices + length * direction)
-            if math.isfinite(there.smooth) and there.smooth >= at.smooth + _ENOUGH * length * slope:
-                break
-            length *= _SHORTENED
-        else:
-            if not pairs:
-                return None
+def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
+    """Yield better and better points, until none is found: L-BFGS with a simple line search.
+
+    The first step changes the steepest price by one temperature.
+    """
+    pairs: list[Pair] = []
+    while True:
+        direction = _direction(at.gradient, pairs, evaluate.tau)
+        there = _searched(evaluate, at, direction)
+        if there is None and not pairs:
+            return
+        if there is None:
             pairs.clear()
-            return at
+            continue
         moved, change = there.prices - at.prices, at.gradient - there.gradient
-        curvature = float(np.vdot(moved, change))
-        if curvature > 1e-12:
+        curvature = dot(moved, change)
+        if curvature > 0.0:
             pairs.append((moved, change, 1.0 / curvature))
             del pairs[:-_PAIRS]
         at = there
-        return at
-
-    return step
+        yield at
 
 
-def _direction(
-    gradient: Floats, pairs: list[tuple[Floats, Floats, float]], first_step: float
-) -> Floats:
+def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None:
+    """Return a point in a direction that is better by enough, None if there is none nearby."""
+    slope = dot(direction, at.gradient)
+    length = 1.0
+    for _ in range(_SHORTENINGS):
+        there = evaluate(at.prices + length * direction)
+        gain = there.smooth - at.smooth
+        if math.isfinite(gain) and gain >= _ENOUGH * length * slope and gain > 0.0:
+            return there
+        length *= _SHORTENED
+    return None
+
+
+def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats:
     """Return the quasi-Newton direction of ascent, by the two-loop recursion."""
+    if not pairs:
+        return gradient * (first_step / max(float(np.abs(gradient).max()), 1e-12))
     direction = gradient.copy()
     factors = []
     for moved, change, weight in reversed(pairs):
-        factors.append(weight * float(np.vdot(moved, direction)))
+        factors.append(weight * dot(moved, direction))
         direction -= factors[-1] * change
-    if pairs:
-        moved, change, weight = pairs[-1]
-        direction /= weight * float(np.vdot(change, change))
-    else:
-        direction *= first_step / max(float(np.abs(gradient).max()), 1e-12)
+    _, change, weight = pairs[-1]
+    direction /= weight * dot(change, change)
     for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
-        direction += (factor - weight * float(np.vdot(change, direction))) * moved
+        direction += (factor - weight * dot(change, direction)) * moved
     return direction
-
-
-__all__ = ["Evaluator", "Point", "climb", "math"]

@@ -80,9 +80,7 @@ def evaluate(
             by_time[t] = ((b - t) * by_time[a] + (t - a) * by_time[b]) // (b - a)
             largest[t] = ((b - t) * largest[a] + (t - a) * largest[b]) // (b - a)
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
-    _costs(
-        states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs
-    )
+    _costs(states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs)
     least = costs.min(axis=1)
     excesses = np.where(costs < CLOSED, costs - least[:, None], CLOSED)
     total = int(least.sum()) - int(largest.sum())

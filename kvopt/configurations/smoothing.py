@@ -159,7 +159,8 @@ def _smooth_sums(
                 share += source[held] * gained
                 now[held] += gained
         shares[state] += share
-    return largest + tau * np.log(total)
+    smooth: float = largest + tau * np.log(total)
+    return smooth
 
 
 @steering
@@ -290,3 +291,13 @@ def shares_of_lives(times: Integers, weights: Floats, lefts: Integers, shares: F
                 shares[knot, state] += (1.0 - share) * weight
                 if share > 0.0:
                     shares[knot + 1, state] += share * weight
+
+
+@steering
+def dot(one: Floats, other: Floats) -> float:
+    """Return the sum of products: vectors are too short for the threads of a linear algebra."""
+    total = 0.0
+    for row in range(one.shape[0]):
+        for column in range(one.shape[1]):
+            total += one[row, column] * other[row, column]
+    return total

@@ -107,7 +107,7 @@ class Knots:
         return len(self.times)
 
     def copies(self, states: States, starts: Flags) -> Integers:
-        """Return for each knot how many requests can be in each state while it matters.
+        """Return for each knot how many requests can be in each state together while it matters.
 
         A knot matters at the times between its neighbours, where its weight is positive.
         """
@@ -116,7 +116,7 @@ class Knots:
         befores = np.append(0, self.times[:-1])
         afters = np.append(self.times[1:], self.last + 1)
         parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
-        return np.array(parts)
+        return np.asarray(np.minimum(parts, states.memory // (states.holds + states.lefts)))
 
     def weights(self) -> Floats:
         """Return the sum of each knot's weights over all times."""
@@ -137,7 +137,7 @@ class Knots:
 def _count(
     arrivals: Integers, outputs: Integers, firsts: Integers, starts: Flags, counts: Integers
 ) -> None:
-    """Count the requests that can be in each state at each time; the last start stays at its end."""
+    """Count the requests that can be in each state at each time."""
     last = len(counts) - 1
     for i in range(len(outputs)):
         for k in range(arrivals[i], last):

@@ -1,0 +1,279 @@
+"""One round of the search forward in time: from partial schedules to their continuations.
+
+A partial schedule is a row of completion rounds, `WAITING` for requests that have not started
+and `DONE` for those that are no longer active.  Rows that are equal leave the same work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.compiled import compiled
+from kvopt.configurations.states import States
+
+Integers = npt.NDArray[Any]
+"""Of 64 bits, or of 32 where there are many of them."""
+
+WAITING, DONE = 0, -1
+
+_COMPARED = 200
+"""Partial schedules with the same waiting requests that a new one is compared with."""
+
+
+class Layer(NamedTuple):
+    """Partial schedules that have decided every start before one round.
+
+    Parameters
+    ----------
+    rows
+        Completion rounds, one row for each of them.
+    spent
+        What their starts and their past cost above the bound, see `kvopt.configurations.sweep`.
+    began
+        Sum of the start rounds.
+    parents
+        Where each of them comes from in the layer before.
+    """
+
+    rows: Integers
+    spent: Integers
+    began: Integers
+    parents: Integers
+
+    def only(self, which: Integers) -> Layer:
+        """Return some of the partial schedules."""
+        return Layer(*(part[which] for part in self))
+
+    def waiting(self) -> Integers:
+        """Return the set of waiting requests of each partial schedule, as bits."""
+        bits = np.left_shift(1, np.arange(self.rows.shape[1], dtype=np.int64))
+        return np.asarray((self.rows == WAITING) @ bits)
+
+
+class Round(NamedTuple):
+    """What a round adds.
+
+    Parameters
+    ----------
+    now
+        Start round k; who starts is active from time k + 1.
+    budget
+        What a schedule that is worth finding spends at most.
+    excesses
+        Of a start of each request now.
+    later
+        Least excess of each request for a start after now.
+    prices, largest
+        Of states at time k + 1, and the most that a configuration is worth then.
+    """
+
+    now: int
+    budget: int
+    excesses: Integers
+    later: Integers
+    prices: Integers
+    largest: int
+
+
+def next_layer(
+    states: States, twins: Integers, step: Round, layer: Layer, most: int
+) -> Layer | None:
+    """Return all continuations that are worth keeping; None if they are more than so many."""
+    room = min(most, max(1024, 8 * len(layer.spent)))
+    peaks = states.holds[states.firsts]
+    while True:
+        found = Layer(
+            np.empty((room, layer.rows.shape[1]), dtype=np.int32),
+            np.empty(room, dtype=np.int64),
+            np.empty(room, dtype=np.int64),
+            np.empty(room, dtype=np.int32),
+        )
+        slots = np.full(1 << (2 * room).bit_length(), -1, dtype=np.int32)
+        count = _expand(
+            layer, step, states.memory, states.arrivals, states.outputs, states.firsts, peaks,
+            twins, found, slots,
+        )  # fmt: skip
+        if count >= 0:
+            return _undominated(Layer(*(part[:count] for part in found)), states, step.now)
+        if room == most:
+            return None
+        room = min(most, 8 * room)
+
+
+def _undominated(layer: Layer, states: States, now: int) -> Layer:
+    """Drop what another partial schedule with the same waiting requests beats.
+
+    It beats if its latency is at most as large and it holds at most as much at every time to
+    come: then whatever completes the one completes the other, at no more latency.
+    """
+    waiting = layer.waiting()
+    order = np.lexsort((layer.began, waiting))
+    keep = np.ones(len(order), dtype=np.bool_)
+    peaks, longest = states.holds[states.firsts], int(states.outputs.max())
+    _clear_dominated(order, waiting, layer.rows, peaks, longest, now, keep)
+    return layer.only(np.flatnonzero(keep))
+
+
+@compiled
+def _clear_dominated(
+    order: Integers,
+    waiting: Integers,
+    rows: Integers,
+    peaks: Integers,
+    longest: int,
+    now: int,
+    keep: Integers,
+) -> None:
+    """Clear the flags of dominated rows; in order, rows come by waiting set, cheapest first."""
+    profiles = np.zeros((_COMPARED, longest), dtype=np.int64)
+    profile = np.zeros(longest, dtype=np.int64)
+    kept = 0
+    for at in range(len(order)):
+        number = order[at]
+        if at > 0 and waiting[number] != waiting[order[at - 1]]:
+            kept = 0
+        row = rows[number]
+        profile[:] = 0
+        for i in range(len(row)):
+            for time in range(now + 2, row[i] + 1):
+                profile[time - now - 2] += peaks[i] - (row[i] - time)
+        for other in range(kept):
+            if _is_below(profiles[other], profile):
+                keep[number] = False
+                break
+        if keep[number] and kept < _COMPARED:
+            profiles[kept] = profile
+            kept += 1
+
+
+@compiled
+def _is_below(one: Integers, other: Integers) -> bool:
+    below = True
+    for t in range(len(one)):
+        if one[t] > other[t]:
+            below = False
+            break
+    return below
+
+
+@compiled
+def _fits(row: Integers, peaks: Integers, now: int, memory: int) -> bool:
+    """Whether the active requests fit at each of their completions."""
+    for end in row:
+        if end > now:
+            held = 0
+            for j in range(len(row)):
+                if row[j] >= end:
+                    held += peaks[j] - (row[j] - end)
+            if held > memory:
+                return False
+    return True
+
+
+@compiled
+def _settled(end: int, now: int) -> int:
+    """Return a completion round as the next layer keeps it."""
+    return -1 if 0 < end <= now + 1 else end
+
+
+@compiled
+def _slot(row: Integers, now: int, rows: Integers, slots: Integers) -> int:
+    """Return the place of a row in a hash table of the rows found so far."""
+    key = 0
+    for end in row:
+        key = (key ^ (_settled(end, now) + 2)) * 1_099_511_628_211
+    place = (key ^ (key >> 32)) & (len(slots) - 1)
+    while slots[place] >= 0:
+        other, same = rows[slots[place]], True
+        for i in range(len(row)):
+            if other[i] != _settled(row[i], now):
+                same = False
+                break
+        if same:
+            break
+        place = (place + 1) & (len(slots) - 1)
+    return place
+
+
+@compiled
+def _expand(
+    layer: Layer, step: Round, memory: int, arrivals: Integers, outputs: Integers,
+    firsts: Integers, peaks: Integers, twins: Integers, found: Layer, slots: Integers,
+) -> int:  # fmt: skip
+    """Start every set of requests that may start now; return how many rows that makes, or -1.
+
+    Sets are visited depth first, each after those it contains in front.
+    """
+    now, budget, excesses, later, prices = (
+        step.now,
+        step.budget,
+        step.excesses,
+        step.later,
+        step.prices,
+    )
+    many = layer.rows.shape[1]
+    row = np.empty(many, dtype=np.int32)
+    chosen = np.empty(many, dtype=np.int64)
+    count = 0
+    for number in range(len(layer.spent)):
+        row[:] = layer.rows[number]
+        began, coming, value = layer.began[number], 0, 0
+        for i in range(many):
+            if row[i] == WAITING:
+                coming += later[i]
+            elif row[i] > now:
+                value += prices[firsts[i] + row[i] - now - 1]
+        spent = layer.spent[number]
+        depth, i, visit = 0, 0, True
+        while True:
+            total = spent + step.largest - value
+            if visit and total + coming <= budget:
+                place = _slot(row, now, found.rows, slots)
+                at = slots[place]
+                if at < 0:
+                    if count == len(found.spent):
+                        return -1
+                    at = count
+                    count += 1
+                    slots[place] = at
+                    for j in range(many):
+                        found.rows[at, j] = _settled(row[j], now)
+                    found.spent[at] = total + 1
+                if total < found.spent[at]:
+                    found.spent[at], found.began[at] = total, began
+                    found.parents[at] = number
+            visit = False
+            while i < many and not visit:
+                if (
+                    row[i] == WAITING
+                    and arrivals[i] <= now
+                    and spent + coming + excesses[i] - later[i] <= budget
+                    and (twins[i] < 0 or row[twins[i]] != WAITING)
+                ):
+                    row[i] = now + outputs[i]
+                    visit = _fits(row, peaks, now, memory)
+                    if visit:
+                        spent += excesses[i]
+                        coming -= later[i]
+                        began += now
+                        value += prices[firsts[i] + outputs[i] - 1]
+                        chosen[depth] = i
+                        depth += 1
+                    else:
+                        row[i] = WAITING
+                i += 1
+            if not visit:
+                if depth == 0:
+                    break
+                depth -= 1
+                i = chosen[depth]
+                row[i] = WAITING
+                spent -= excesses[i]
+                coming += later[i]
+                began -= now
+                value -= prices[firsts[i] + outputs[i] - 1]
+                i += 1
+    return count
