@@ -23,7 +23,7 @@ import os
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate, count, pairwise
@@ -419,7 +419,9 @@ class _Costs:
         now, then = slice(begin, end), slice(begin + output, end + output)
         columns = self.begun[now], self.paid[now], self.paid[then], self.held[then]
         peak = prompt + output
-        costs = [x - prompt * p + peak * q - w for x, p, q, w in zip(*columns, strict=True)]
+        costs: list[int] = [
+            x - prompt * p + peak * q - w for x, p, q, w in zip(*columns, strict=True)
+        ]
         return min(costs) - self.scale * arrival
 
 
@@ -723,10 +725,18 @@ class _Search:
         layer: list[_Partial] = [((0,) * len(self.shapes), (), 0, 0, ())]
         while layer:
             count += len(layer)
-            for shape in range(len(self.shapes)):
-                layer = self._begun(layer, shape, k)
+            plans = [self._plan(members, k) for members in self.shapes]
             k += 1
-            layer = self._undominated(self._passed(layer, k))
+            found: dict[Any, _Partial] = {}
+            prices: dict[tuple[int, int], int] = {}
+            for begin in range(0, len(layer), 100):
+                part = layer[begin : begin + 100]
+                for shape, plan in enumerate(plans):
+                    part = self._begun(part, shape, k - 1, *plan) if any(plan) else part
+                    if (len(found) + len(part)) * self.width > MOST_PARTS:
+                        raise Unreadable("lower: the search has too many partial schedules")
+                self._pass(part, k, prices, found)
+            layer = self._undominated(found.values())
         return count
 
     def _ahead(self, i: int, k: int) -> int:
@@ -734,42 +744,54 @@ class _Search:
         least = self.least[i]
         return least[min(max(0, k - self.requests[i].arrival), len(least) - 1)]
 
-    def _begun(self, layer: list[_Partial], shape: int, k: int) -> list[_Partial]:
+    def _plan(self, members: list[int], k: int) -> tuple[list[int], dict[int, int]]:
+        """Return what the bound gains if all members from the j-th on wait; if the j-th starts."""
+        now, then = ([self._ahead(i, time) for i in members] for time in (k, k + 1))
+        waits = [*accumulate(map(sub, reversed(then), reversed(now)), initial=0)][::-1]
+        own = ((j, self.excess[i].get(k)) for j, i in enumerate(members))
+        gains = {j: excess - now[j] for j, excess in own if excess is not None}
+        return waits if any(waits) or gains else [], gains
+
+    def _begun(
+        self, layer: list[_Partial], shape: int, k: int, waits: list[int], gains: dict[int, int]
+    ) -> list[_Partial]:
         """Start none, one, two, ... of a shape at round k, each if it is allowed and fits."""
-        ramp, size = self.ramps[shape], len(self.ramps[shape])
-        members = self.shapes[shape]
-        ahead = [self._ahead(i, k) for i in members]
-        waits = [self._ahead(i, k + 1) - now for i, now in zip(members, ahead, strict=True)]
-        waits = [*accumulate(reversed(waits), initial=0)][::-1]  # of one and all after it
-        if not any(waits) and not any(k in self.excess[i] for i in members):
-            return layer
+        ramp, size, most = self.ramps[shape], len(self.ramps[shape]), self.stage.memory
         grown: list[_Partial] = []
-        for started, active, bound, latency, held in layer:
+        for partial in layer:
+            started, active, bound, latency, held = partial
+            self.work.spend(10)
+            if waits[started[shape]] == 0 and started[shape] not in gains:
+                grown.append(partial)
+                continue
             for j in range(started[shape], len(waits)):
-                self.work.spend(20 + size)
                 if bound + waits[j] <= self.budget:
                     now = (*started[:shape], j, *started[shape + 1 :])
                     grown.append((now, active, bound + waits[j], latency, held))
-                if j == len(members) or k not in self.excess[members[j]]:
+                if j not in gains or (bound := bound + gains[j]) > self.budget:
+                    break
+                self.work.spend(40 + size)
+                if size <= len(held) and held[size - 1] + ramp[-1] > most:
                     break
                 padded = held + (0,) * (size - len(held))
                 held = (*map(add, padded, ramp), *held[size:])
-                bound += self.excess[members[j]][k] - ahead[j]
-                if bound > self.budget or max(held) > self.stage.memory:
+                if max(held) > most:
                     break
                 active = (*active, (k + size, ramp[-1]))
-                latency += k + size - self.requests[members[j]].arrival
-            if len(grown) * self.width > MOST_PARTS:
-                raise Unreadable("lower: the search has too many partial schedules at one time")
+                latency += k + size - self.requests[self.shapes[shape][j]].arrival
         return grown
 
-    def _passed(self, layer: list[_Partial], time: int) -> list[_Partial]:
+    def _pass(
+        self,
+        layer: list[_Partial],
+        time: int,
+        prices: dict[tuple[int, int], int],
+        found: dict[Any, _Partial],
+    ) -> None:
         """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
         full = tuple(map(len, self.shapes))
-        prices: dict[tuple[int, int], int] = {}
-        found: dict[Any, _Partial] = {}
         for started, active, bound, latency, held in layer:
-            self.work.spend(200)
+            self.work.spend(100)
             if started == full:
                 if latency < self.target:
                     raise Invalid(f"lower: a schedule has a total latency of {latency:,}")
@@ -779,13 +801,13 @@ class _Search:
                     if (end, peak) not in prices:
                         prices[end, peak] = self.stage.price(time, peak, end - time)
                 bound += self.stage.most[time] - sum(map(prices.__getitem__, active))
-            active = tuple(sorted(pair for pair in active if pair[0] > time))
-            known = found.get((started, active))
-            if bound <= self.budget and (known is None or bound < known[2]):
-                found[started, active] = (started, active, bound, latency, held[1:])
-        return list(found.values())
+            if bound <= self.budget:
+                active = tuple(sorted(pair for pair in active if pair[0] > time))
+                known = found.get((started, active))
+                if known is None or bound < known[2]:
+                    found[started, active] = (started, active, bound, latency, held[1:])
 
-    def _undominated(self, layer: list[_Partial]) -> list[_Partial]:
+    def _undominated(self, layer: Iterable[_Partial]) -> list[_Partial]:
         """Leave out what another is at least as good as, see above; of equals the first stays."""
         kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
         for partial in sorted(layer, key=lambda partial: partial[3:]):
