@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.volume import volume_bound
+from kvopt.configurations.size import check_size
 from kvopt.engines.threads import run_in_thread, signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
@@ -70,10 +71,20 @@ def _configuration(search: Search) -> None:
 
 
 def _auto(search: Search) -> None:
-    """Take the quick ones, and the LP where it costs a few seconds and may give one round more."""
+    """Take the quick ones, then configurations or, where they are too many, the LP.
+
+    The LP costs a few seconds there, and may give one round more.
+    """
     _volume(search)
-    _lagrangian(search)
-    _small_lp(search)
+    offer_list_schedules(search)
+    assert search.schedule is not None
+    try:
+        check_size(search.instance, search.schedule.makespan)
+    except TooLarge:
+        _lagrangian(search)
+        _small_lp(search)
+    else:
+        _configuration(search)
 
 
 METHODS: dict[str, Method] = {

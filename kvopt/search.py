@@ -55,6 +55,9 @@ class Search:
         Seconds from now, None for no limit.
     observer, stop
         Called on improvements; asked whether to end.
+    checkable
+        Whether bounds are wanted with a proof that can be checked again, even if that takes
+        longer than to trust an exhaustive search.
     """
 
     def __init__(
@@ -66,10 +69,12 @@ class Search:
         threads: int = 1,
         observer: Observer | None = None,
         stop: StopCriterion | None = None,
+        checkable: bool = False,
     ) -> None:
         self.instance = instance
         self.seed = seed
         self.threads = threads
+        self.checkable = checkable
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
         self.bound_source: BoundSource | None = None

@@ -35,6 +35,7 @@ def solve(
     quick_start: bool = True,
     presolve: bool = True,
     pyomo_solver: str = "highs",
+    checkable: bool = False,
     observer: Observer | None = None,
     stop: StopCriterion | None = None,
 ) -> SolveResult:
@@ -60,6 +61,8 @@ def solve(
         Let the solver simplify its model first.
     pyomo_solver
         The solver behind ``pyomo``.
+    checkable
+        Look for a bound with a proof that `verify` can repeat, even if that takes longer.
     observer
         Called with a `Progress` whenever objective or bound improve.
     stop
@@ -86,6 +89,7 @@ def solve(
         threads=_checked_threads(threads),
         observer=observer,
         stop=stop,
+        checkable=checkable,
     )
     search.versions = versions()
     with signals_interrupt(search):

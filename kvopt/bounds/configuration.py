@@ -26,7 +26,7 @@ def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> N
 
 
 def rising_bounds(
-    search: Search, time_limit: float = math.inf
+    search: Search, time_limit: float = math.inf, *, rule_out: bool = True
 ) -> Iterator[tuple[Rising, Evaluation]]:
     """Climb stage by stage; offer each bound, yield what proves it, then rule out starts."""
     assert search.schedule is not None
@@ -46,4 +46,5 @@ def rising_bounds(
         search.offer_checked(value, "configuration", rising.proof(target))
         if not search.should_stop():
             yield rising, evaluation
+        if rule_out and not search.should_stop():
             rising.rule_out(evaluation, search.schedule.objective)

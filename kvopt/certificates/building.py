@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kvopt.bounding import bound
+from kvopt.configurations.size import check_size
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_interrupt
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
@@ -234,7 +235,8 @@ def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
 
 
 def _bound(search: Search) -> None:
-    if search.should_stop():
+    """Take a bound first where the engines that follow have none with a proof."""
+    if search.should_stop() or _is_small(search):
         return
     search.engine = "bound"
     share = None if search.remaining == math.inf else _BOUND_SHARE * search.remaining
@@ -245,6 +247,16 @@ def _bound(search: Search) -> None:
         search.note(f"bound: {found.note}")
     if found.signal_number is not None:
         search.interrupt(found.signal_number)
+
+
+def _is_small(search: Search) -> bool:
+    """Whether the exact engine takes the instance: it proves its own bounds."""
+    assert search.schedule is not None
+    try:
+        check_size(search.instance, search.schedule.makespan)
+    except TooLarge:
+        return False
+    return True
 
 
 def _solve(search: Search) -> None:
@@ -263,6 +275,7 @@ def _solve(search: Search) -> None:
         seed=search.seed,
         start=search.schedule,
         quick_start=False,
+        checkable=True,
         stop=meets_the_proof,
     )
     _take(search, found)

@@ -6,6 +6,7 @@ and `DONE` for those that are no longer active.  Rows that are equal leave the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ Integers = npt.NDArray[Any]
 
 WAITING, DONE = 0, -1
 
+_PART = 20_000
+"""Partial schedules that are continued between two questions whether to stop."""
 _COMPARED = 200
 """Partial schedules with the same waiting requests that a new one is compared with."""
 
@@ -78,12 +81,32 @@ class Round(NamedTuple):
     largest: int
 
 
+class TooWide(Exception):
+    """Raised when more partial schedules survive than there is room for."""
+
+
+class Stopped(Exception):
+    """Raised when the search was asked to stop."""
+
+
 def next_layer(
-    states: States, twins: Integers, step: Round, layer: Layer, most: int
-) -> Layer | None:
-    """Return all continuations that are worth keeping; None if they are more than so many."""
+    states: States,
+    twins: Integers,
+    step: Round,
+    layer: Layer,
+    most: int,
+    should_stop: Callable[[], bool],
+) -> Layer:
+    """Return all continuations that are worth keeping.
+
+    Raises
+    ------
+    TooWide
+        If they are more than ``most``, before some of them beat others.
+    Stopped
+        If it was asked to stop.
+    """
     room = min(most, max(1024, 8 * len(layer.spent)))
-    peaks = states.holds[states.firsts]
     while True:
         found = Layer(
             np.empty((room, layer.rows.shape[1]), dtype=np.int32),
@@ -91,16 +114,37 @@ def next_layer(
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int32),
         )
-        slots = np.full(1 << (2 * room).bit_length(), -1, dtype=np.int32)
-        count = _expand(
-            layer, step, states.memory, states.arrivals, states.outputs, states.firsts, peaks,
-            twins, found, slots,
-        )  # fmt: skip
+        count = _expanded(states, twins, step, layer, found, should_stop)
         if count >= 0:
             return _undominated(Layer(*(part[:count] for part in found)), states, step.now)
         if room == most:
-            return None
+            raise TooWide(f"more than {most:,} partial schedules at round {step.now}")
         room = min(most, 8 * room)
+
+
+def _expanded(
+    states: States,
+    twins: Integers,
+    step: Round,
+    layer: Layer,
+    found: Layer,
+    should_stop: Callable[[], bool],
+) -> int:
+    """Fill in the continuations, a part at a time; return how many there are, -1 if too many."""
+    slots = np.full(1 << (2 * len(found.spent)).bit_length(), -1, dtype=np.int32)
+    peaks = states.holds[states.firsts]
+    count = 0
+    for begin in range(0, len(layer.spent), _PART):
+        if should_stop():
+            raise Stopped
+        part = (begin, min(begin + _PART, len(layer.spent)))
+        count = _expand(
+            layer, part, step, states.memory, states.arrivals, states.outputs, states.firsts,
+            peaks, twins, found, count, slots,
+        )  # fmt: skip
+        if count < 0:
+            break
+    return count
 
 
 def _undominated(layer: Layer, states: States, now: int) -> Layer:
@@ -200,8 +244,9 @@ def _slot(row: Integers, now: int, rows: Integers, slots: Integers) -> int:
 
 @compiled
 def _expand(
-    layer: Layer, step: Round, memory: int, arrivals: Integers, outputs: Integers,
-    firsts: Integers, peaks: Integers, twins: Integers, found: Layer, slots: Integers,
+    layer: Layer, part: tuple[int, int], step: Round, memory: int, arrivals: Integers,
+    outputs: Integers, firsts: Integers, peaks: Integers, twins: Integers, found: Layer,
+    count: int, slots: Integers,
 ) -> int:  # fmt: skip
     """Start every set of requests that may start now; return how many rows that makes, or -1.
 
@@ -217,8 +262,7 @@ def _expand(
     many = layer.rows.shape[1]
     row = np.empty(many, dtype=np.int32)
     chosen = np.empty(many, dtype=np.int64)
-    count = 0
-    for number in range(len(layer.spent)):
+    for number in range(part[0], part[1]):
         row[:] = layer.rows[number]
         began, coming, value = layer.began[number], 0, 0
         for i in range(many):

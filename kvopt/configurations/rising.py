@@ -17,8 +17,8 @@ import numpy as np
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.configurations.ascent import Evaluator, climb
 from kvopt.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
+from kvopt.configurations.size import check_size
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
-from kvopt.errors import TooLarge
 from kvopt.instance import Instance
 from kvopt.proofs import ConfigurationProof, StatePrices
 
@@ -61,10 +61,6 @@ STAGES = (
 """From coarse and hot to fine and cold."""
 
 
-_MOST_PRICES = 20_000_000
-"""Prices of states at all times, kept as integers: 160 MB."""
-_MOST_CELLS = 60_000_000
-"""Cells of the tables of one dynamic program, in floats: 480 MB."""
 _WORTH_A_STAGE = 0.9
 """Starts are ruled out if no more than this share is left: each time lengthens the proof."""
 
@@ -103,15 +99,11 @@ class Rising:
         threads: int = 1,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        check_size(instance, last)
         self.states = States.of(instance)
-        if len(self.states) * last > _MOST_PRICES:
-            raise TooLarge(f"{len(self.states):,} states at {last:,} times are too many to price")
         self.starts: Flags = self.states.all_starts(last)
         self._last, self._threads, self._should_stop = last, threads, should_stop
         self._knots = Knots.every(self._spacing(), last)
-        added = int(self._knots.copies(self.states, self.starts).sum(axis=1).max())
-        if added * (self.states.most + 1) * (self.states.memory + 1) > _MOST_CELLS:
-            raise TooLarge(f"configurations of {added:,} states take too much memory")
         tokens = np.zeros(last)
         fluid = fluid_prices(instance)[:last]
         tokens[: len(fluid)] = fluid

@@ -12,12 +12,12 @@ the same work are one, and some beat others: see `kvopt.configurations.layers`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from kvopt.configurations.evaluation import CLOSED, Evaluation
-from kvopt.configurations.layers import Layer, Round, next_layer
+from kvopt.configurations.layers import Layer, Round, Stopped, TooWide, next_layer
 from kvopt.configurations.states import Integers, States
 from kvopt.instance import Instance
 
@@ -28,15 +28,7 @@ _MOST_KEPT = 60_000_000
 """Partial schedules of all layers together: 12 bytes each."""
 
 
-class TooWide(Exception):
-    """Raised when more partial schedules survive than there is room for."""
-
-
-class Stopped(Exception):
-    """Raised when the search was asked to stop."""
-
-
-@dataclass(frozen=True)
+@dataclass
 class Sweep:
     """A search for schedules below a target.
 
@@ -49,12 +41,18 @@ class Sweep:
         Prices, and the starts they leave.
     target
         Only schedules with a smaller total latency count.
+
+    Attributes
+    ----------
+    kept
+        Partial schedules that the last search kept, of all rounds.
     """
 
     states: States
     twins: Integers
     evaluation: Evaluation
     target: int
+    kept: int = field(default=0, init=False)
 
     def all_of_them(
         self, most: int, should_stop: Callable[[], bool] = lambda: False
@@ -93,19 +91,18 @@ class Sweep:
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), np.int32), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]
-        kept = 0
+        self.kept = 0
         for step in _rounds(evaluation, budget):
             if should_stop():
                 raise Stopped
-            following = next_layer(self.states, self.twins, step, layer, most)
-            if following is None or kept > _MOST_KEPT:
-                raise TooWide(f"more than {most:,} partial schedules at round {step.now}")
-            layer = following
+            layer = next_layer(self.states, self.twins, step, layer, most, should_stop)
             if width is not None and len(layer.spent) > width:
                 layer = _most_promising(layer, step, width)
             if not len(layer.spent):
                 return None
-            kept += len(layer.spent)
+            self.kept += len(layer.spent)
+            if self.kept > _MOST_KEPT:
+                raise TooWide(f"more than {_MOST_KEPT:,} partial schedules in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from kvopt.bounds.lp import offer_lp_bound
+from kvopt.configurations.size import check_size
 from kvopt.engines import cpsat, highs
 from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.listing import offer_list_schedules
 from kvopt.search import Search
 
 _LP_COLUMNS = 100_000
@@ -26,7 +28,22 @@ _IMPROVED_SHARE = 0.3
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
-    """Bound by the LP or, where that is large, by prices; then search as suits the size."""
+    """Bound by configurations and search what they leave; where that is too large, by prices."""
+    if search.schedule is None:
+        offer_list_schedules(search)
+    assert search.schedule is not None
+    try:
+        check_size(search.instance, search.schedule.makespan)
+    except TooLarge:
+        _run_large(search, presolve)
+    else:
+        from kvopt.engines import exact
+
+        exact.run(search, presolve=presolve)
+
+
+def _run_large(search: Search, presolve: bool) -> None:
+    """Bound by the LP or by prices, then search for schedules as suits the size."""
     if search.schedule is not None:
         _bound(search)
     if search.should_stop():

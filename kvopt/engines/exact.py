@@ -11,11 +11,13 @@ import threading
 
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.layers import Stopped, TooWide
 from kvopt.configurations.rising import Rising
-from kvopt.configurations.sweep import MOST_REQUESTS, Stopped, Sweep, TooWide, twins_of
+from kvopt.configurations.sweep import MOST_REQUESTS, Sweep, twins_of
 from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.improving import improve
+from kvopt.listing import offer_list_schedules
 from kvopt.search import Search
 
 _NAME = "exact"
@@ -30,26 +32,33 @@ _MORE_ROOM = 3
 _MOST_ROOM = 4_000_000
 """About half a gigabyte with twenty requests."""
 
+_CHECKABLE = 1_500_000
+"""Partial schedules of a search that `kvopt verify` can repeat, in some minutes at most."""
+
 _QUICKLY_IMPROVED = 20
 """Requests up to which the searches forward in time need no help with good schedules."""
+_SEARCHABLE = 34
+"""Requests up to which an exhaustive search has been seen to end."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
-    """Bound, rule out and search until there is a proof, then go on looking for schedules."""
-    del presolve  # for engines with a model
+    """Bound, rule out and search until there is a proof, then go on looking for schedules.
+
+    Presolve is the ruling out of starts.
+    """
     if search.schedule is None:
-        search.note(f"{_NAME}: needs a schedule to begin with")
-        return
+        offer_list_schedules(search)
+    search.engine = _NAME
     # Compiling at the first call cannot be interrupted: limits are watched from here.
-    run_in_thread(search, lambda: _run(search), cancel=lambda: None)
+    run_in_thread(search, lambda: _run(search, presolve), cancel=lambda: None)
 
 
-def _run(search: Search) -> None:
+def _run(search: Search, presolve: bool) -> None:
     helper = threading.Thread(target=improve, args=(search,), name="kvopt-solver", daemon=True)
     if len(search.instance) > _QUICKLY_IMPROVED:
         helper.start()
     try:
-        _bound_and_search(search)
+        _bound_and_search(search, presolve)
     except TooLarge as error:
         search.note(f"{_NAME}: {error}")
     except Stopped:
@@ -60,36 +69,48 @@ def _run(search: Search) -> None:
         helper.join()
 
 
-def _bound_and_search(search: Search) -> None:
-    room, last = _ROOM, None
-    for rising, evaluation in rising_bounds(search):
-        last = rising, evaluation
-        if len(search.instance) <= MOST_REQUESTS and not _searched(search, *last, room):
+def _bound_and_search(search: Search, presolve: bool) -> None:
+    room, last, optimum = _ROOM, None, None
+    try:
+        for rising, evaluation in rising_bounds(search, rule_out=presolve):
+            last = rising, evaluation
+            ended = _searched(search, rising, evaluation, room)
+            if ended and search.schedule is not None:
+                optimum = search.schedule.objective
+            room = room if ended else min(_MORE_ROOM * room, _MOST_ROOM)
+        while last and not optimum and room < _MOST_ROOM and not search.should_stop():
             room = min(_MORE_ROOM * room, _MOST_ROOM)
-    while last and room < _MOST_ROOM and not search.should_stop():
-        room = min(_MORE_ROOM * room, _MOST_ROOM)
-        _searched(search, *last, room)
+            if _searched(search, *last, room) and search.schedule is not None:
+                optimum = search.schedule.objective
+    finally:
+        if optimum is not None:
+            search.offer_claimed(optimum, _NAME)
+    if optimum is None:
+        search.note(f"{_NAME}: no search was exhaustive with room for {room:,} partial schedules")
 
 
 def _searched(search: Search, rising: Rising, evaluation: Evaluation, room: int) -> bool:
     """Search for better schedules, at first for good ones; return whether that was exhaustive."""
     assert search.schedule is not None
+    if len(search.instance) > MOST_REQUESTS:
+        return False
     twins = twins_of(search.instance)
     while True:
-        target = search.schedule.objective
-        sweep = Sweep(rising.states, twins, evaluation, target)
+        sweep = Sweep(rising.states, twins, evaluation, search.schedule.objective)
         found = sweep.some_of_them(_WIDTH, search.should_stop)
-        if found is None:
+        if found is None or not search.offer_starts(found, "forward search"):
             break
-        search.offer_starts(found, "forward search")
+    if len(search.instance) > _SEARCHABLE:
+        return False
     try:
         found = sweep.all_of_them(room, search.should_stop)
-    except TooWide as error:
-        search.note(f"{_NAME}: {error}")
+    except TooWide:
         return False
     if found is not None:
         search.offer_starts(found, "forward search")
-    search.offer_checked(
-        search.schedule.objective, _NAME, rising.proof(search.schedule.objective, searched=True)
-    )
+    value = search.schedule.objective
+    if sweep.kept <= _CHECKABLE:
+        search.offer_checked(value, _NAME, rising.proof(value, searched=True))
+    elif not search.checkable:
+        search.offer_claimed(value, _NAME)
     return True

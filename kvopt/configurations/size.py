@@ -1,0 +1,37 @@
+"""Whether the configuration bound fits: asked before anything large, or compiled, is loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kvopt.errors import TooLarge
+from kvopt.instance import Instance
+
+_MOST_PRICES = 20_000_000
+"""Prices of states at all times, kept as integers: 160 MB."""
+_MOST_CELLS = 60_000_000
+"""Cells in the tables of one dynamic program, in floats: 480 MB."""
+
+
+def check_size(instance: Instance, last: int) -> None:
+    """Raise if the states of an instance, at the times up to the last one, take too much memory.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    longest: dict[int, int] = {}
+    for request in instance:
+        longest[request.peak] = max(request.output, longest.get(request.peak, 0))
+    states = sum(longest.values())
+    if states * last > _MOST_PRICES:
+        raise TooLarge(f"{states:,} states at {last:,} times are too many to price")
+    counts = Counter((r.peak, left) for r in instance for left in range(r.output))
+    added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
+    together, held = 0, 0
+    for least in sorted(request.prompt + 1 for request in instance):
+        held += least
+        together += held <= instance.memory
+    if added * (together + 1) * (instance.memory + 1) > _MOST_CELLS:
+        raise TooLarge(f"configurations of {added:,} states take too much memory")
