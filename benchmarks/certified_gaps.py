@@ -3,24 +3,42 @@
     python benchmarks/certified_gaps.py --data DIR [--cases conv:1000 mixed:10000:arrivals ...]
 
 A case is NAME:N or NAME:N:arrivals with NAME one of conv, code (Azure traces), mixed (one arXiv
-summary to four conversations of the stand-in) and chat (the stand-in).  The bound is
-the ``lagrangian`` method with a time limit; its prices are verified again by the verifier of
+summary to four conversations of the stand-in), chat (the stand-in) and types (the stand-in
+with lengths rounded up to multiples of 16: many requests of few kinds).  The bound is the
+``lagrangian`` method with a time limit; its prices are verified again by the verifier of
 certificates, which shares no code with it.
+
+``blurred`` among the policies is no policy: fcfs on a backlog in the order of volumes that were
+multiplied by random factors from 4/5 to 5/4.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import random
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from traces import instance as instance_from
 
-from kvopt import BoundResult, Certificate, Instance, PolicyRun, bound, run, verify
+from kvopt import (
+    BoundResult,
+    Certificate,
+    Instance,
+    PolicyRun,
+    Request,
+    bound,
+    run,
+    verify,
+)
 from kvopt.certificates import write_certificate
 
+GRID = 16
+BLUR = math.log(5 / 4)
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")
 CASES = ("conv:1000", "mixed:2000", "chat:2000", "code:2000", "conv:1000:arrivals")
 
@@ -39,7 +57,20 @@ def main() -> None:
     bound(instance_from(options.data, "chat", 20, False), "lagrangian")  # compiles, loads
     for case in options.cases:
         name, n, *arrivals = case.split(":")
-        row(case, instance_from(options.data, name, int(n), bool(arrivals)), options)
+        row(case, case_instance(options.data, name, int(n), bool(arrivals)), options)
+
+
+def case_instance(data: Path, name: str, n: int, arrivals: bool) -> Instance:
+    """Return the instance of a case."""
+    if name != "types":
+        return instance_from(data, name, n, arrivals)
+    chat = instance_from(data, "chat", n, arrivals)
+    requests = [Request(r.arrival, on_grid(r.prompt), on_grid(r.output)) for r in chat]
+    return Instance(chat.memory, requests)
+
+
+def on_grid(tokens: int) -> int:
+    return -(-tokens // GRID) * GRID
 
 
 def row(case: str, instance: Instance, options: argparse.Namespace) -> None:
@@ -48,7 +79,7 @@ def row(case: str, instance: Instance, options: argparse.Namespace) -> None:
     assert result.value is not None
     runs, cells = [], []
     for policy in options.policies:
-        found = run(instance, policy)
+        found = blurred(instance) if policy == "blurred" else run(instance, policy)
         assert found.objective is not None
         gap = (found.objective - result.value) / found.objective
         runs.append(found)
@@ -60,6 +91,16 @@ def row(case: str, instance: Instance, options: argparse.Namespace) -> None:
         f"{' | '.join(cells)} | {seconds:.1f} | {size / 1e6:.1f} | {peak:.0f} |",
         flush=True,
     )
+
+
+def blurred(instance: Instance) -> PolicyRun:
+    """Run fcfs on a backlog in the order of blurred volumes."""
+    rng = random.Random(1)
+    assert not any(r.arrival for r in instance)
+    order = sorted(instance, key=lambda r: r.volume * math.exp(rng.uniform(-BLUR, BLUR)))
+    found = run(Instance(instance.memory, order), "fcfs")
+    starts = dict(zip((r.id for r in order), found.starts, strict=True))
+    return replace(found, instance=instance, starts=tuple(starts[r.id] for r in instance))
 
 
 def verified(instance: Instance, runs: list[PolicyRun], result: BoundResult) -> tuple[float, int]:

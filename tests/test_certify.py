@@ -169,6 +169,12 @@ class TestWriting:
         assert verify(tmp_path / "c").valid
         assert kvopt.files.instance_from_json(content_of(found)["instance"]) == instance
 
+    def test_ids_that_say_nothing_are_left_out(self) -> None:
+        requests = [kvopt.Request(0, 1, 2), kvopt.Request(0, 1, 2, "r7"), kvopt.Request(0, 1, 2)]
+        content = content_of(certify(Instance(9, requests), time_limit=0))["instance"]
+        assert [row.get("id") for row in content["requests"]] == [None, "r7", None]
+        assert kvopt.files.instance_from_json(content) == Instance(9, requests)
+
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

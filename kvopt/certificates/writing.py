@@ -9,7 +9,8 @@ from typing import Any
 from kvopt.certificates.building import Certificate, JudgedRun
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
-from kvopt.files.instances import instance_text
+from kvopt.files.instances import instance_to_json
+from kvopt.instance import Instance
 from kvopt.proofs import ConfigurationProof, Prices, Proof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
@@ -44,8 +45,20 @@ def certificate_text(certificate: Certificate) -> str:
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
-    lines.append(f'"instance": {instance_text(certificate.instance).strip()}')
+    lines.append(f'"instance": {_instance_text(certificate.instance)}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _instance_text(instance: Instance) -> str:
+    """Return an instance as short as it can be said, so that a million requests fit."""
+    content = instance_to_json(instance)
+    rows = content.pop("requests")
+    for position, row in enumerate(rows):
+        if row["id"] == f"r{position}":  # what readers take when there is none
+            del row["id"]
+    encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+    body = ",\n".join(map(encoder.encode, rows))
+    return f'{encoder.encode(content)[:-1]},"requests":[\n{body}\n]}}'
 
 
 def proof_to_json(proof: Proof) -> dict[str, Any]:
