@@ -22,7 +22,7 @@ WAITING, DONE = 0, -1
 
 _PART = 20_000
 """Partial schedules that are continued between two questions whether to stop."""
-_COMPARED = 200
+_COMPARED = 20
 """Partial schedules with the same waiting requests that a new one is compared with."""
 
 
