@@ -90,7 +90,10 @@ def evaluate(
 def _largest_at_knots(states: States, copies: Integers, prices: Integers) -> Integers:
     sums = np.empty(len(prices), dtype=np.int64)
     steps = np.empty(int(copies.sum(axis=1).max()), dtype=np.int64)
-    best = np.empty((states.most + 1, states.memory + 1), dtype=np.int64)
+    # Not only as many members as requests can be active together: the verifier knows no such
+    # limit, and what is claimed must not be more than what it finds.
+    most = min(len(steps), states.memory // int(states.holds.min()))
+    best = np.empty((most + 1, states.memory + 1), dtype=np.int64)
     for knot in range(len(prices)):
         count = steps_of(prices[knot], copies[knot], states.order, 0, steps)
         largest_sums(prices[knot], steps, count, states.holds, states.lefts, best)
