@@ -262,12 +262,17 @@ def _expand(
     many = layer.rows.shape[1]
     row = np.empty(many, dtype=np.int32)
     chosen = np.empty(many, dtype=np.int64)
+    # What requests from the i-th on may save by a start now instead of later.
+    savings = np.zeros(many + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
         row[:] = layer.rows[number]
         began, coming, value = layer.began[number], 0, 0
-        for i in range(many):
+        for i in range(many - 1, -1, -1):
+            savings[i] = savings[i + 1]
             if row[i] == WAITING:
                 coming += later[i]
+                if arrivals[i] <= now:
+                    savings[i] += max(0, later[i] - excesses[i])
             elif row[i] > now:
                 value += prices[firsts[i] + row[i] - now - 1]
         spent = layer.spent[number]
@@ -294,7 +299,7 @@ def _expand(
                 if (
                     row[i] == WAITING
                     and arrivals[i] <= now
-                    and spent + coming + excesses[i] - later[i] <= budget
+                    and spent + coming + excesses[i] - later[i] - savings[i + 1] <= budget
                     and (twins[i] < 0 or row[twins[i]] != WAITING)
                 ):
                     row[i] = now + outputs[i]
