@@ -92,7 +92,7 @@ class Sweep:
         layer = Layer(np.zeros((1, count), np.int32), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]
         self.kept = 0
-        for step in _rounds(evaluation, budget):
+        for step in _rounds(evaluation, self.states.arrivals, budget):
             if should_stop():
                 raise Stopped
             layer = next_layer(self.states, self.twins, step, layer, most, should_stop)
@@ -117,15 +117,18 @@ def twins_of(instance: Instance) -> Integers:
     return twins
 
 
-def _rounds(evaluation: Evaluation, budget: int) -> list[Round]:
+def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Round]:
     """Return the rounds up to the last one at which a better schedule may start anything.
 
     After the last priced time every round of waiting costs a round of latency.
     """
     late = evaluation.excesses[:, -1:]
-    more = max(0, budget - int(late.min())) // evaluation.denominator
-    waits = np.arange(more + 1) * evaluation.denominator
-    drawn = np.where(late + waits <= budget, late + waits, CLOSED)
+    # The last excess is of the first start from T on, which an arrival may put off.
+    first = np.maximum(0, arrivals[:, None] - (evaluation.excesses.shape[1] - 1))
+    more = (budget - late) // evaluation.denominator + first
+    waits = np.arange(max(0, int(more.max())) + 1) - first
+    drawn = late + waits * evaluation.denominator
+    drawn = np.where((waits >= 0) & (drawn <= budget), drawn, CLOSED)
     closed = np.full_like(late, CLOSED)
     excesses = np.concatenate((evaluation.excesses[:, :-1], drawn, closed), axis=1)
     later = np.minimum.accumulate(excesses[:, ::-1], axis=1)[:, ::-1]
