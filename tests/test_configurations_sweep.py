@@ -1,0 +1,263 @@
+"""The search forward in time, and the ruling out before it, against all schedules there are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import oracle
+import pytest
+from literal import configurations as literal
+from strategies import instance_of, plain, random_instances
+from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
+
+from kvopt import Instance, Request, generate
+from kvopt.bounds.configuration import rising_bounds
+from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.configurations.layers import Stopped, TooWide
+from kvopt.configurations.rising import STAGES, Rising
+from kvopt.configurations.states import Knots, States
+from kvopt.configurations.sweep import Sweep, twins_of
+from kvopt.errors import TooLarge
+from kvopt.listing import offer_list_schedules
+from kvopt.search import Search
+
+ROOM = 100_000
+
+
+def without_prices(instance: Instance, last: int) -> Evaluation:
+    states, knots = States.of(instance), Knots.every(1, last)
+    prices = np.zeros((len(knots), len(states)), dtype=np.int64)
+    return evaluate(states, knots, states.all_starts(last), prices, 1)
+
+
+def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
+    """Check what a search returns for a known least latency."""
+    memory, requests = plain(instance)
+    for more in (0, 1, 5, -1):
+        sweep.target = optimum + more
+        found = sweep.all_of_them(ROOM)
+        quick = sweep.some_of_them(5)
+        if more <= 0:
+            assert found is None
+            assert quick is None
+            continue
+        assert found is not None
+        assert oracle.feasible(memory, requests, found)
+        assert oracle.tel(requests, found) == optimum
+        if quick is not None:
+            assert oracle.feasible(memory, requests, quick)
+            assert oracle.tel(requests, quick) < sweep.target
+
+
+class TestSweep:
+    """It finds a best schedule below the target, or none exactly when there is none."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_any_prices_leave_the_optimum(self, seed: int) -> None:
+        source = random.Random(seed)
+        for number, instance in enumerate(
+            random_instances(150, 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3])
+        ):
+            states, last = States.of(instance), source.randint(1, 14)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
+            found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
+            twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
+            optimum, _ = oracle.optimum(*plain(instance))
+            assert_exhaustive(Sweep(states, twins, found, 0), instance, optimum)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
+        source = random.Random(seed)
+        impossible = 0
+        for instance in random_instances(200, 60 + seed, least_requests=1, most_requests=4):
+            memory, requests = plain(instance)
+            states, last = States.of(instance), source.randint(1, 12)
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
+            prices = drawn_prices(source, states, knots, 4)
+            found = evaluate(states, knots, starts, prices, 3)
+            windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
+            best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
+            impossible += best is None
+            sweep = Sweep(states, np.full(len(instance), -1), found, 0)
+            if best is not None:
+                assert_exhaustive(sweep, instance, best[0])
+            else:
+                sweep.target = 60
+                assert sweep.all_of_them(ROOM) is None
+        assert impossible > 0
+
+    def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
+        """One price, and arrivals up to thirty rounds after it."""
+        source = random.Random(7)
+        for instance in random_instances(150, 70, least_requests=1, last_arrival=30):
+            states = States.of(instance)
+            knots = Knots.every(1, 1)
+            prices = drawn_prices(source, states, knots, 3)
+            found = evaluate(states, knots, states.all_starts(1), prices, 2)
+            optimum, _ = oracle.optimum(*plain(instance))
+            assert_exhaustive(Sweep(states, twins_of(instance), found, 0), instance, optimum)
+
+    def test_many_alike(self) -> None:
+        for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
+            for arrivals in ((0,) * 7, (0, 0, 1, 1, 3, 3), (4, 0, 2, 0, 4)):
+                instance = instance_of(memory, [(a, *shape) for a in arrivals])
+                optimum, _ = oracle.optimum(*plain(instance))
+                prices = without_prices(instance, 9)
+                sweep = Sweep(States.of(instance), twins_of(instance), prices, 0)
+                assert_exhaustive(sweep, instance, optimum)
+
+    def test_twins_arrive_no_later_and_come_before(self) -> None:
+        instance = instance_of(
+            9, [(3, 1, 2), (0, 1, 2), (3, 1, 2), (0, 2, 1), (3, 1, 2), (0, 1, 2)]
+        )
+        assert twins_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
+
+    def test_too_many_partial_schedules_are_not_left_out(self) -> None:
+        instance = generate("arrival-1", 12, 40, seed=3)
+        sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
+        with pytest.raises(TooWide):
+            sweep.all_of_them(300)
+        found = sweep.some_of_them(200)
+        assert found is not None
+        assert oracle.feasible(*plain(instance), found)
+
+    @pytest.mark.parametrize("calls", [0, 1, 7, 30])
+    def test_it_stops_when_asked(self, calls: int) -> None:
+        instance = generate("arrival-1", 12, 40, seed=3)
+        left = iter(range(calls))
+        sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
+        with pytest.raises(Stopped):
+            sweep.all_of_them(10**6, lambda: next(left, None) is None)
+        with pytest.raises(Stopped):
+            sweep.some_of_them(100, lambda: True)
+
+    def test_better_prices_leave_less_to_do(self) -> None:
+        instance = generate("arrival-2", 8, 40, seed=3)
+        search = searched(instance)
+        kept = []
+        for rising, evaluation in rising_bounds(search):
+            sweep = Sweep(rising.states, twins_of(instance), evaluation, objective(search))
+            found = sweep.all_of_them(10**6)
+            kept.append(sweep.kept)
+            if found is not None:
+                search.offer_starts(found, "test")
+        assert kept[-1] < kept[0]
+
+
+# Ruling out.
+
+
+def searched(instance: Instance) -> Search:
+    """Return a search with a schedule."""
+    search = Search(instance)
+    offer_list_schedules(search)
+    return search
+
+
+def objective(search: Search) -> int:
+    assert search.schedule is not None
+    return search.schedule.objective
+
+
+def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
+    """Yield every schedule below a target."""
+    memory, requests = plain(instance)
+    least = sum(o for _, _, o in requests)
+    windows = [range(a, a + target - least) for a, _, _ in requests]
+    for starts, latency in literal.schedules(memory, requests, windows):
+        if latency < target:
+            yield starts
+
+
+class TestRising:
+    def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
+        source = random.Random(1)
+        removed = schedules = 0
+        for instance in random_instances(60, 81, least_requests=1, most_requests=3, last_arrival=3):
+            optimum, _ = oracle.optimum(*plain(instance))
+            target = optimum + source.choice((0, 1, 3))
+            below = list(all_below(instance, target))
+            last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
+            rising = Rising(instance, last)
+            for stage in STAGES[:: source.choice((1, 3))]:
+                evaluation = rising.climb(stage, optimum)
+                assert min(target, evaluation.bound) <= optimum
+                if evaluation.bound >= target:
+                    assert not below
+                    break
+                before = rising.starts.copy()
+                rising.rule_out(evaluation, target)
+                assert not (rising.starts & ~before).any()
+                assert (rising.starts == before).all() or rising.has_ruled_out
+                removed += int(before.sum() - rising.starts.sum())
+                for starts in below:
+                    assert all(rising.starts[i, min(k, last)] for i, k in enumerate(starts))
+                    schedules += 1
+        assert removed > 200
+        assert schedules > 300
+
+    def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
+        met = 0
+        for number, instance in enumerate(random_instances(120, 82, least_requests=1)):
+            optimum, best = oracle.optimum(*plain(instance))
+            search = searched(instance)
+            if number % 2:
+                search.offer_starts(best, "test")
+            seen = 0
+            for rising, evaluation in rising_bounds(search, rule_out=number % 3 > 0):
+                assert search.lower_bound is not None
+                assert search.lower_bound <= optimum
+                assert search.lower_bound >= seen
+                seen = search.lower_bound
+                if not rising.has_ruled_out:
+                    assert evaluation.bound <= optimum
+            assert search.lower_bound is not None
+            assert search.lower_bound <= optimum
+            met += search.lower_bound == optimum
+        assert met > 90
+
+    def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
+        search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
+        offer_list_schedules(search)
+        for _ in rising_bounds(search, time_limit=1.0):
+            pass
+        assert search.seconds < 8
+        assert search.lower_bound is None or search.lower_bound <= objective(search)
+
+    @pytest.mark.parametrize(
+        "instance",
+        [
+            Instance(5, [Request(0, 1, 3), Request(10**12, 1, 3)]),
+            Instance(5, [Request(0, 1, 1), Request(10**6, 1, 1), Request(0, 1, 1)]),
+            Instance(9000, [Request(0, 1, 900), Request(0, 2, 900), Request(0, 3, 900)] * 10),
+        ],
+        ids=["arrivals", "rounds", "memory"],
+    )
+    def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
+        search = searched(instance)
+        with pytest.raises(TooLarge):
+            next(iter(rising_bounds(search)))
+
+
+def objective_end(instance: Instance) -> int:
+    schedule = searched(instance).schedule
+    assert schedule is not None
+    return schedule.makespan
+
+
+def test_closed_starts_cost_more_than_any_budget() -> None:
+    instance = generate("arrival-2", 20, seed=1)
+    search = searched(instance)
+    rising, evaluation = next(iter(rising_bounds(search)))
+    rising.rule_out(evaluation, objective(search))
+    left = evaluate(
+        rising.states,
+        Knots.every(1, 5),
+        rising.starts[:, :6] | (np.arange(6) == 5),
+        np.zeros((5, len(rising.states)), dtype=np.int64),
+        1,
+    )
+    assert (left.excesses[left.excesses != CLOSED] < 10**6).all()
