@@ -11,6 +11,8 @@ _MOST_PRICES = 20_000_000
 """Prices of states at all times, kept as integers: 160 MB."""
 _MOST_CELLS = 60_000_000
 """Cells in the tables of one dynamic program, in floats: 480 MB."""
+_MOST_ROUNDS = 2_000_000
+"""Requests times rounds: `kvopt verify` refuses half as many again, and a search adds some."""
 
 
 def check_size(instance: Instance, last: int) -> None:
@@ -27,6 +29,8 @@ def check_size(instance: Instance, last: int) -> None:
     states = sum(longest.values())
     if states * last > _MOST_PRICES:
         raise TooLarge(f"{states:,} states at {last:,} times are too many to price")
+    if last * (len(instance) + 9) > _MOST_ROUNDS:
+        raise TooLarge(f"{len(instance):,} requests have too many starts in {last:,} rounds")
     counts = Counter((r.peak, left) for r in instance for left in range(r.output))
     added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
     together, held = 0, 0
