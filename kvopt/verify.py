@@ -503,7 +503,8 @@ def _by_configurations(
     times = 0
     for used, stage in enumerate(stages, 1):
         times += len(stage.times)
-        how = f"prices of configurations at {times:,} times" + f" in {used:,} stages" * (used > 1)
+        how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
+        how += f" in {used:,} stages" * (used > 1)
         excesses = stage.evaluate(starts)
         value = -(-stage.total // stage.scale)
         if target is None:
@@ -532,11 +533,8 @@ class _Stage:
         self, stage: dict[str, Any], memory: int, requests: list[Request], work: _Work
     ) -> None:
         self.memory, self.requests, self.work = memory, requests, work
-        self.scale, self.times, self.rows = (
-            stage["denominator"],
-            stage["times"],
-            stage["numerators"],
-        )
+        self.scale, self.times = stage["denominator"], stage["times"]
+        self.rows = stage["numerators"]
         if self.scale < 1 or min(self.times, default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
         if any(a >= b for a, b in pairwise(self.times)):
@@ -569,6 +567,7 @@ class _Stage:
 
     def evaluate(self, starts: list[list[int]]) -> list[list[int]]:
         """Set ``most``, R at 0, 1, ..., and ``total``, L; return the excess of each start."""
+        self.work.spend(9 * self.last)
         costs: list[list[int]] = [[]] * len(starts)
         alike = defaultdict(list)
         for i, request in enumerate(self.requests):
@@ -693,8 +692,8 @@ class _Search:
 
     Of two that have started the same requests one is left out if the other has no more latency
     and never holds more.  Whatever schedule goes on from the one, the same later starts go on
-    from the other, in the same order and to no larger a total.  If the one leads below the
-    target then so does the other, and no bound, true for every schedule, stops it.
+    from the other, in the same order and to a total that is no larger.  If that is below the
+    target, no bound stops it and no start of it was ruled out, for these hold for all schedules.
     """
 
     def __init__(
@@ -702,7 +701,8 @@ class _Search:
     ) -> None:
         self.stage, self.target, self.budget = stage, target, budget
         self.requests, self.work = stage.requests, stage.work
-        rounds = stage.last + budget // stage.scale
+        latest = max((request.arrival for request in self.requests), default=0)
+        rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=0)
         if (rounds + longest) * len(excess) > MOST_CELLS:
             raise Unreadable("lower: the search has too many rounds")
@@ -725,6 +725,7 @@ class _Search:
         layer: list[_Partial] = [((0,) * len(self.shapes), (), 0, 0, ())]
         while layer:
             count += len(layer)
+            self.work.spend(20 * len(self.requests))
             plans = [self._plan(members, k) for members in self.shapes]
             k += 1
             found: dict[Any, _Partial] = {}
