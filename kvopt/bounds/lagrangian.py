@@ -142,8 +142,8 @@ def offer_lagrangian_bound(
     kinds = Kinds.of(search.instance)
     scanner = Scanner(kinds, search.threads, search.should_stop)
     try:
-        began = time.monotonic()
         ascent = Ascent(search.instance, scanner)
+        began = time.monotonic()
         _offer(search, ascent, scanner)
         spare = 2 * (time.monotonic() - began) + 0.05  # for one more offer, and to spare
 
