@@ -1,0 +1,254 @@
+"""The exact engine: against brute force, against CP-SAT, at limits and at the edges."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from pathlib import Path
+
+import oracle
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import instances, plain, random_instances
+
+from kvopt import Instance, Request, SolveResult, Status, bound, certify, generate, solve, verify
+from kvopt.bounding import METHODS
+from kvopt.certificates import write_certificate
+from kvopt.engines import exact
+from kvopt.listing import offer_list_schedules
+from kvopt.proofs import ConfigurationProof
+from kvopt.result import BoundSource, Progress, StopReason
+from kvopt.search import Search
+
+
+def assert_optimal(result: SolveResult, optimum: int) -> None:
+    assert result.status is Status.OPTIMAL
+    assert result.stop_reason is StopReason.PROVED
+    assert result.objective == result.lower_bound == optimum
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert not result.faults
+
+
+def assert_both_sides(result: SolveResult) -> None:
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert result.objective is not None
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.objective
+    assert not result.faults
+
+
+@pytest.mark.parametrize("presolve", [True, False])
+def test_it_is_brute_force(presolve: bool) -> None:
+    drawn = random_instances(150, seed=int(presolve), most_memory=12, most_output=6)
+    for number, instance in enumerate(drawn):
+        optimum, _ = oracle.optimum(*plain(instance))
+        found = solve(
+            instance,
+            "exact",
+            presolve=presolve,
+            threads=2 if number % 10 == 0 else 1,
+            quick_start=number % 2 == 0,
+            checkable=number % 3 == 0,
+        )
+        assert_optimal(found, optimum)
+        assert found.bound_source is BoundSource.CHECKED
+
+
+@pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
+@pytest.mark.parametrize("n", [6, 7, 8])
+def test_it_is_cp_sat(family: str, n: int) -> None:
+    for seed in range(10 - n if n > 6 else 2):
+        instance = generate(family, n, seed=seed)
+        expected = solve(instance, "cpsat", threads=2, time_limit=20)
+        if expected.status is not Status.OPTIMAL:
+            continue
+        assert expected.objective is not None
+        for presolve in (True, False):
+            found = solve(instance, "exact", threads=2, presolve=presolve, time_limit=60)
+            assert_optimal(found, expected.objective)
+
+
+@settings(max_examples=30)
+@given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
+def test_bounds_the_optimum_and_schedules_are_in_order(
+    instance: Instance, presolve: bool, quick: bool
+) -> None:
+    optimum, _ = oracle.optimum(*plain(instance))
+    for method in METHODS:
+        value = bound(instance, method, threads=1).value
+        assert value is not None
+        assert value <= optimum
+    for engine in ("exact", "auto"):
+        found = solve(instance, engine, presolve=presolve, quick_start=quick, threads=1)
+        assert_optimal(found, optimum)
+
+
+# Limits.
+
+
+def hard_instance() -> Instance:
+    return generate("arrival-1", 40, seed=1)
+
+
+@pytest.mark.parametrize("presolve", [True, False])
+@pytest.mark.parametrize("n", [16, 40])
+def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
+    instance = generate("arrival-1", n, seed=1)
+    for limit in (0.0, 0.05, 0.5):
+        found = solve(instance, "exact", presolve=presolve, time_limit=limit)
+        assert_both_sides(found)
+        assert found.seconds < limit + 2.0
+        if found.status is not Status.OPTIMAL:
+            assert found.stop_reason is StopReason.TIME_LIMIT
+
+
+@pytest.mark.parametrize("after", [0.02, 0.4])
+def test_an_interrupt_keeps_both_sides(after: float) -> None:
+    search = Search(hard_instance(), time_limit=60)
+    offer_list_schedules(search)
+    timer = threading.Timer(after, search.interrupt)
+    timer.start()
+    exact.run(search)
+    timer.join()
+    result = search.result("exact")
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.seconds < after + 3.0
+    assert result.objective is not None
+    if result.lower_bound is not None:
+        assert_both_sides(result)
+
+
+def test_a_gap_that_is_good_enough_ends_it() -> None:
+    found = solve(hard_instance(), "exact", time_limit=60, stop=lambda now: (now.gap or 1) < 0.3)
+    assert found.stop_reason is StopReason.GAP
+    assert_both_sides(found)
+
+
+def test_both_sides_only_get_better() -> None:
+    seen: list[Progress] = []
+    solve(generate("arrival-2", 9, seed=5), "exact", observer=seen.append, time_limit=60)
+    objectives = [p.objective for p in seen if p.objective is not None]
+    bounds = [p.lower_bound for p in seen if p.lower_bound is not None]
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+    assert objectives[-1] == bounds[-1]
+
+
+def test_an_error_of_an_observer_is_raised() -> None:
+    def broken(progress: Progress) -> None:
+        if progress.engine == "exact":
+            raise RuntimeError("seen")
+
+    with pytest.raises(RuntimeError, match="seen"):
+        solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
+
+
+def test_a_search_that_finds_no_room_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is widened until it ends, whether or not the bound can rise any more."""
+    monkeypatch.setattr(exact, "_ROOM", 1)
+    monkeypatch.setattr(exact, "_WIDTH", 1)
+    for instance in random_instances(40, 9, least_requests=3, most_requests=6, most_memory=12):
+        optimum, _ = oracle.optimum(*plain(instance))
+        assert_optimal(solve(instance, "exact", threads=1), optimum)
+
+
+def test_what_cannot_be_checked_again_is_claimed_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_CHECKABLE", 0)
+    instance = generate("arrival-1", 10, seed=3)
+    found = solve(instance, "exact", threads=1, time_limit=60)
+    assert found.status is Status.OPTIMAL
+    assert found.checked is None or found.checked.value <= (found.objective or 0)
+
+
+# Edges.
+
+
+@pytest.mark.parametrize(
+    ("requests", "memory"),
+    [
+        ([Request(0, 0, 1)], 1),
+        ([Request(0, 5, 3)], 8),
+        ([Request(7, 2, 4)], 9),
+        ([Request(0, 1, 1)] * 9, 2),
+        ([Request(0, 1, 2)] * 8, 10),
+        ([Request(3, 2, 2), Request(0, 2, 2)] * 3, 8),
+        ([Request(0, 9, 1), *[Request(0, 0, 2)] * 5], 10),
+        ([Request(0, 2, 3), Request(5000, 2, 3), Request(5000, 1, 2)], 5),
+        ([Request(3000, 2, 2)] * 3, 4),
+        ([Request(0, 0, 4), *[Request(1, 5, 2)] * 3], 12),
+    ],
+)
+@pytest.mark.parametrize("presolve", [True, False])
+def test_edges(requests: list[Request], memory: int, presolve: bool) -> None:
+    instance = Instance(memory, requests)
+    for quick in (True, False):
+        found = solve(instance, "exact", presolve=presolve, quick_start=quick, time_limit=30)
+        expected = solve(instance, "cpsat", time_limit=30)
+        assert expected.objective is not None
+        assert_optimal(found, expected.objective)
+
+
+@pytest.mark.parametrize("engine", ["exact", "auto"])
+def test_nothing_to_do(engine: str) -> None:
+    assert_optimal(solve(Instance(5, []), engine), 0)
+    assert_optimal(solve(Instance(5, []), engine, quick_start=False), 0)
+
+
+@pytest.mark.parametrize("engine", ["exact", "auto"])
+@pytest.mark.parametrize(
+    "instance",
+    [
+        Instance(6, [Request(0, 1, 3), Request(10**9, 1, 3), Request(10**9, 2, 4)]),
+        Instance(9000, [Request(0, 90 * s, 400 + s) for s in range(1, 30)]),
+        Instance(30_000, [Request(0, 10 * s, 2000) for s in range(40)]),
+    ],
+    ids=["arrivals", "memory", "large memory"],
+)
+def test_what_is_too_large_for_configurations_still_has_an_answer(
+    engine: str, instance: Instance
+) -> None:
+    found = solve(instance, engine, time_limit=1.5)
+    assert_both_sides(found)
+    if engine == "exact":
+        assert any("too many" in note or "too much" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("n", [62, 63, 64, 80])
+def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
+    source = random.Random(n)
+    requests = [Request(source.randint(0, 9), source.randint(0, 2), 2) for _ in range(n)]
+    found = solve(Instance(12, requests), "exact", time_limit=1.0)
+    assert_both_sides(found)
+    assert found.checked is not None
+    assert isinstance(found.checked.proof, ConfigurationProof)
+
+
+# Certificates.
+
+
+@pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
+@pytest.mark.parametrize("n", [1, 4, 7, 8])
+def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> None:
+    found = certify(generate(family, n, seed=1), ["mc-sf"], threads=2, time_limit=60)
+    assert found.objective == found.lower_bound
+    path = tmp_path / "certificate.json"
+    write_certificate(found, path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    assert re.search(rf"gives {found.lower_bound:,}$", "\n".join(verdict.lines), re.MULTILINE)
+
+
+def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> None:
+    shapes = random_instances(30, 21, least_requests=1, most_memory=14, most_output=7)
+    for number, instance in enumerate(shapes):
+        optimum, _ = oracle.optimum(*plain(instance))
+        found = certify(instance, threads=1)
+        assert found.objective == found.lower_bound == optimum
+        path = tmp_path / f"{number}.json"
+        write_certificate(found, path)
+        verdict = verify(path)
+        assert verdict.valid, verdict.lines
