@@ -95,7 +95,7 @@ def by_scip(instance: Instance, limit: float) -> tuple[float, int | None, float 
 
 def gaps(options: argparse.Namespace) -> None:
     """Print a row for each draw of full size, and the means."""
-    heads = [f"gap after {seconds:g} s" for seconds in options.seconds]
+    heads = [f"gap (latency) after {seconds:g} s" for seconds in options.seconds]
     print("| instance | n | LP | " + " | ".join(heads) + " | best | bound |")
     print("|---|---|---|" + "---|" * (len(heads) + 2))
     sums = [0.0] * len(heads)
@@ -104,21 +104,23 @@ def gaps(options: argparse.Namespace) -> None:
         found, best, lower = certified(instance, options)
         lp = bound(instance, "lagrangian").value
         assert lp is not None
-        cells = " | ".join(f"{gap:.2%}" for gap in found)
+        cells = " | ".join(f"{gap:.2%} ({value})" for gap, value in found)
         name = f"| {instance.name} | {len(instance)} | {1 - lp / best:.1%} "
         print(f"{name}| {cells} | {best} | {lower} |", flush=True)
-        sums = [total + gap for total, gap in zip(sums, found, strict=True)]
+        sums = [total + gap for total, (gap, _) in zip(sums, found, strict=True)]
     means = " | ".join(f"**{total / options.draws:.2%}**" for total in sums)
     print(f"| mean | | | {means} | | |")
 
 
-def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[float], int, int]:
-    """Return the certified gap after each number of seconds, and both sides at the end."""
-    seen: list[tuple[float, float]] = [(0.0, 1.0)]
+def certified(
+    instance: Instance, options: argparse.Namespace
+) -> tuple[list[tuple[float, int | None]], int, int]:
+    """Return gap and value after each number of seconds, and both sides at the end."""
+    seen: list[tuple[float, float, int | None]] = [(0.0, 1.0, None)]
 
     def note(progress: Progress) -> None:
         if progress.gap is not None:
-            seen.append((progress.seconds, progress.gap))
+            seen.append((progress.seconds, progress.gap, progress.objective))
 
     result = solve(
         instance,
@@ -127,8 +129,8 @@ def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[flo
         threads=options.threads,
         observer=note,
     )
-    times = [seconds for seconds, _ in seen]
-    gaps = [seen[bisect.bisect_right(times, limit) - 1][1] for limit in options.seconds]
+    times = [seconds for seconds, _, _ in seen]
+    gaps = [seen[bisect.bisect_right(times, limit) - 1][1:] for limit in options.seconds]
     assert result.objective is not None
     assert result.lower_bound is not None
     return gaps, result.objective, result.lower_bound

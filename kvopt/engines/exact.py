@@ -85,7 +85,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, _NAME)
-    if optimum is None:
+    if optimum is None and not search.proved:
         search.note(f"{_NAME}: no search was exhaustive with room for {room:,} partial schedules")
 
 
