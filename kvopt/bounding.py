@@ -112,7 +112,7 @@ def bound(
     instance
         The problem.
     method
-        ``volume``, ``lp``, ``lagrangian``, or ``auto`` for the best of them.
+        ``volume``, ``lp``, ``lagrangian``, ``configuration``, or ``auto`` for the best of them.
     time_limit
         Seconds; a method that did not finish gives None.
     threads, seed

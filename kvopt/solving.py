@@ -46,7 +46,7 @@ def solve(
     instance
         The problem.
     engine
-        ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the size.
+        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the size.
     time_limit
         Seconds, kept within two; None to go on until there is a proof.
     threads
