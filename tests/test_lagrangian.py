@@ -216,6 +216,16 @@ def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
     assert price_bound(instance, result.checked.proof) == result.value
 
 
+def test_a_short_limit_gives_the_fluid_bound_without_compiling() -> None:
+    instance = generate("conversation", 500, 16492, seed=1)
+    result = bound(instance, "lagrangian", time_limit=0.4)
+    assert result.value is not None
+    assert result.seconds < 2.0
+    prices = fluid_prices(instance)
+    fluid = rounded_prices(prices, denominator_for(instance, prices))
+    assert result.value == price_bound(instance, fluid)
+
+
 def test_no_time_gives_no_bound() -> None:
     instance = generate("arrival-1", 20, seed=1)
     assert bound(instance, "lagrangian", time_limit=0).value is None

@@ -14,21 +14,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
-from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.instance import Instance
 from kvopt.search import Search
+
+if TYPE_CHECKING:
+    from kvopt.bounds.scan import Scanner
 
 LONGEST = 20_000_000
 """Rounds up to which prices are kept one by one."""
 
 MOST_STEPS = 6000
 """Steps without a time limit; small instances converge long before."""
+
+_FIRST_COSTS = 20_000_000
+"""Costs that are looked at for a first bound before anything compiled is loaded."""
+_LOADING = 0.6
+"""Seconds that are worth loading it for."""
 
 _MEMORY = 0.95
 """Weight of the directions so far in the next one."""
@@ -140,11 +148,17 @@ def offer_lagrangian_bound(
         search.note(f"lagrangian: {rounds:,} rounds are more than the limit of {LONGEST:,}")
         return
     kinds = Kinds.of(search.instance)
+    if len(kinds) * rounds <= _FIRST_COSTS:
+        _offer(search, fluid_prices(search.instance), None)
+        if min(search.remaining, time_limit) < _LOADING:
+            return
+    from kvopt.bounds.scan import Interrupted, Scanner  # it loads numba
+
     scanner = Scanner(kinds, search.threads, search.should_stop)
     try:
         ascent = Ascent(search.instance, scanner)
         began = time.monotonic()
-        _offer(search, ascent, scanner)
+        _offer(search, ascent.prices, scanner)
         spare = 2 * (time.monotonic() - began) + 0.05  # for one more offer, and to spare
 
         def is_late() -> bool:
@@ -176,13 +190,13 @@ def _climb(
         ascent.step()
         due = count >= 2 * at + 16
         if due and ascent.value > offered:
-            _offer(search, ascent, scanner)
+            _offer(search, ascent.prices, scanner)
             offered, at = ascent.value, count
     if ascent.value > offered:
-        _offer(search, ascent, scanner)
+        _offer(search, ascent.prices, scanner)
 
 
-def _offer(search: Search, ascent: Ascent, scanner: Scanner) -> None:
-    denominator = denominator_for(search.instance, ascent.prices)
-    prices = rounded_prices(ascent.prices, denominator)
+def _offer(search: Search, values: Floats, scanner: Scanner | None) -> None:
+    denominator = denominator_for(search.instance, values)
+    prices = rounded_prices(values, denominator)
     search.offer_checked(price_bound(search.instance, prices, scanner), "lagrangian", prices)

@@ -58,13 +58,15 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
     A scanner of the instance makes it fast where 64 bits are enough; without one nothing
     has to be compiled.
     """
-    if scanner is not None and _fits_int64(instance, prices):
+    fits = _fits_int64(instance, prices)
+    if scanner is not None and fits:
         numerators = np.array(prices.numerators, dtype=np.int64)
         costs, _ = scanner.least_costs(numerators, prices.denominator)
         least = int(sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist())))
     else:
-        table = _Table(prices, np.int64 if _sums_fit_int64(instance, prices) else object)
         kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
+        longest = max((output for _, _, output in kinds), default=0)
+        table = _Table(prices, longest, np.int64 if fits else object)
         least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
@@ -76,13 +78,6 @@ def _fits_int64(instance: Instance, prices: Prices) -> bool:
     return bool(_largest_cost(instance, len(numbers), total, largest, prices.denominator) < 2**62)
 
 
-def _sums_fit_int64(instance: Instance, prices: Prices) -> bool:
-    """Whether no product of a sum of prices and a time or a number of tokens comes near 2^63."""
-    last = len(prices.numerators)
-    reach = last + 1 + max((r.peak for r in instance), default=0)
-    return 4 * (sum(prices.numerators) + prices.denominator) * reach < 2**63
-
-
 def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return what the cost of a start stays below: its latency, and the price of its tokens."""
     longest = max((r.output for r in instance), default=0)
@@ -92,15 +87,20 @@ def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit:
 
 
 class _Table:
-    """Prefix sums of the prices, in a number type that does not overflow."""
+    """Sums of the prices, as in `kvopt.bounds.scan`, where nothing has to be compiled.
 
-    def __init__(self, prices: Prices, kind: type) -> None:
+    In 64 bits sums may overflow; costs, which do not, are right modulo 2^64 and so in full.
+    """
+
+    def __init__(self, prices: Prices, longest: int, kind: type) -> None:
         self.denominator = prices.denominator
         self.last = len(prices.numerators)
-        numerators: Integers = np.array(prices.numerators, dtype=kind)
-        self.sums = self._prefix(numerators)
-        self.weighted = self._prefix(numerators * np.arange(1, self.last + 1, dtype=kind))
-        self.rounds: Integers = np.arange(self.last + 1, dtype=kind)
+        padded: Integers = np.zeros(self.last + min(longest, self.last), dtype=kind)
+        padded[: self.last] = prices.numerators
+        self.paid = self._prefix(padded)
+        self.held = self._prefix(self.paid)[:-1]
+        waits: Integers = prices.denominator * np.arange(len(self.held), dtype=kind)
+        self.begun: Integers = self.held + waits
 
     @staticmethod
     def _prefix(values: Integers) -> Integers:
@@ -110,9 +110,9 @@ class _Table:
         """Return the least cost of a request over all its starts, times the denominator."""
         if arrival >= self.last:
             return self.denominator * output
-        k = self.rounds[arrival:]
-        ends = np.minimum(np.arange(arrival, self.last + 1) + output, self.last)
-        paid = self.sums[ends] - self.sums[arrival:]
-        grown = self.weighted[ends] - self.weighted[arrival:] - k * paid
-        costs = self.denominator * (k - arrival + output) + prompt * paid + grown
-        return int(costs.min())
+        active = min(output, self.last)  # nothing is paid after that
+        now = slice(arrival, self.last + 1)
+        then = slice(arrival + active, self.last + active + 1)
+        costs = self.begun[now] - prompt * self.paid[now]
+        costs += (prompt + active) * self.paid[then] - self.held[then]
+        return int(costs.min()) + self.denominator * (output - arrival)
