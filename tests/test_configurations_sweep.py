@@ -233,8 +233,10 @@ class TestRising:
             Instance(5, [Request(0, 1, 3), Request(10**12, 1, 3)]),
             Instance(5, [Request(0, 1, 1), Request(10**6, 1, 1), Request(0, 1, 1)]),
             Instance(9000, [Request(0, 1, 900), Request(0, 2, 900), Request(0, 3, 900)] * 10),
+            Instance(4000, [Request(0, 1, 80), *[Request(0, 900 + s, 60) for s in range(16)]]),
+            Instance(4_000_000, [Request(0, 3_000_000, 3)] * 3),
         ],
-        ids=["arrivals", "rounds", "memory"],
+        ids=["arrivals", "rounds", "memory", "what verify takes", "tokens"],
     )
     def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
         search = searched(instance)

@@ -198,23 +198,24 @@ def test_nothing_to_do(engine: str) -> None:
     assert_optimal(solve(Instance(5, []), engine, quick_start=False), 0)
 
 
-@pytest.mark.parametrize("engine", ["exact", "auto"])
-@pytest.mark.parametrize(
-    "instance",
-    [
-        Instance(6, [Request(0, 1, 3), Request(10**9, 1, 3), Request(10**9, 2, 4)]),
-        Instance(9000, [Request(0, 90 * s, 400 + s) for s in range(1, 30)]),
-        Instance(30_000, [Request(0, 10 * s, 2000) for s in range(40)]),
-    ],
-    ids=["arrivals", "memory", "large memory"],
-)
-def test_what_is_too_large_for_configurations_still_has_an_answer(
-    engine: str, instance: Instance
-) -> None:
-    found = solve(instance, engine, time_limit=1.5)
+LARGE = [
+    Instance(6, [Request(0, 1, 3), Request(10**9, 1, 3), Request(10**9, 2, 4)]),
+    Instance(4_000_000, [Request(0, 3_000_000, 3)] * 3),
+    Instance(30_000, [Request(0, 0, 200), *[Request(0, 14_000 + i, 3 + i) for i in range(5)]]),
+    Instance(9000, [Request(0, 90 * s, 400 + s) for s in range(1, 30)]),
+]
+
+
+@pytest.mark.parametrize("instance", LARGE, ids=["arrivals", "tokens", "memory", "states"])
+def test_what_is_too_large_for_configurations_still_has_an_answer(instance: Instance) -> None:
+    found = solve(instance, "exact", time_limit=0.7)
     assert_both_sides(found)
-    if engine == "exact":
-        assert any("too many" in note or "too much" in note for note in found.notes)
+    assert any("too many" in note or "too much" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("instance", LARGE[:3], ids=["arrivals", "tokens", "memory"])
+def test_auto_proves_what_is_too_large_for_configurations_but_small(instance: Instance) -> None:
+    assert solve(instance, "auto", time_limit=60).status is Status.OPTIMAL
 
 
 @pytest.mark.parametrize("n", [62, 63, 64, 80])

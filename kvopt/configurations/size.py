@@ -11,6 +11,8 @@ _MOST_PRICES = 20_000_000
 """Prices of states at all times, kept as integers: 160 MB."""
 _MOST_CELLS = 60_000_000
 """Cells in the tables of one dynamic program, in floats: 480 MB."""
+_MOST_CHECKED = 3_000_000
+"""Cells of the table in which `kvopt verify` repeats a dynamic program; it refuses more."""
 _MOST_ROUNDS = 2_000_000
 """Requests times rounds: `kvopt verify` refuses half as many again, and a search adds some."""
 
@@ -34,8 +36,14 @@ def check_size(instance: Instance, last: int) -> None:
     counts = Counter((r.peak, left) for r in instance for left in range(r.output))
     added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
     together, held = 0, 0
-    for least in sorted(request.prompt + 1 for request in instance):
-        held += least
+    for first in sorted(request.prompt + 1 for request in instance):
+        held += first
         together += held <= instance.memory
-    if added * (together + 1) * (instance.memory + 1) > _MOST_CELLS:
+    least = min((request.prompt + 1 for request in instance), default=1)
+    members = min(added, instance.memory // least)
+    cells = max(
+        added * (together + 1) * (instance.memory + 1) / _MOST_CELLS,
+        (members + 1) * (instance.memory + 1) / _MOST_CHECKED,
+    )
+    if cells > 1:
         raise TooLarge(f"configurations of {added:,} states take too much memory")
