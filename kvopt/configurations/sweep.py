@@ -17,12 +17,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kvopt.configurations.evaluation import CLOSED, Evaluation
-from kvopt.configurations.layers import Layer, Round, Stopped, TooWide, next_layer
+from kvopt.configurations.layers import WAITING, Layer, Round, Stopped, TooWide, next_layer
 from kvopt.configurations.states import Integers, States
 from kvopt.instance import Instance
 
 MOST_REQUESTS = 62
 """Requests whose sets fit into the bits of an integer."""
+
+_CHILDREN = 100
+"""Continuations that a search for good schedules looks at, for each one that it keeps."""
 
 _MOST_KEPT = 60_000_000
 """Partial schedules of all layers together: 12 bytes each."""
@@ -75,10 +78,7 @@ class Sweep:
 
         None proves nothing.
         """
-        try:
-            return self._run(100 * width, width, should_stop)
-        except TooWide:
-            return None
+        return self._run(_CHILDREN * width, width, should_stop)
 
     def _run(
         self, most: int, width: int | None, should_stop: Callable[[], bool]
@@ -95,7 +95,7 @@ class Sweep:
         for step in _rounds(evaluation, self.states.arrivals, budget):
             if should_stop():
                 raise Stopped
-            layer = next_layer(self.states, self.twins, step, layer, most, should_stop)
+            layer = self._next(step, layer, most, width is not None, should_stop)
             if width is not None and len(layer.spent) > width:
                 layer = _most_promising(layer, step, width)
             if not len(layer.spent):
@@ -105,6 +105,24 @@ class Sweep:
                 raise TooWide(f"more than {_MOST_KEPT:,} partial schedules in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
+
+    def _next(
+        self,
+        step: Round,
+        layer: Layer,
+        most: int,
+        narrow: bool,
+        should_stop: Callable[[], bool],
+    ) -> Layer:
+        """Return the next layer; if it would be too wide and may be narrower, its better part."""
+        lowest = int(_least_costs(layer, step).min())
+        while True:
+            try:
+                return next_layer(self.states, self.twins, step, layer, most, should_stop)
+            except TooWide:
+                if not narrow or step.budget <= lowest:
+                    raise
+                step = step._replace(budget=lowest + (step.budget - lowest) // 2)
 
 
 def twins_of(instance: Instance) -> Integers:
@@ -151,8 +169,13 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
 
 
 def _most_promising(layer: Layer, step: Round, width: int) -> Layer:
-    cost = layer.spent + (layer.rows == 0) @ step.later
-    return layer.only(np.sort(np.argpartition(cost, width)[:width]))
+    costs = _least_costs(layer, step)
+    return layer.only(np.sort(np.argpartition(costs, width)[:width]))
+
+
+def _least_costs(layer: Layer, step: Round) -> Integers:
+    """Return what schedules that complete each partial one spend at least."""
+    return np.asarray(layer.spent + (layer.rows == WAITING) @ step.later)
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

@@ -25,6 +25,10 @@ _NAME = "exact"
 _WIDTH = 1000
 """Partial schedules that the quick search keeps."""
 
+_WIDER = 3
+"""Factor of that when the bound has come to its end and there is time left."""
+_WIDEST = 40_000
+
 _ROOM = 20_000
 """Partial schedules that the first exhaustive search may keep at a time."""
 _MORE_ROOM = 3
@@ -82,6 +86,8 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             room = min(_MORE_ROOM * room, _MOST_ROOM)
             if _searched(search, *last, room) and search.schedule is not None:
                 optimum = search.schedule.objective
+        if last and not optimum:
+            _look_wider(search, *last)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, _NAME)
@@ -94,12 +100,7 @@ def _searched(search: Search, rising: Rising, evaluation: Evaluation, room: int)
     assert search.schedule is not None
     if len(search.instance) > MOST_REQUESTS:
         return False
-    twins = twins_of(search.instance)
-    while True:
-        sweep = Sweep(rising.states, twins, evaluation, search.schedule.objective)
-        found = sweep.some_of_them(_WIDTH, search.should_stop)
-        if found is None or not search.offer_starts(found, "forward search"):
-            break
+    sweep = _look_for_good_ones(search, rising, evaluation, _WIDTH)
     if len(search.instance) > _SEARCHABLE:
         return False
     try:
@@ -114,3 +115,24 @@ def _searched(search: Search, rising: Rising, evaluation: Evaluation, room: int)
     elif not search.checkable:
         search.offer_claimed(value, _NAME)
     return True
+
+
+def _look_for_good_ones(
+    search: Search, rising: Rising, evaluation: Evaluation, width: int
+) -> Sweep:
+    """Search with some width until nothing is better; return the search that found nothing."""
+    assert search.schedule is not None
+    twins = twins_of(search.instance)
+    while True:
+        sweep = Sweep(rising.states, twins, evaluation, search.schedule.objective)
+        found = sweep.some_of_them(width, search.should_stop)
+        if found is None or not search.offer_starts(found, "forward search"):
+            return sweep
+
+
+def _look_wider(search: Search, rising: Rising, evaluation: Evaluation) -> None:
+    """Keep more and more partial schedules in the search for good ones."""
+    width = _WIDTH
+    while width < _WIDEST and len(search.instance) <= MOST_REQUESTS and not search.should_stop():
+        width = min(_WIDER * width, _WIDEST)
+        _look_for_good_ones(search, rising, evaluation, width)
