@@ -152,6 +152,22 @@ def test_starving_is_a_livelock_that_keeps_what_finished() -> None:
     assert found.makespan == 2
 
 
+@pytest.mark.parametrize("alpha", ["0", "1/10", "1/4"])
+def test_mc_sf_loops_when_everyone_in_front_was_believed_too_short(alpha: str) -> None:
+    """Whoever is believed too short survives evictions, until the front of the line is all such.
+
+    Three start together, outgrow the memory before one of them ends, and are in front again.
+    """
+    too_short = [Request(0, 1, 6, predicted=Prediction(2, 6))] * 3
+    found = run(Instance(14, too_short), f"mc-sf:pred=lower,alpha={alpha}")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.starts == (None,) * 3
+    # When one of the three ends in time, the others have room.
+    ends = replace(too_short[0], output=3)
+    found = run(Instance(14, [ends, *too_short[1:]]), f"mc-sf:pred=lower,alpha={alpha}")
+    assert found.outcome is Outcome.COMPLETED
+
+
 def test_a_random_loop_ends_at_its_round_limit() -> None:
     instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
     found = run(instance, "alpha-beta:alpha=0,beta=1,rounds=40")

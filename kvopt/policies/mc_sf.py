@@ -20,6 +20,13 @@ class McSf(PrefixPolicy):
     alpha
         Share of the memory kept free when outputs are predicted (section 5.2.2): promises
         stay within ``(1 - alpha) M``.
+
+    Notes
+    -----
+    With predictions it may loop.  Evictions let those finish whose belief was right and leave the
+    others in front of the line, in the order of their beliefs.  Once memory overflows before
+    one of those in front ends, the same happens again for ever: long backlogs get there
+    in spite of a margin.
     """
 
     name = "mc-sf"
