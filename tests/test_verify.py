@@ -324,4 +324,5 @@ class TestIndependence:
         subprocess.run([sys.executable, "-c", script], cwd=HERE, check=True)
 
     def test_it_can_be_called_here_too(self, tmp_path: Path) -> None:
-        assert checker(tmp_path / "missing").exit_status == 2
+        called: Any = checker  # a module that is callable is beyond what types can say
+        assert called(tmp_path / "missing").exit_status == 2
