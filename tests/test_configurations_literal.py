@@ -200,6 +200,52 @@ def test_copies_are_never_passed_and_windows_sharpen_them(seed: int) -> None:
                 assert all(there.count(s) <= sharp[s] <= at_time[s] <= at_any[s] for s in there)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_marked_requests_are_taken_once(seed: int) -> None:
+    generator = random.Random(seed)
+    gained = 0
+    for memory, requests, _ in problems(seed + 60, 40, most=4):
+        items = [(i, g) for i, (_, _, o) in enumerate(requests) for g in range(1, o + 1)]
+        weights = {item: generator.randint(0, 9) for item in items}
+        exact = literal.largest_active(weights, memory, requests)
+        order = generator.sample(range(len(requests)), len(requests))
+        found = [
+            literal.largest_with_marks(weights, memory, requests, order[:count])
+            for count in range(len(order) + 1)
+        ]
+        assert found == sorted(found, reverse=True)
+        assert found[-1] == exact
+        gained += found[0] > exact
+    assert gained > 5
+
+
+def test_weights_by_request_bound_the_optimum() -> None:
+    generator = random.Random(5)
+    for memory, requests, _ in problems(61, 200, most=4):
+        best, _ = oracle.optimum(memory, requests)
+        prices = {
+            time: {
+                (i, g): Fraction(generator.randint(0, 4), 3)
+                for i, (a, _, o) in enumerate(requests)
+                for g in range(1, o + 1)
+                if a + g <= time
+            }
+            for time in range(1, 6)
+        }
+        value = Fraction()
+        for each in prices.values():
+            value -= literal.largest_active(each, memory, requests)
+        for i, (a, _, o) in enumerate(requests):
+            value += min(
+                k
+                + o
+                - a
+                + sum(prices.get(k + g, {}).get((i, g), Fraction()) for g in range(1, o + 1))
+                for k in range(a, max(a, 5) + 1)
+            )
+        assert value <= best
+
+
 # Extension.
 
 
@@ -516,6 +562,20 @@ def test_what_is_decided_by_a_time_bounds_every_completion(seed: int) -> None:
                     )
                 assert known <= bound + paid + past <= total
                 known = bound + paid + past
+
+
+@pytest.mark.parametrize("dominance", [False, True])
+def test_a_search_forward_in_time_finds_what_is_better(dominance: bool) -> None:
+    for memory, requests, prices in problems(70, 80):
+        best, _ = oracle.optimum(memory, requests)
+        for upper in (best, best + 1, best + 3):
+            found = literal.search_forward(memory, requests, prices, upper, dominance=dominance)
+            if upper == best:
+                assert found is None
+            else:
+                assert found is not None
+                assert oracle.feasible(memory, requests, found)
+                assert oracle.tel(requests, found) == best
 
 
 # Removing starts.

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from operator import le
 
-from oracle import Starts, Triple
+from oracle import Starts, Triple, last_time, tel
 from oracle import feasible as stands
 
 State = tuple[int, int]
@@ -22,6 +23,9 @@ Weights = Mapping[State, Fraction | int]
 """What each state weighs; a state that is not named weighs nothing."""
 Copies = Mapping[State, int]
 """How many may be in each state together; a state that is not named: none."""
+Item = tuple[int, int]
+"""A request, by its position, and the tokens it has generated."""
+ItemWeights = Mapping[Item, Fraction | int]
 Prices = Mapping[int, Weights]
 """Weights of the states at each time; a time that is not named is free."""
 Windows = Sequence[Collection[int]]
@@ -134,6 +138,44 @@ def largest_by_program(weights: Weights, memory: int, copies: Copies | None = No
                 state = count + more, held + more * h
                 best[state] = max(best.get(state, old), old + more * value)
     return max(best.values())
+
+
+# Each request once: weights of items (position of the request, tokens generated).
+
+
+def largest_active(weights: ItemWeights, memory: int, requests: Sequence[Triple]) -> Fraction:
+    """Return the most that a feasible choice of different requests weighs, over all of them."""
+    options: list[list[Item | None]] = [[None] for _ in requests]
+    for i, generated in weights:
+        options[i].append((i, generated))
+    best = Fraction()
+    for choice in product(*options):
+        items = [item for item in choice if item is not None]
+        if feasible([state_of_item(requests, item) for item in items], memory):
+            best = max(best, sum((Fraction(weights[item]) for item in items), Fraction()))
+    return best
+
+
+def largest_with_marks(
+    weights: ItemWeights, memory: int, requests: Sequence[Triple], marked: Collection[int]
+) -> Fraction:
+    """Return the same by the program that takes only ``marked`` requests once for certain."""
+    best: dict[tuple[int, int, frozenset[int]], Fraction] = {(0, 0, frozenset()): Fraction()}
+    for item in sorted(weights, key=lambda item: -state_of_item(requests, item)[1]):
+        h, r = state_of_item(requests, item)
+        for (count, held, used), old in list(best.items()):
+            if item[0] not in used and held + h + (count + 1) * r <= memory:
+                taken = used | {item[0]} if item[0] in marked else used
+                state = count + 1, held + h, taken
+                best[state] = max(best.get(state, old), old + weights[item])
+    return max(best.values())
+
+
+def state_of_item(requests: Sequence[Triple], item: Item) -> State:
+    """Return the state of a request that has generated so many tokens."""
+    state = state_of(requests[item[0]], 0, item[1])
+    assert state is not None
+    return state
 
 
 # Cuts.
@@ -319,3 +361,83 @@ def schedules(
         if stands(memory, requests, starts):
             latencies = [k + o - a for k, (a, _, o) in zip(starts, requests, strict=True)]
             yield starts, sum(latencies)
+
+
+def search_forward(
+    memory: int, requests: Sequence[Triple], prices: Prices, upper: int, *, dominance: bool = True
+) -> Starts | None:
+    """Return a schedule of total latency below ``upper``, None when there is none.
+
+    Starts are decided round by round.  A partial schedule is dropped when its reduced costs,
+    the least later ones of the requests that wait, and its slacks so far exceed
+    ``upper - 1 - bound``; or when one that is kept has started the same requests with no
+    larger sum of starts and holds no more at any later time.
+    """
+    bound = configuration_bound(memory, requests, prices)
+    right, last = right_sides(memory, prices), last_time(requests)
+    kept: list[tuple[int | None, ...]] = [(None,) * len(requests)]
+    for now in range(last):
+        grown = [more for partial in kept for more in started_at(memory, requests, partial, now)]
+        least = [least_loss(requests, more, now + 1, prices, right) for more in grown]
+        kept = [m for m, loss in zip(grown, least, strict=True) if bound + loss <= upper - 1]
+        if dominance:
+            kept = undominated(requests, kept, now + 1)
+    begun = [tuple(k for k in partial if k is not None) for partial in kept]
+    complete = [starts for starts in begun if len(starts) == len(requests)]
+    better = [starts for starts in complete if tel(requests, starts) < upper]
+    return min(better, key=sum, default=None)
+
+
+def started_at(
+    memory: int, requests: Sequence[Triple], partial: Sequence[int | None], now: int
+) -> Iterator[tuple[int | None, ...]]:
+    """Yield every way to start some of the waiting requests at ``now``."""
+    options = [
+        [start] if start is not None else [None, now] if request[0] <= now else [None]
+        for request, start in zip(requests, partial, strict=True)
+    ]
+    for choice in product(*options):
+        if feasible(partial_configuration(requests, choice, now + 1), memory):
+            yield choice
+
+
+def partial_configuration(
+    requests: Sequence[Triple], partial: Sequence[int | None], time: int
+) -> Configuration:
+    """Return what is active at ``time`` of the requests that have a start."""
+    begun = [(r, k) for r, k in zip(requests, partial, strict=True) if k is not None]
+    return configuration_at([r for r, _ in begun], [k for _, k in begun], time)
+
+
+def least_loss(
+    requests: Sequence[Triple],
+    partial: Sequence[int | None],
+    decided: int,
+    prices: Prices,
+    right: Mapping[int, Fraction],
+) -> Fraction:
+    """Return what every completion loses, all starts before ``decided`` being known."""
+    least, latest = least_costs(requests, prices), max(decided, last_priced(prices))
+    loss = Fraction()
+    for request, start, cheapest in zip(requests, partial, least, strict=True):
+        later = range(max(decided, request[0]), max(latest, request[0]) + 1)
+        open_starts = later if start is None else [start]
+        loss += min(reduced_cost(request, k, prices, cheapest) for k in open_starts)
+    for time, weights in prices.items():
+        if time <= decided:
+            loss += right[time] - weight(partial_configuration(requests, partial, time), weights)
+    return loss
+
+
+def undominated(
+    requests: Sequence[Triple], partials: Iterable[tuple[int | None, ...]], decided: int
+) -> list[tuple[int | None, ...]]:
+    """Keep one after the other, by sum of starts, what none of the kept dominates."""
+    kept: dict[tuple[bool, ...], list[tuple[list[int], tuple[int | None, ...]]]] = {}
+    for partial in sorted(partials, key=lambda each: sum(k or 0 for k in each)):
+        times = range(decided + 1, last_time(requests) + 1)
+        loads = [sum(h for h, _ in partial_configuration(requests, partial, t)) for t in times]
+        rivals = kept.setdefault(tuple(k is not None for k in partial), [])
+        if not any(all(map(le, rival, loads)) for rival, _ in rivals):
+            rivals.append((loads, partial))
+    return [partial for rivals in kept.values() for _, partial in rivals]
