@@ -57,8 +57,9 @@ def proofs(options: argparse.Namespace) -> None:
                 cells.append(f"{seconds:.1f} s" if closed else _open(upper, lower))
                 best = upper if best is None or (upper is not None and upper < best) else best
             print(f"| {instance.name} | {best} | " + " | ".join(cells) + " |", flush=True)
-        medians = [f"**{statistics.median(times[engine]):.1f} s**" for engine in options.engines]
-        print(f"| median n={n} | | " + " | ".join(medians) + " |", flush=True)
+        medians = [statistics.median(times[engine]) for engine in options.engines]
+        cells = [f"**{m:.1f} s**" if m < float("inf") else "over the limit" for m in medians]
+        print(f"| median n={n} | | " + " | ".join(cells) + " |", flush=True)
 
 
 def _open(upper: int | None, lower: float | None) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.dependencies import load_highspy
 from kvopt.engines.threads import run_in_thread
+from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.horizon import Windows
 from kvopt.instance import Instance, Request
@@ -27,6 +28,9 @@ from kvopt.search import Search
 DENOMINATOR = 2**24
 """Rounding loses less than 1e-7 of a token-round's price; sums stay far inside 64 bits."""
 
+_CELLS_A_COLUMN = 60
+"""Coefficients that a limit on columns allows for each: long outputs make columns long."""
+
 _SIMPLEX_COLUMNS = 20_000
 """Up to here the dual simplex method is the faster one."""
 
@@ -34,9 +38,14 @@ _SIMPLEX_COLUMNS = 20_000
 def offer_lp_bound(
     search: Search, largest_columns: int = 3_000_000, time_limit: float = math.inf
 ) -> None:
-    """Solve the relaxation and offer what its prices prove; raise `TooLarge` if it is.
+    """Solve the relaxation and offer what its prices prove.
 
     The time limit is for the LP solver alone, beside the limit of the search.
+
+    Raises
+    ------
+    TooLarge
+        If it has more columns than that, or more coefficients than go with them.
     """
     if search.schedule is None:
         raise ValueError("the LP needs a schedule for its horizon")
@@ -60,6 +69,9 @@ def _by_kinds(instance: Instance, end: int, largest_columns: int) -> ArrayModel:
     counts = Counter((r.arrival, r.prompt, r.output) for r in instance)
     kinds = Instance(instance.memory, [Request(*kind) for kind in counts])
     windows = tuple(range(r.arrival, end - r.output + 1) for r in kinds)
+    cells = sum(len(window) * r.output for window, r in zip(windows, kinds, strict=True))
+    if cells > _CELLS_A_COLUMN * largest_columns:
+        raise TooLarge(f"the LP would have {cells:,} coefficients")
     model = time_indexed_arrays(
         kinds, windows, order_identical=False, largest_columns=largest_columns
     )
