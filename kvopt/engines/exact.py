@@ -91,7 +91,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, _NAME)
-    if optimum is None and not search.proved:
+    if optimum is None and not search.should_stop():
         search.note(f"{_NAME}: no search was exhaustive with room for {room:,} partial schedules")
 
 
