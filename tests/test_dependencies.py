@@ -40,12 +40,25 @@ def test_good_releases_pass(version: str | None) -> None:
     refuse_known_bad("ortools", "1.14.0")
 
 
-@pytest.mark.parametrize("engine", ["highs", "cpsat", "pyomo", "auto"])
-def test_an_installed_bad_release_stops_every_engine(tmp_path: Path, engine: str) -> None:
-    """The metadata of another release stands first on the path, as if it were installed."""
-    info = tmp_path / "highspy-1.14.0.dist-info"
+def install_bad_release(folder: Path) -> None:
+    """Put the metadata of another release first on the path, as if it were installed."""
+    info = folder / "highspy-1.14.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: highspy\nVersion: 1.14.0\n")
+
+
+@pytest.mark.parametrize("engines", [["exact"], ["auto"]])
+def test_engines_without_a_solver_do_not_mind_a_bad_release(
+    tmp_path: Path, engines: list[str]
+) -> None:
+    install_bad_release(tmp_path)
+    done = run_python(SOLVE_WITH.format(engines=engines), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat", "pyomo"])
+def test_an_installed_bad_release_stops_every_solver(tmp_path: Path, engine: str) -> None:
+    install_bad_release(tmp_path)
     done = run_python(SOLVE_WITH.format(engines=[engine]), tmp_path)
     assert done.returncode != 0
     assert "UnsupportedDependency" in done.stderr
