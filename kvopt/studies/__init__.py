@@ -1,0 +1,1 @@
+"""Studies: many instances, many policies, every ratio certified."""
