@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.markers import CARETDOWN
 
 from kvopt.instance import Instance
+from kvopt.outlines import is_stepped, profile, window
 from kvopt.plots import style
-from kvopt.plots.outlines import is_stepped, profile, window
 from kvopt.schedule import Schedule
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
+from kvopt.outlines import Points, growth, is_stepped, window
 from kvopt.plots import style
-from kvopt.plots.outlines import Points, growth, is_stepped, window
 from kvopt.schedule import Schedule
 
 _FLOOR = 0.43

@@ -12,7 +12,7 @@ completion.  Steps are the truth and are drawn while they can be told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -85,12 +85,27 @@ class Stretch:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A request at work: it holds ``prompt + j`` tokens at time ``begin + j``, until ``end``."""
+
+    begin: int
+    end: int
+    prompt: int
+
+
 def stretches(schedule: Schedule) -> Iterator[Stretch]:
     """Cut the schedule at every start and every completion."""
+    ends = zip(schedule.starts, schedule.completions, schedule.instance, strict=True)
+    return stretches_of(Piece(k, c, request.prompt) for k, c, request in ends)
+
+
+def stretches_of(pieces: Iterable[Piece]) -> Iterator[Stretch]:
+    """Cut what is at work, evicted later or not, wherever a piece begins or ends."""
     changes: dict[int, list[tuple[int, int, int]]] = {}
-    for k, c, request in zip(schedule.starts, schedule.completions, schedule.instance, strict=True):
-        changes.setdefault(k, []).append((1, request.prompt, -k))
-        changes.setdefault(c, []).append((-1, -request.prompt, k))
+    for piece in pieces:
+        changes.setdefault(piece.begin, []).append((1, piece.prompt, -piece.begin))
+        changes.setdefault(piece.end, []).append((-1, -piece.prompt, piece.begin))
     active = prompts = offset = 0  # tokens produced at t are offset + active * t
     for begin, end in pairwise(sorted(changes)):
         for requests, tokens, shift in changes[begin]:
