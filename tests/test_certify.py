@@ -87,6 +87,23 @@ class TestBuilding:
         write_certificate(found, tmp_path / "c")
         assert verify(tmp_path / "c").valid
 
+    def test_runs_that_were_made_before_are_judged_as_they_are(self) -> None:
+        made = [kvopt.run(UNEVEN, name) for name in ("mc-sf", "alpha-protect:alpha=0.5")]
+        found = certify(UNEVEN, [*made, "fcfs"], time_limit=5)
+        assert [run.policy for run in found.runs] == [run.policy for run in made] + ["fcfs"]
+        assert (found.objective, found.runs[0].value) == (27, 28)
+        assert found.runs[0].starts == made[0].starts
+
+    def test_a_run_that_does_not_fit_is_refused(self) -> None:
+        made = kvopt.run(UNEVEN, "mc-sf")
+        for wrong, reason in (
+            (replace(made, instance=CROWDED), "another instance"),
+            (replace(made, starts=(0, 0, 0, 0)), "memory is 9"),
+            (replace(made, outcome=kvopt.Outcome.LIVELOCK), "its starts are not"),
+        ):
+            with pytest.raises(InvalidInput, match=reason):
+                certify(UNEVEN, [wrong], time_limit=5)
+
     def test_policies_may_be_objects(self) -> None:
         found = certify(UNEVEN, [policy("mc-sf")], time_limit=5)
         assert (found.runs[0].policy, found.runs[0].value) == ("mc-sf", 28)

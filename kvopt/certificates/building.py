@@ -18,7 +18,7 @@ from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.proofs import CheckedBound
 from kvopt.result import Progress, SolveResult, relative_gap
-from kvopt.runs import Lost, PolicyRun
+from kvopt.runs import Lost, Outcome, PolicyRun
 from kvopt.schedule import Schedule
 from kvopt.search import Observer, Search
 from kvopt.simulator import Stopped, simulate
@@ -129,7 +129,7 @@ class Certificate:
 
 def certify(
     instance: Instance,
-    policies: str | Iterable[str | Policy] = (),
+    policies: str | Iterable[str | Policy | PolicyRun] = (),
     schedule: Schedule | None = None,
     *,
     time_limit: float | None = None,
@@ -145,7 +145,8 @@ def certify(
     instance
         The problem.
     policies
-        Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects.
+        Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
+        that were made before, which are checked again.
     schedule
         A feasible schedule made elsewhere, to judge as well and to improve on.
     time_limit
@@ -178,7 +179,7 @@ def certify(
     )
     runs = [] if schedule is None else [_given(search, schedule)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    labelled = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in chosen]
+    labelled = [_labelled(search, choice) for choice in chosen]
     with signals_interrupt(search):
         _quick(search)
         _bound(search)
@@ -202,13 +203,33 @@ def _quick(search: Search) -> None:
     _take(search, found)
 
 
-def _judged(search: Search, labelled: Sequence[tuple[str, Policy]]) -> Iterator[JudgedRun]:
+def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Policy | PolicyRun]:
+    if isinstance(choice, str):
+        return choice, policy_from(choice)
+    if isinstance(choice, Policy):
+        return choice.name, choice
+    if choice.instance.hash != search.instance.hash:
+        raise InvalidInput("is a run on another instance", field=f"policy {choice.policy}")
+    broken = choice.violations()
+    if (choice.schedule is not None) != (choice.outcome is Outcome.COMPLETED):
+        broken.append(f"is called {choice.outcome}, which its starts are not")
+    if broken:
+        raise InvalidInput(broken[0], field=f"policy {choice.policy}")
+    return choice.policy, choice
+
+
+def _judged(
+    search: Search, labelled: Sequence[tuple[str, Policy | PolicyRun]]
+) -> Iterator[JudgedRun]:
     """Run the policies.
 
     Their runs are what was asked for, so a proved optimum is no reason to leave one out.
     """
     late, search.engine = False, "policies"
     for label, policy in labelled:
+        if isinstance(policy, PolicyRun):
+            yield _of_run(search, policy)
+            continue
         try:
             if late:
                 raise Stopped
