@@ -1,0 +1,34 @@
+"""When requests arrive, in integers of nanoseconds: the one reading of an instance's clock."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from kvopt.errors import InvalidInput
+from kvopt.instance import Instance
+from kvopt.seconds.model import NANOSECONDS
+
+
+def arrivals_ns(instance: Instance) -> list[int]:
+    """Return the arrival of each request in nanoseconds.
+
+    That is ``arrival_seconds``, rounded to nanoseconds, where all requests have it.  Where none
+    has, rounds are as long as ``round_ms`` says; without it everything has to arrive at round 0.
+
+    Raises
+    ------
+    InvalidInput
+        If only some requests have ``arrival_seconds``, or rounds have no length.
+    """
+    seconds = [request.arrival_seconds for request in instance]
+    known = [time for time in seconds if time is not None]
+    if known and len(known) == len(seconds):
+        return [round(Fraction(time) * NANOSECONDS) for time in known]
+    if known:
+        without = instance.requests[seconds.index(None)].id
+        raise InvalidInput("is missing", field="arrival_seconds", request=repr(without))
+    if instance.round_ms is None and instance.last_arrival > 0:
+        reason = "is missing, so that arrivals have no time in seconds"
+        raise InvalidInput(reason, field="round_ms")
+    length = Fraction(instance.round_ms or 0) * (NANOSECONDS // 1000)
+    return [round(request.arrival * length) for request in instance]
