@@ -15,6 +15,7 @@ from kvopt.cli import (
     info,
     plot,
     policies,
+    reduce,
     run,
     solve,
     verify,
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    generate, solve, bound, run, certify, verify, policies, check, export, plot, info
+    generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, info
 ):  # fmt: skip
     command.register(app)
 

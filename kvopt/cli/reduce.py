@@ -1,0 +1,75 @@
+"""``kvopt reduce``: another problem as an instance, and its answer from the optimum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kvopt.certificates import write_certificate
+from kvopt.cli import common
+from kvopt.errors import InvalidInput
+from kvopt.files import write_instance
+from kvopt.reductions import Reduction, ThreePartition, decide
+
+_LEFT_OPEN = 3
+_PROBLEMS = ("three-partition",)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("reduce")(reduce_command)
+
+
+def reduce_command(
+    problem: Annotated[str, typer.Argument(metavar="three-partition", help="The problem.")],
+    numbers: Annotated[list[int], typer.Argument(metavar="X1 X2 ...", help="The 3m integers.")],
+    target: Annotated[int, typer.Option("--target", metavar="T", help="The sum of every triple.")],
+    time_limit: common.TimeLimit = 60.0,
+    threads: common.Threads = None,
+    json: common.Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance.")
+    ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="CERT", help="Write a certificate of the optimum."),
+    ] = None,
+) -> None:
+    """Decide a 3-Partition problem by scheduling: 3m integers in (T/4, T/2) that sum to mT.
+
+    Triples that sum to T exist if and only if the instance has total latency 3m(m+1)/2.  Exit
+    status: 0 for yes and for no, 3 when the limit left it open, 130 after Ctrl-C, 2 for numbers
+    that are no such problem.
+    """
+    if problem not in _PROBLEMS:
+        raise InvalidInput(f"must be {', '.join(_PROBLEMS)}, got {problem!r}", field="problem")
+    common.warn_oversubscription(threads)
+    given = ThreePartition(target, tuple(numbers))
+    if output is not None:
+        write_instance(given.instance(), output)
+        common.messages.print(f"wrote {output}", markup=False)
+    found = decide(given, time_limit=time_limit, threads=threads)
+    if certificate is not None and found.certificate is not None:
+        write_certificate(found.certificate, certificate)
+        common.messages.print(f"wrote {certificate}", markup=False)
+    if json:
+        common.print_json(found.to_json())
+    else:
+        _print(found)
+    if found.result.signal_number is not None:
+        raise typer.Exit(128 + found.result.signal_number)
+    if found.answer == "open":
+        raise typer.Exit(_LEFT_OPEN)
+
+
+def _print(found: Reduction) -> None:
+    result = found.result
+    print(
+        f"{found.answer}: total latency {common.or_dash(result.objective)}, proved to be at least "
+        f"{common.or_dash(result.lower_bound)} ({result.bound_source}: {result.bounded_by}); "
+        f"a partition needs {found.problem.threshold:,}"
+    )
+    for triple in found.partition or ():
+        print(" + ".join(map(str, triple)), "=", found.problem.target)
