@@ -1,8 +1,11 @@
-"""One clock for every policy.
+"""One loop for every policy, and the clock that counts rounds.
 
-At round t, in this order: what ends at t completes, what arrives at t joins, the policy may
-evict, the policy may start requests.  Memory in the next round must then stay within M, or
-the policy is at fault.  Rounds at which nothing can change are skipped.
+At round t, in this order: what ends at t completes, what has arrived by t joins, the policy
+may evict, the policy may start requests.  Memory in the next round must then stay within M,
+or the policy is at fault.  Rounds at which nothing can change are skipped.
+
+Policies think in rounds.  How long a round lasts, and with it at which round an arrival is
+seen, is the clock's affair: `kvopt.seconds` has another one.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Hashable
+from typing import Protocol
 
 from kvopt.errors import PolicyFault
 from kvopt.instance import Instance
@@ -19,6 +23,47 @@ from kvopt.runs import Lost, Outcome, PolicyRun
 
 class Stopped(Exception):
     """Raised when a run was asked to stop before its end."""
+
+
+class Clock(Protocol):
+    """When arrivals are seen, and what passes between rounds."""
+
+    arrivals: list[int]
+    """When each request arrives, in whatever unit the clock has."""
+
+    def due(self, view: View, i: int) -> int:
+        """Return the round at which an arrival is seen if nothing happens before."""
+
+    def has_arrived(self, view: View, i: int) -> bool:
+        """Return whether a request is seen now."""
+
+    def started(self, view: View, i: int) -> None:
+        """Take note that a request starts now."""
+
+    def advance(self, view: View, following: int) -> None:
+        """Let the rounds up to ``following`` pass, and set the view to it."""
+
+
+class RoundClock:
+    """Every round is like any other, and arrivals are given in rounds."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.arrivals = [request.arrival for request in instance]
+
+    def due(self, _view: View, i: int) -> int:
+        """Return the round of arrival."""
+        return self.arrivals[i]
+
+    def has_arrived(self, view: View, i: int) -> bool:
+        """Return whether the round of arrival is reached."""
+        return self.arrivals[i] <= view.now
+
+    def started(self, view: View, i: int) -> None:
+        """Ignore it: no round takes longer for it."""
+
+    def advance(self, view: View, following: int) -> None:
+        """Go there."""
+        view.now = following
 
 
 def simulate(
@@ -41,7 +86,7 @@ def simulate(
         Asked now and then; when it turns true, `Stopped` is raised.
     """
     began = time.monotonic()
-    run = _Run(instance, policy)
+    run = Simulation(instance, policy, RoundClock(instance))
     outcome = run.to_the_end(should_stop)
     found = PolicyRun(
         instance=instance,
@@ -57,12 +102,22 @@ def simulate(
     return found
 
 
-class _Run:
-    """The state of one run: the truth, beside what the policy sees."""
+class Simulation:
+    """The state of one run: the truth, beside what the policy sees.
 
-    def __init__(self, instance: Instance, policy: Policy) -> None:
+    Parameters
+    ----------
+    instance, policy
+        What is simulated.
+    clock
+        What rounds and arrivals mean.
+    """
+
+    def __init__(self, instance: Instance, policy: Policy, clock: Clock) -> None:
         self.policy = policy
+        self.clock = clock
         self.view = View(instance, policy.prediction_model().beliefs(instance))
+        self.view.arrivals = clock.arrivals
         self.outputs = [request.output for request in instance]
         self.starts: list[int | None] = [None] * len(instance)
         self.lost: list[Lost] = []
@@ -80,7 +135,7 @@ class _Run:
             following = self._next_round()
             if following is None or (self.limit is not None and following > self.limit):
                 return Outcome.LIVELOCK
-            view.now = following
+            self.clock.advance(view, following)
             if should_stop():
                 raise Stopped
             self._complete()
@@ -100,7 +155,7 @@ class _Run:
             free = view.memory - view.next_load
             rounds.append(view.now + 1 + free // len(view.active))  # memory would pass M
         if self.arriving:
-            rounds.append(view.arrivals[self.arriving[-1]])
+            rounds.append(self.clock.due(view, self.arriving[-1]))
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
@@ -118,7 +173,7 @@ class _Run:
 
     def _arrive(self) -> None:
         view = self.view
-        while self.arriving and view.arrivals[self.arriving[-1]] <= view.now:
+        while self.arriving and self.clock.has_arrived(view, self.arriving[-1]):
             i = self.arriving.pop()
             self.waiting.add(i)
             self.policy.arrived(view, i)
@@ -151,6 +206,7 @@ class _Run:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
             view.start(i)
+            self.clock.started(view, i)
             heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
         if view.next_load > view.memory:
             reason = f"holds {view.next_load} tokens at {view.now + 1}, memory is {view.memory}"
