@@ -70,7 +70,7 @@ def play(
     *,
     n: int | None = None,
     memory: int | None = None,
-    seed: int = 0,
+    seed: int = 0,  # noqa: ARG001
     parameters: Mapping[str, Any] | None = None,
 ) -> Instance:
     """Play a game against a policy and return the instance that came out.
