@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -175,14 +175,26 @@ def read_records(
         One for each instance, policy and limits: the latest valid line counts.  A failure of a
         whole instance is left out once the instance was done after all.
     """
+    found: dict[tuple[str, str, str | None], Record] = {}
+    for record in lines_of(directory, report):
+        work = (record.instance.hash, _digest(dict(record.limits)))
+        if record.policy is not None:
+            found.pop((*work, None), None)
+        found[*work, record.policy] = record
+    return list(found.values())
+
+
+def lines_of(
+    directory: str | Path, report: Callable[[str], None] | None = None
+) -> Iterator[Record]:
+    """Yield every valid line, also those that later ones replace; see `read_records`."""
     path = Path(directory) / FILE
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
-        return []
+        return
     except OSError as error:
         raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
-    found: dict[tuple[str, str, str | None], Record] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -191,16 +203,12 @@ def read_records(
         except (InvalidInput, UnicodeDecodeError, TypeError) as error:
             message = f"{path}: line {number} is damaged and does not count: {error}"
             (report or _warn)(message)
-            continue
-        work = (record.instance.hash, _digest(dict(record.limits)))
-        if record.policy is not None:
-            found.pop((*work, None), None)
-        found[*work, record.policy] = record
-    return list(found.values())
+        else:
+            yield record
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, DamagedRecord, stacklevel=3)
+    warnings.warn(message, DamagedRecord, stacklevel=4)
 
 
 def _digest(content: object) -> str:

@@ -1,0 +1,37 @@
+"""A claim, what was found, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undecided", "measured"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a published claim.
+
+    Parameters
+    ----------
+    claim, source, published
+        What is claimed, where, and with which numbers.
+    found
+        What was found, with numbers that certificates prove.
+    verdict
+        ``reproduced``; ``not reproduced as printed``; ``refuted``; ``undecided`` where the
+        intervals leave room for both; ``measured`` where nothing is claimed that could fail.
+    certificates
+        Paths of what shows it.
+    """
+
+    claim: str
+    source: str
+    published: str
+    found: str
+    verdict: Judgement
+    certificates: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that is written."""
+        return {**asdict(self), "certificates": list(self.certificates)}

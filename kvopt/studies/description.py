@@ -1,0 +1,263 @@
+"""What a study is: families, draws, policies, prediction models and limits, from a TOML file."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+from kvopt.errors import InvalidInput
+from kvopt.files.reading import read_text
+from kvopt.policies.registry import policy as policy_from
+from kvopt.studies.sources import Kind, Source
+from kvopt.studies.tables import Table
+
+_TOP = ("name", "title", "policies", "predictions", "claims", "modules", "limits", "instances")
+_LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
+_ENTRY = (
+    "family", "file", "game", "draws", "seed", "n", "memory", "parameters", "policies",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the work on one instance.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for schedule and bound.
+    policy_time_limit
+        Seconds for each run of a policy.
+    threads, seed
+        For the solvers.
+    """
+
+    time_limit: float = 60.0
+    policy_time_limit: float = 60.0
+    threads: int = 1
+    seed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the limits as a record carries them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Draws from one source, and the policies that meet them.
+
+    Parameters
+    ----------
+    source
+        Of the first draw; the seeds of the others follow on it.
+    draws
+        How many.
+    policies
+        With their prediction models.
+    """
+
+    source: Source
+    draws: int
+    policies: tuple[str, ...]
+
+    def sources(self, most: int | None = None) -> Iterator[Source]:
+        """Yield the source of each draw, of the first ``most`` only if that is given."""
+        first = self.source.seed or 0
+        for draw in range(self.draws if most is None else min(most, self.draws)):
+            yield self.source if draw == 0 else replace(self.source, seed=first + draw)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as it is described.
+
+    Parameters
+    ----------
+    name, title
+        What it is called; ``title`` says it in a line.
+    entries
+        Every source of instances with its policies.
+    limits
+        Each instance is done once for each of them.
+    claims
+        Names of published claims to put to the test; see `kvopt.studies.claims`.
+    modules
+        Python modules, or files ending in ``.py``, that register policies.
+    """
+
+    name: str
+    title: str
+    entries: tuple[Entry, ...]
+    limits: tuple[Limits, ...]
+    claims: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+def read_study(path: str | Path) -> Study:
+    """Read a study from a TOML file."""
+    return study_from_text(read_text(path), Path(path))
+
+
+def study_from_text(text: str, file: Path | None = None) -> Study:
+    """Build a study from the text of a TOML file; relative paths in it start at that file."""
+    top = Table.parsed(text, None if file is None else str(file))
+    folder = Path() if file is None else file.parent
+    name = top.string("name", None if file is None else file.stem)
+    if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
+    modules = tuple(_located(module, folder) for module in top.strings("modules", ()))
+    _import_all(modules, lambda reason: top.fault("modules", reason))
+    models = top.strings("predictions", ("",))
+    policies = _policies(top, models, ())
+    entries = tuple(
+        entry
+        for table in top.tables("instances")
+        for entry in _entries(table, models, policies, folder)
+    )
+    if not entries:
+        raise top.fault("instances", "is missing: a study needs tables [[instances]]")
+    study = Study(
+        name=name,
+        title=top.string("title", name),
+        entries=entries,
+        limits=tuple(_limits(top.table("limits"))),
+        claims=_claims(top),
+        modules=modules,
+    )
+    top.done(*_TOP)
+    return study
+
+
+def resolved_text(study: Study) -> str:
+    """Return the TOML text of a study with everything said that a file may leave out.
+
+    Lists that stood for several entries are written out.
+    """
+    lines = [
+        f"name = {_toml(study.name)}",
+        f"title = {_toml(study.title)}",
+        f"claims = {_toml(study.claims)}",
+        f"modules = {_toml(study.modules)}",
+        "",
+        "[limits]",
+    ]
+    for key in _LIMITS:
+        values = list(dict.fromkeys(getattr(limits, key) for limits in study.limits))
+        lines.append(f"{key} = {_toml(values[0] if len(values) == 1 else values)}")
+    for entry in study.entries:
+        said = {"draws": entry.draws, **entry.source.to_json(), "policies": entry.policies}
+        lines += ["", "[[instances]]"]
+        lines += [f"{key} = {_toml(value)}" for key, value in said.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def import_modules(modules: Sequence[str]) -> None:
+    """Import what registers policies, by module name or by path."""
+    for module in modules:
+        if not module.endswith(".py"):
+            importlib.import_module(module)
+            continue
+        name = f"kvopt_study_{Path(module).stem}"
+        known = sys.modules.get(name)
+        if known is not None and known.__file__ == module:
+            continue
+        spec = importlib.util.spec_from_file_location(name, module)
+        assert spec is not None, "a path that ends in .py has a loader"
+        assert spec.loader is not None, "and so does its specification"
+        sys.modules[name] = found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+
+
+def _located(module: str, folder: Path) -> str:
+    return str((folder / module).resolve()) if module.endswith(".py") else module
+
+
+def _import_all(modules: Sequence[str], fault: Callable[[str], InvalidInput]) -> None:
+    for module in modules:
+        try:
+            import_modules([module])
+        except Exception as error:  # whatever the code of others does when it is loaded
+            raise fault(f"{module} cannot be loaded: {type(error).__name__}: {error}") from None
+
+
+def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
+    """Return the policies of a table, each with each prediction model."""
+    if "policies" not in table:
+        return tuple(default)
+    found = []
+    for name, model in product(table.strings("policies"), models):
+        label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
+        try:
+            policy_from(label)
+        except InvalidInput as error:
+            raise table.fault("policies", f"{label}: {error}") from None
+        found.append(label)
+    return tuple(found)
+
+
+def _limits(table: Table) -> Iterator[Limits]:
+    fallback = Limits()
+    time_limits = table.numbers("time_limit", fallback.time_limit)
+    policy_time_limit = table.number("policy_time_limit", 0.0)
+    threads = table.integer("threads", fallback.threads, 1)
+    seed = table.integer("seed", fallback.seed)
+    table.done(*_LIMITS)
+    for time_limit in time_limits:
+        yield Limits(time_limit, policy_time_limit or time_limit, threads, seed)
+
+
+def _entries(
+    table: Table, models: Sequence[str], policies: Sequence[str], folder: Path
+) -> Iterator[Entry]:
+    kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
+    if len(kinds) != 1:
+        raise table.fault("family", "needs one of family, file and game")
+    kind, name = kinds[0], table.string(kinds[0])
+    if kind == "file":
+        name = str((folder / name).resolve())
+    draws, seed = table.integer("draws", 1, 1), table.integer("seed", 0)
+    chosen = _policies(table, models, policies)
+    if not chosen:
+        raise table.fault("policies", "is missing: a study needs policies")
+    sizes = product(table.choices("n"), table.choices("memory"))
+    keys = table.table("parameters").items()
+    lists = [value if isinstance(value, list) else [value] for value in keys.values()]
+    for (n, memory), values in product(list(sizes), list(product(*lists))):
+        parameters = dict(zip(keys, values, strict=True))
+        source = Source(kind, name, None if kind == "file" else seed, n, memory, parameters)
+        try:
+            source.check(chosen)
+        except InvalidInput as error:
+            raise table.fault(kind, f"{name}: {error}") from None
+        yield Entry(source, 1 if kind == "file" else draws, chosen)
+    table.done(*_ENTRY)
+
+
+def _claims(top: Table) -> tuple[str, ...]:
+    from kvopt.studies.claims import CLAIMS
+
+    names = top.strings("claims", ())
+    for name in names:
+        if name not in CLAIMS:
+            raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {name!r}")
+    return names
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; JSON texts are TOML texts, but for an unescaped delete."""
+    if isinstance(value, dict):
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(key)} = {_toml(part)}" for key, part in value.items())
+            + "}"
+        )
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -1,0 +1,234 @@
+"""Run a study: what was done before counts, what is left is handed out, each end is kept."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from kvopt.errors import KvoptError
+from kvopt.instance import checked_integer
+from kvopt.solving import available_threads
+from kvopt.studies import folder
+from kvopt.studies.builtin import builtin_study
+from kvopt.studies.claims import CLAIMS, Verdict
+from kvopt.studies.description import Study
+from kvopt.studies.executors import Submit, workers
+from kvopt.studies.lock import locked
+from kvopt.studies.progress import StudyObserver, StudyProgress, Tally
+from kvopt.studies.records import Record, lines_of, read_records
+from kvopt.studies.tasks import Task, origin_key, tasks_of
+from kvopt.studies.work import Done
+
+
+class ClusterLost(KvoptError):
+    """The scheduler of a cluster went away."""
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What came of a run of a study.
+
+    Parameters
+    ----------
+    study, directory
+        What was studied, and the folder of it.
+    progress
+        Counts, at the end.
+    records
+        Every record of the folder, those of earlier runs included.
+    verdicts
+        Published claims beside what was found.
+    damaged
+        A message for each line of the record file that does not count.
+    signal_number
+        The signal that ended the run, where one did.
+    """
+
+    study: Study
+    directory: Path
+    progress: StudyProgress
+    records: tuple[Record, ...]
+    verdicts: tuple[Verdict, ...]
+    damaged: tuple[str, ...] = ()
+    signal_number: int | None = None
+
+
+def run_study(
+    study: str | Study,
+    out: str | Path,
+    *,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    limit: int | None = None,
+    retry: bool = False,
+    observer: StudyObserver | None = None,
+) -> StudyResult:
+    """Run a study, or what is left of it.
+
+    Parameters
+    ----------
+    study
+        A name of a built-in study, or a `Study`.
+    out
+        Its folder.  What is in there counts and is not done again.
+    jobs
+        Instances at a time, each in a process; as many as there are cores for, by default.
+    scheduler
+        Address of a Dask scheduler whose workers do the work instead.
+    limit
+        Only so many draws of each entry.
+    retry
+        Do again what failed before.
+    observer
+        Called with a `StudyProgress` when an instance is done.
+
+    Returns
+    -------
+    StudyResult
+        Failures of single instances are in it; Ctrl-C is an ordinary end.
+    """
+    chosen = builtin_study(study) if isinstance(study, str) else study
+    for label, number in (("--jobs", jobs), ("--limit", limit)):
+        if number is not None:
+            checked_integer(number, label, 1)
+    if jobs is None:
+        jobs = max(1, available_threads() // chosen.limits[0].threads)
+    directory = folder.made(Path(out))
+    with locked(directory):
+        folder.keep_description(directory, chosen)
+        run = _Run(chosen, directory, limit, retry, observer)
+        run.to_the_end(jobs, scheduler)
+        return run.result()
+
+
+class _Run:
+    """One run: its tasks, and what is known of them."""
+
+    def __init__(
+        self,
+        study: Study,
+        directory: Path,
+        limit: int | None,
+        retry: bool,
+        observer: StudyObserver | None,
+    ) -> None:
+        self.study = study
+        self.directory = directory
+        self.ledger = folder.Ledger(directory)
+        self.damaged: list[str] = []
+        self.signal_number: int | None = None
+        known = _Known(directory, lines_of(directory, self.damaged.append), retry)
+        tasks = list(tasks_of(study, limit))
+        self.tally = Tally(len(tasks), observer)
+        self.left: list[Task] = []
+        for task in tasks:
+            done = known.records(task)
+            if done is None:
+                self.left.append(task)
+            else:
+                self.tally.know(done)
+
+    def to_the_end(self, jobs: int, scheduler: str | None) -> None:
+        """Do what is left; an interrupt keeps what is done."""
+        self.tally.tell()
+        if not self.left:
+            return
+        with _interruptible(self), workers(jobs, scheduler) as (submit, window):
+            self._work(submit, window)
+
+    def _work(self, submit: Submit, window: int) -> None:
+        pending: dict[Future[dict[str, Any]], Task] = {}
+        for task in self.left:
+            pending[submit(task)] = task
+            if len(pending) >= window:
+                self._keep_next(pending)
+        while pending:
+            self._keep_next(pending)
+
+    def _keep_next(self, pending: dict[Future[dict[str, Any]], Task]) -> None:
+        """Wait for what is done next, and write it down."""
+        for future in wait(pending, return_when=FIRST_COMPLETED).done:
+            found = _came_of(future, pending.pop(future))
+            self.ledger.append(found)
+            self.tally.add(found.records)
+
+    def result(self) -> StudyResult:
+        """Judge the claims by all records of the folder."""
+        records = read_records(self.directory, lambda _: None)
+        verdicts = [v for claim in self.study.claims for v in CLAIMS[claim](records)]
+        folder.write_verdicts(self.directory, self.study.name, verdicts)
+        return StudyResult(
+            study=self.study,
+            directory=self.directory,
+            progress=self.tally.progress(),
+            records=tuple(records),
+            verdicts=tuple(verdicts),
+            damaged=tuple(self.damaged),
+            signal_number=self.signal_number,
+        )
+
+
+def _came_of(future: Future[dict[str, Any]], task: Task) -> Done:
+    try:
+        return Done.from_json(future.result())
+    except CancelledError:
+        raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
+    except Exception as error:  # the machine that should do it failed, and others after it
+        return Done((task.failure(f"{type(error).__name__}: {error}", 0.0),))
+
+
+class _Known:
+    """What earlier runs left behind."""
+
+    def __init__(self, directory: Path, records: Iterable[Record], retry: bool) -> None:
+        self._directory = directory
+        self._records: dict[str, Record] = {}
+        for record in records:
+            for key in (record.key, origin_key(record)):
+                self._records[key] = record
+        if retry:
+            kept = ((key, r) for key, r in self._records.items() if r.outcome != "error")
+            self._records = dict(kept)
+
+    def records(self, task: Task) -> list[Record] | None:
+        """Return the records of a task, None if it is not done."""
+        found = [self._records.get(task.handle(policy)) for policy in task.policies]
+        proved = [record for record in found if record is not None and self._is_proved(record)]
+        if len(proved) == len(found):
+            return proved
+        whole = self._records.get(task.handle(None))
+        return None if whole is None else [whole]
+
+    def _is_proved(self, record: Record) -> bool:
+        return record.certificate is not None and (self._directory / record.certificate).is_file()
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a run as Ctrl-C does."""
+
+
+@contextmanager
+def _interruptible(run: _Run) -> Iterator[None]:
+    """End the block at Ctrl-C or SIGTERM, and remember which of them it was."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        raise _Terminated
+
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, terminate) if in_main else None
+    try:
+        yield
+    except _Terminated:
+        run.signal_number = signal.SIGTERM
+    except KeyboardInterrupt:
+        run.signal_number = signal.SIGINT
+    finally:
+        if in_main:
+            signal.signal(signal.SIGTERM, before)

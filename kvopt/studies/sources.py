@@ -1,0 +1,102 @@
+"""Where the instances of a study come from: a family, a file, or a game against a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from kvopt.errors import InvalidInput
+from kvopt.families import generate
+from kvopt.files import read_instance
+from kvopt.instance import Instance, checked_integer
+from kvopt.studies.games import check_game, play
+from kvopt.studies.records import StudiedInstance
+
+Kind = Literal["family", "file", "game"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one instance is drawn from.
+
+    Parameters
+    ----------
+    kind, name
+        A family, the path of an instance, or a game that is played against each policy.
+    seed
+        Of the draw; None for a file.
+    n, memory, parameters
+        What was asked for.
+    """
+
+    kind: Kind
+    name: str
+    seed: int | None = 0
+    n: int | None = None
+    memory: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, as a record carries it."""
+        sizes = {key: size for key, size in (("n", self.n), ("memory", self.memory)) if size}
+        return {**sizes, **self.parameters}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the keys of a description that give this source."""
+        said: dict[str, Any] = {self.kind: self.name, "seed": self.seed, "n": self.n}
+        said |= {"memory": self.memory, "parameters": dict(self.parameters) or None}
+        return said
+
+    def check(self, policies: Sequence[str]) -> None:
+        """Refuse what cannot be drawn."""
+        for key, size in (("n", self.n), ("memory", self.memory)):
+            if size is not None:
+                checked_integer(size, key, 1)
+        if self.kind == "file" and (self.n is not None or self.parameters):
+            raise InvalidInput("a file has its own requests", field="n, parameters")
+        if self.kind == "game":
+            check_game(self.name, policies, self.asked)
+        else:
+            self.instance()
+
+    def instance(self, policy: str | None = None) -> Instance:
+        """Draw the instance; a game needs the policy that it is played against."""
+        if self.kind == "file":
+            return read_instance(self.name, self.memory)
+        if self.kind == "game":
+            assert policy is not None, "a game has an opponent"
+            return play(
+                self.name,
+                policy,
+                n=self.n,
+                memory=self.memory,
+                seed=self.seed or 0,
+                parameters=self.parameters,
+            )
+        return generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
+
+    def described(self, instance: Instance) -> StudiedInstance:
+        """Return what a record says of an instance from here."""
+        return StudiedInstance(
+            name=instance.name or self.name,
+            family=self.name,
+            parameters=self.asked,
+            seed=self.seed,
+            requests=len(instance),
+            memory=instance.memory,
+            hash=instance.hash,
+        )
+
+    def unknown(self) -> StudiedInstance:
+        """Return what a record says of an instance that could not be made."""
+        return StudiedInstance(
+            name=self.name,
+            family=self.name,
+            parameters=self.asked,
+            seed=self.seed,
+            requests=0,
+            memory=self.memory or 0,
+            hash=f"none:{asdict(self)}",
+        )
