@@ -1,0 +1,83 @@
+"""The end of a report: what failed, and where everything came from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from kvopt.reports.context import Context, Section, column, counted, table, unfolded
+from kvopt.reports.html import Markup, join, tag
+from kvopt.reports.study import limits_of
+from kvopt.studies.records import Record
+
+_SHOWN = 50
+
+
+def failures(context: Context) -> Section | None:
+    """Return what failed, None where nothing did."""
+    found = context.study.failures
+    if not found:
+        return None
+    head = [column(name) for name in ("instance", "scheduler", "error")]
+    rows = [_failure(record) for record in found]
+    tables = [table("Records with an error.", head, rows[:_SHOWN], "Failed runs")]
+    if len(rows) > _SHOWN:
+        rest = table("The other records with an error.", head, rows[_SHOWN:], "More failed runs")
+        tables.append(unfolded(f"{len(rows) - _SHOWN:,} more", rest))
+    return Section("failures", "Failures", join(*tables))
+
+
+def _failure(record: Record) -> Markup:
+    return tag(
+        "tr",
+        tag("th", record.instance.name, scope="row"),
+        tag("td", record.policy or "whole instance"),
+        tag("td", record.error or "unknown", class_="said"),
+    )
+
+
+def provenance(context: Context) -> Section:
+    """Return versions, limits, sources and the description of the study."""
+    study = context.study
+    records = study.records
+    versions = Counter(json.dumps(dict(r.versions), sort_keys=True) for r in records if r.versions)
+    seconds = sum(record.seconds for record in study.instances)
+    facts = [
+        ("records", counted(len(records), "record")),
+        ("time", f"{seconds:,.0f} s for all instances together, as their records say"),
+        ("bounds by", _counts(Counter(r.bounded_by or "nothing" for r in study.instances))),
+        ("schedules by", _counts(Counter(r.found_by or "nothing" for r in study.instances))),
+        *(("limits", f"{text}: {count:,} runs") for text, count in _limits(records)),
+        *(("versions", f"{text}: {count:,} records") for text, count in sorted(versions.items())),
+        ("records.jsonl", study.digest),
+    ]
+    items = [join(tag("dt", name), tag("dd", said)) for name, said in facts]
+    parts = [
+        tag("p", "A certificate is checked without kvopt's solvers by kvopt verify."),
+        tag("dl", *items),
+        _table_link(context),
+        _description(study.description),
+    ]
+    return Section("provenance", "Provenance", join(*parts))
+
+
+def _limits(records: tuple[Record, ...]) -> list[tuple[str, int]]:
+    found = Counter(limits_of(record) for record in records if record.policy is not None)
+    return sorted(found.items())
+
+
+def _counts(found: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items())) or "none"
+
+
+def _table_link(context: Context) -> Markup | None:
+    if context.csv is None:
+        return None
+    link = tag("a", context.csv.name, href=context.address(context.csv))
+    return tag("p", "All records as a table: ", link)
+
+
+def _description(text: str | None) -> Markup | None:
+    if text is None:
+        return None
+    return unfolded("study.toml", tag("pre", tag("code", text), tabindex=0))

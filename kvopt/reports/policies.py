@@ -1,0 +1,73 @@
+"""The table of schedulers: what all runs of each come to."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from kvopt.reports.context import Context, Section, column, table
+from kvopt.reports.html import Markup, Node, tag
+from kvopt.reports.intervals import Interval, percent
+from kvopt.reports.summaries import Group
+
+_RATIOS = ("mean", "median", "95%", "worst")
+
+_CAPTION = (
+    "Ratio to the optimum over the runs that completed; 95% is the ratio that 95% of them do not "
+    "exceed. Columns of intervals are sorted by the lower end."
+)
+
+
+def policies(context: Context) -> Section | None:
+    """Return the table, None where no scheduler ran."""
+    if not context.groups:
+        return None
+    several = len(context.families) > 1
+    head = [
+        *([column("family", sort="text")] if several else []),
+        column("scheduler", sort="text"),
+        column("runs", sort="number"),
+        *(column(name, sort="number") for name in _RATIOS),
+        column("mean width", sort="number"),
+        column("optimal", sort="number"),
+        column("not optimal", sort="number"),
+        column("not completed", sort="number"),
+        column("evictions", sort="number"),
+    ]
+    rows = [_row(group, several) for group in context.groups]
+    return Section("schedulers", "Schedulers", table(_CAPTION, head, rows, "Table of schedulers"))
+
+
+def _row(group: Group, several: bool) -> Markup:
+    ratios = (group.mean, group.median, group.high, group.worst)
+    return tag(
+        "tr",
+        tag("td", group.family) if several else None,
+        tag("th", group.label, scope="row"),
+        _number(len(group.runs)),
+        *(_interval(ratio) for ratio in ratios),
+        _cell(percent(group.width) if group.ratios else "–", group.width),  # noqa: RUF001
+        _number(group.optimal),
+        _number(group.beaten),
+        _not_completed(group),
+        _number(group.evictions),
+    )
+
+
+def _interval(found: Interval) -> Markup:
+    shown = "–" if found.least is None and found.most is None else str(found)  # noqa: RUF001
+    return _cell(shown, found.least)
+
+
+def _not_completed(group: Group) -> Markup:
+    counts = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
+    said = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    return _cell(said or "0", Fraction(sum(counts.values())))
+
+
+def _number(value: int) -> Markup:
+    return _cell(f"{value:,}", Fraction(value))
+
+
+def _cell(shown: Node, value: Fraction | None) -> Markup:
+    """Return a cell that is sorted by a value; what is unknown comes last."""
+    return tag("td", shown, data_value="" if value is None else f"{float(value):.9g}")

@@ -1,0 +1,145 @@
+"""The folder of a study, as the report sees it: read, checked, and in an order of its own.
+
+Records come in the order in which work was done, which differs from run to run; here they are
+sorted by what they are, so that the same results give the same page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput
+from kvopt.files.reading import read_text
+from kvopt.reports.claims import Verdict, check_inside, read_verdicts
+from kvopt.reports.intervals import Interval, ratio
+from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A record of a policy, with the interval that holds its ratio (None unless completed)."""
+
+    record: Record
+    ratio: Interval | None
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a study left in its folder."""
+
+    folder: Path
+    records: tuple[Record, ...]
+    verdicts: tuple[Verdict, ...]
+    description: str | None
+    digest: str
+    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the study, or of its folder while it has no record."""
+        return self.records[0].study if self.records else self.folder.resolve().name
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Records of policies, without instances that failed as a whole."""
+        return tuple(
+            Run(record, _ratio(record)) for record in self.records if record.policy is not None
+        )
+
+    @cached_property
+    def judged(self) -> tuple[Run, ...]:
+        """Runs with a ratio, the largest proved ratio first."""
+        found = [run for run in self.runs if run.ratio is not None and run.ratio.least]
+        return tuple(sorted(found, key=_most_first))
+
+    @cached_property
+    def failures(self) -> tuple[Record, ...]:
+        """Records with an error."""
+        return tuple(record for record in self.records if record.outcome == "error")
+
+    @cached_property
+    def instances(self) -> tuple[Record, ...]:
+        """One record for each instance with both sides known or not: the first of its runs."""
+        found: dict[tuple[str, str], Record] = {}
+        for run in self.runs:
+            found.setdefault(_work(run.record), run.record)
+        return tuple(found.values())
+
+    def place(self, record: Record) -> int:
+        """Return the position of the instance of a record among `instances`."""
+        return self._places[_work(record)]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return {_work(record): place for place, record in enumerate(self.instances)}
+
+    def has(self, certificate: str | None) -> bool:
+        """Whether a certificate is in the folder."""
+        return certificate is not None and (self.folder / certificate).is_file()
+
+
+def read_study(folder: Path) -> Study:
+    """Read the folder of a study.
+
+    Raises
+    ------
+    InvalidInput
+        If it holds no study, or a file that is not as it was written.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise InvalidInput(f"holds no study: {FILE} is missing", file=str(folder))
+    warnings: list[str] = []
+    records = sorted(read_records(folder, warnings.append), key=_order)
+    for record in records:
+        check_inside(record.certificate, path)
+        _check_bound(record, path)
+    verdicts, description = folder / "verdicts.json", folder / "study.toml"
+    return Study(
+        folder=folder,
+        records=tuple(records),
+        verdicts=read_verdicts(verdicts) if verdicts.exists() else (),
+        description=read_text(description) if description.exists() else None,
+        digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
+        warnings=tuple(warnings),
+    )
+
+
+def _ratio(record: Record) -> Interval | None:
+    return None if record.value is None else ratio(record.value, record.upper, record.lower)
+
+
+def _check_bound(record: Record, path: Path) -> None:
+    """Refuse a bound that a schedule in the same record refutes."""
+    known = [total for total in (record.value, record.upper) if total is not None]
+    if record.lower is not None and known and min(known) < record.lower:
+        reason = f"is {record.lower}, above the total latency {min(known)} that was reached"
+        place = f"{record.instance.name}, {record.policy}"
+        raise InvalidInput(f"{place}: {reason}", field="lower", file=str(path))
+
+
+def limits_of(record: Record) -> str:
+    """Return the limits of a record on one line."""
+    return json.dumps(dict(record.limits), sort_keys=True)
+
+
+def _work(record: Record) -> tuple[str, str]:
+    return record.instance.hash, limits_of(record)
+
+
+def _order(record: Record) -> tuple[Any, ...]:
+    instance: StudiedInstance = record.instance
+    seed = -1 if instance.seed is None else instance.seed
+    size = (instance.requests, instance.memory)
+    return instance.family, *size, seed, *_work(record), record.policy or ""
+
+
+def _most_first(run: Run) -> tuple[Any, ...]:
+    assert run.ratio is not None
+    assert run.ratio.least is not None
+    return -run.ratio.least, *_order(run.record)

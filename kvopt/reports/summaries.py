@@ -1,0 +1,110 @@
+"""What the runs of one policy on one family come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kvopt.reports.intervals import Interval, mean, quantile
+from kvopt.reports.study import Run, Study, limits_of
+
+_HALF, _MOST = Fraction(1, 2), Fraction(95, 100)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one policy on one family within the same limits.
+
+    Parameters
+    ----------
+    family, policy
+        What they have in common.
+    limits
+        Limits of the search for optima where the study has several, else empty.
+    runs
+        All of them, completed or not.
+    """
+
+    family: str
+    policy: str
+    limits: str
+    runs: tuple[Run, ...]
+
+    @property
+    def label(self) -> str:
+        """The policy, with its limits where these differ."""
+        return f"{self.policy} {self.limits}".rstrip()
+
+    @property
+    def ratios(self) -> list[Interval]:
+        """Of runs that completed; an optimum of 0 has no ratio and is left out."""
+        return [run.ratio for run in self.runs if run.ratio is not None and run.ratio.least]
+
+    @property
+    def mean(self) -> Interval:
+        """Mean ratio."""
+        return mean(self.ratios)
+
+    @property
+    def median(self) -> Interval:
+        """Ratio that half of the runs do not exceed."""
+        return quantile(self.ratios, _HALF)
+
+    @property
+    def high(self) -> Interval:
+        """Ratio that 95% of the runs do not exceed."""
+        return quantile(self.ratios, _MOST)
+
+    @property
+    def worst(self) -> Interval:
+        """Largest ratio."""
+        return quantile(self.ratios, Fraction(1))
+
+    @property
+    def width(self) -> Fraction | None:
+        """Mean width of the intervals, as a share of their lower end."""
+        return mean_width(self.ratios)
+
+    @property
+    def optimal(self) -> int:
+        """Runs that are proved to be optimal."""
+        return sum(ratio.most == 1 for ratio in self.ratios)
+
+    @property
+    def beaten(self) -> int:
+        """Runs that are proved not to be optimal."""
+        return sum(ratio.least is not None and ratio.least > 1 for ratio in self.ratios)
+
+    def ended(self, outcome: str) -> int:
+        """Return how many runs ended like this."""
+        return sum(run.record.outcome == outcome for run in self.runs)
+
+    @property
+    def evictions(self) -> int:
+        """Evictions in all runs."""
+        return sum(run.record.evictions for run in self.runs)
+
+
+def groups(study: Study) -> list[Group]:
+    """Return the groups of a study: family by family, the least mean ratio first."""
+    several = len({limits_of(run.record) for run in study.runs}) > 1
+    found: dict[tuple[str, str, str], list[Run]] = {}
+    for run in study.runs:
+        record = run.record
+        limits = limits_of(record) if several else ""
+        found.setdefault((record.instance.family, record.policy or "", limits), []).append(run)
+    made = [Group(*key, tuple(runs)) for key, runs in found.items()]
+    return sorted(made, key=_order)
+
+
+def mean_width(ratios: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if there is none or one is open."""
+    widths = [ratio.width for ratio in ratios]
+    known = Interval(None, None) if not widths else mean([Interval(w, w) for w in widths])
+    return known.least
+
+
+def _order(group: Group) -> tuple[str, bool, Fraction, str]:
+    average = group.mean.least
+    return group.family, average is None, average or Fraction(0), group.label

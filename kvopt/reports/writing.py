@@ -1,0 +1,59 @@
+"""``write_report``: from the folder of a study to its page and its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvopt.files.atomic import own_descriptor, write_atomically
+from kvopt.reports.context import Context
+from kvopt.reports.page import page
+from kvopt.reports.rows import csv_text
+from kvopt.reports.study import read_study
+
+PAGE = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written, and what a reader of the page is warned of."""
+
+    page: Path
+    table: Path | None
+    records: int
+    warnings: tuple[str, ...]
+
+
+def write_report(
+    folder: str | Path, output: str | Path | None = None, table: str | Path | None = None
+) -> Written:
+    """Write the report of a study.
+
+    Parameters
+    ----------
+    folder
+        Folder of the study.
+    output
+        The page; ``report.html`` in the folder when left out.
+    table
+        The records as CSV; beside the page, with the suffix ``.csv``, when left out.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder holds no study, a file in it is not as it was written, or nothing can be
+        written.
+    """
+    study = read_study(Path(folder))
+    target = Path(folder) / PAGE if output is None else Path(output)
+    rows = Path(table) if table is not None else _beside(target)
+    text = page(Context(study, target.parent, rows))
+    if rows is not None:
+        write_atomically(rows, csv_text(study))
+    write_atomically(target, text)
+    return Written(target, rows, len(study.records), study.warnings)
+
+
+def _beside(target: Path) -> Path | None:
+    """Return where the table goes; a stream has nothing beside it."""
+    return None if own_descriptor(target) is not None else target.with_suffix(".csv")
