@@ -18,6 +18,7 @@ from kvopt.cli import (
     reduce,
     run,
     solve,
+    study,
     verify,
 )
 from kvopt.version import __version__
@@ -32,7 +33,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, info
+    generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, info,
+    study,
 ):  # fmt: skip
     command.register(app)
 

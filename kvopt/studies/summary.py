@@ -1,0 +1,53 @@
+"""What a study found, policy by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kvopt.studies.intervals import Interval, largest_of, mean_of, ratio_of
+from kvopt.studies.records import Record
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """A policy over all instances of a study.
+
+    Parameters
+    ----------
+    policy
+        As it was given.
+    runs, completed, proved
+        Records; those with a total latency; those of them whose optimum is known.
+    mean, worst
+        Of value / optimum over what completed.
+    """
+
+    policy: str
+    runs: int
+    completed: int
+    proved: int
+    mean: Interval
+    worst: Interval
+
+
+def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
+    """Return a row for each policy, in the order of the records."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        if record.policy is not None:
+            groups.setdefault(record.policy, []).append(record)
+    return [_row(policy, group) for policy, group in groups.items()]
+
+
+def _row(policy: str, records: list[Record]) -> PolicyRow:
+    completed = [record for record in records if record.value is not None]
+    ratios = [ratio_of(record) for record in completed]
+    return PolicyRow(
+        policy=policy,
+        runs=len(records),
+        completed=len(completed),
+        proved=sum(record.proved for record in completed),
+        mean=mean_of(ratios),
+        worst=largest_of(ratios),
+    )
