@@ -18,6 +18,7 @@ from typing import Any
 from kvopt import Instance, Request, Schedule, SolveResult, generate, read_instance, solve
 from kvopt import write_instance as write
 from kvopt.files import write_atomically
+from kvopt.reductions import ThreePartition
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent
@@ -50,6 +51,34 @@ DRAWN: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "conversation-summarisation": ((4, 8, 12, 20), {}),
 }
 
+HARD: dict[str, tuple[int, str]] = {
+    "three-partition-no-n6": (20, "6 6 6 6 9 7"),
+    "three-partition-yes-n36": (
+        100,
+        "42 38 27 37 35 33 42 31 35 33 33 34 36 32 27 26 37 26 31 37 27 27 39 35 32 36 30 "
+        "34 29 37 39 37 28 40 27 31",
+    ),
+    "three-partition-yes-n48": (
+        100,
+        "28 35 33 27 33 35 39 33 31 31 26 36 33 27 29 30 27 37 29 26 35 39 46 32 37 34 38 "
+        "32 35 35 37 35 37 32 34 28 36 35 37 35 42 29 35 32 38 27 34 29",
+    ),
+    "three-partition-no-n15": (
+        100,
+        "39 26 38 35 38 30 28 39 29 38 31 29 27 41 32",
+    ),
+    "three-partition-no-n24": (
+        100,
+        "32 27 30 26 30 37 40 31 26 33 43 38 34 26 41 32 44 39 28 39 31 26 39 28",
+    ),
+    "three-partition-no-n36": (
+        100,
+        "34 39 38 41 26 41 26 39 34 33 33 38 26 30 26 42 29 29 33 40 29 28 30 26 41 27 28 "
+        "26 29 39 46 43 38 32 31 30",
+    ),
+}
+"""3-Partition problems, T and the numbers: of those drawn, the longest for a direct search."""
+
 MEMORY = {
     "two-point": 20,
     "geometric": 40,
@@ -70,6 +99,8 @@ def every_instance() -> dict[str, Instance]:
         for n in sizes:
             instance = generate(family, n, MEMORY.get(family), seed=1, parameters=parameters)
             found[f"{family}-n{n}"] = instance
+    for name, (target, numbers) in HARD.items():
+        found[name] = ThreePartition(target, tuple(map(int, numbers.split()))).instance()
     found["thm-2.1-k2"] = generate("thm-2.1", parameters={"k": 2})
     found["thm-8.2-k3"] = generate("thm-8.2", parameters={"k": 3})
     return found
