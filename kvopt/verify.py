@@ -12,10 +12,14 @@ optimum is the least total latency of a schedule.
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
 ``lower``, with a proof; and what policies reached, with their runs.  It is unreadable when it
 does not have the shape below, and invalid when it has but says something that is not so.
+
+A certificate in seconds says the same of a clock on which a round lasts as long as its batch
+needs, see `_Clock`.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -25,6 +29,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, count, pairwise
 from operator import add, le, sub
@@ -76,6 +81,24 @@ _CERTIFICATE = {
     "upper": (None, {"value": int, "starts": [int]}),
     "lower": (None, {"value": int, "proof": _PROOF}),
     "policies?": [_POLICY],
+    "provenance?": dict,
+}
+_MODEL = {
+    "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],
+    "kv_ns": int, "prompt_ns": int,
+}  # fmt: skip
+_TIMED = {"value": int, "starts": [int], "lost?": [[int]], "waits?": [[int]]}
+_SECONDS = {
+    "schema": "kvopt.seconds-certificate/1",
+    "instance": _INSTANCE,
+    "hash": str,
+    "model": _MODEL,
+    "upper": (None, _TIMED),
+    "lower": (
+        None,
+        {"value": int, "proof": {"kind": "shares", "lines": [int], "weights": [int]}},
+    ),
+    "policies?": [({**_TIMED, "policy": str, "outcome": "completed"}, _POLICY[1])],
     "provenance?": dict,
 }
 
@@ -142,7 +165,8 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise Unreadable("is nested too deeply") from None
     except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
         raise Unreadable(f"cannot be read: {_shown(str(error))}") from None
-    if misfit := _misfit(value, _CERTIFICATE, "certificate"):
+    timed = type(value) is dict and value.get("schema") == _SECONDS["schema"]
+    if misfit := _misfit(value, _SECONDS if timed else _CERTIFICATE, "certificate"):
         raise Unreadable(misfit)
     found: dict[str, Any] = value
     return found
@@ -244,14 +268,25 @@ def _clock(number: float) -> float:
 
 def _peak_of(memory: int, requests: list[Request], claim: dict[str, Any], what: str) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
+    pieces = _pieces(requests, claim, what)
+    value = sum(claim["starts"]) + sum(request.output - request.arrival for request in requests)
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the starts give {value:,}")
+    peak = _most_held(pieces)
+    if peak > memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    return peak
+
+
+def _pieces(
+    requests: list[Request], claim: dict[str, Any], what: str
+) -> list[tuple[int, int, int]]:
+    """Return all work as (start, end, prompt): what counts in the end, then what was lost."""
     starts = claim["starts"]
     if len(starts) != len(requests):
         raise Invalid(f"{what}: has {len(starts)} starts for {len(requests)} requests")
     if any(k < request.arrival for k, request in zip(starts, requests, strict=True)):
         raise Invalid(f"{what}: a request starts before it arrives")
-    value = sum(starts) + sum(request.output - request.arrival for request in requests)
-    if claim["value"] != value:
-        raise Invalid(f"{what}: says {claim['value']:,}, the starts give {value:,}")
     pieces = [(k, k + r.output, r.prompt) for k, r in zip(starts, requests, strict=True)]
     free = [request.arrival for request in requests]
     # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies after
@@ -264,10 +299,7 @@ def _peak_of(memory: int, requests: list[Request], claim: dict[str, Any], what: 
             raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
         free[i] = end
         pieces.append((start, end, requests[i].prompt))
-    peak = _most_held(pieces)
-    if peak > memory:
-        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
-    return peak
+    return pieces
 
 
 def _most_held(pieces: list[tuple[int, int, int]]) -> int:
@@ -819,6 +851,196 @@ class _Search:
         return [partial for rivals in kept.values() for partial in rivals]
 
 
+# ---- seconds ----------------------------------------------------------------------------
+
+
+class _Clock:
+    """Rounds that last as long as their batch needs, in nanoseconds.
+
+    With A active requests, P prompt tokens of those that start with it, and H tokens held at its
+    end, a round lasts at least
+
+        max over lines of (round_ns + token_ns (A + P))  +  prompt_ns P  +  kv_ns H.
+    """
+
+    def __init__(self, model: dict[str, Any]) -> None:
+        self.kv: int = model["kv_ns"]
+        self.prompt: int = model["prompt_ns"]
+        self.lines: list[tuple[int, int]] = [
+            (line["round_ns"], line["token_ns"]) for line in model["lines"]
+        ]
+        numbers = [self.kv, self.prompt, *(number for line in self.lines for number in line)]
+        if not self.lines or not all(0 <= number <= LARGEST_FIELD for number in numbers):
+            raise Invalid("model: needs a line, and numbers in 0 .. 2^53 - 1")
+        if min(map(sum, self.lines)) == 0:
+            raise Invalid("model: a line without any time")
+
+    def line(self, tokens: int, chosen: Iterable[int] | None = None) -> int:
+        """Return what the lines, or some of them, say of a round that processes some tokens."""
+        among = self.lines if chosen is None else [self.lines[i] for i in chosen]
+        return max(fixed + each * tokens for fixed, each in among)
+
+    def words(self) -> list[str]:
+        """Return in words what is assumed of rounds."""
+        lines = " and ".join(f"{fixed:,} + {each:,} b" for fixed, each in self.lines)
+        return [
+            f"a round of b tokens lasts {lines} ns or more, and {self.prompt:,} ns for each prompt "
+            f"token, {self.kv:,} ns for each token held",
+        ]
+
+
+def _arrivals(instance: dict[str, Any]) -> list[int]:
+    """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
+    rows = instance["requests"]
+    known = [_clock(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
+    if known and len(known) == len(rows):
+        return [round(Fraction(seconds) * 10**9) for seconds in known]
+    if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
+        raise Invalid("instance: says not of every request at which second it arrives")
+    length = Fraction(_clock(instance.get("round_ms", 0))) * 10**6
+    return [round(row["arrival"] * length) for row in rows]
+
+
+def _timed_peak(
+    memory: int,
+    requests: list[Request],
+    arrivals: list[int],
+    clock: _Clock,
+    claim: dict[str, Any],
+    what: str,
+) -> int:
+    """Check a run on the clock, from start to start; return the most tokens it holds.
+
+    Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
+    follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
+    """
+    pieces = _pieces(requests, claim, what)
+    peak = _most_held(pieces)
+    if peak > memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    if any(len(row) != 2 for row in claim.get("waits", [])):
+        raise Invalid(f"{what}: a wait must be [round, time]")
+    waits = dict(claim.get("waits", []))
+    begins, ends, firsts = defaultdict(list), defaultdict(list), list(claim["starts"])
+    for i, start, _ in claim.get("lost", []):
+        firsts[i] = min(firsts[i], start)
+    for number, (start, end, prompt) in enumerate(pieces):
+        begins[start].append((prompt, prompt - start))
+        ends[end].append((number < len(requests), prompt - start))
+    due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
+    for arrival, first in zip(arrivals, firsts, strict=True):
+        due[first] = max(due[first], arrival)
+    now = active = offset = total = 0  # round r ends with offset + active * r tokens
+    marks = sorted({*begins, *ends, *waits})
+    for mark, following in pairwise([*marks, *marks[-1:]]):
+        for counts, change in ends[mark]:
+            total += now if counts else 0
+            active, offset = active - 1, offset - change
+        if waits.get(mark, now) < now or waits.get(mark, now) < due[mark]:
+            raise Invalid(f"{what}: at round {mark:,} something begins too early")
+        now, prompts = waits.get(mark, now), 0
+        for prompt, change in begins[mark]:
+            active, offset, prompts = active + 1, offset + change, prompts + prompt
+        if active and (rounds := following - mark):
+            now += clock.line(active + prompts) + clock.prompt * prompts
+            now += (rounds - 1) * clock.line(active)
+            held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
+            now += clock.kv * (rounds * held // 2)
+    if claim["value"] != total - sum(arrivals):
+        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {total - sum(arrivals):,}")
+    return peak
+
+
+def _by_shares(
+    memory: int, requests: list[Request], arrivals: list[int], clock: _Clock, proof: dict[str, Any]
+) -> tuple[int, str]:
+    """Return what follows from the part of the machine that each request takes.
+
+    Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
+    round f(b) - f(0) + prompt_ns P + kv_ns h for its own b, P, h.  As f is convex and no more
+    than M tokens are held, a round lasts at least the sum over its requests of work + f(0) h / M.
+    Serve each of these parts within the round, one after another, works first and then f(0), which
+    all share.  So requests are served at rates that sum to 1 at most.  Of request i let
+
+        X  be all that it takes,  E  the least time from its start to its completion,
+        B  the mean time at which it is served,  e  the least possible completion - B.
+
+    For slopes y >= 0 with y X <= 1,  completion >= (1 - y X) (a + E) + y X (B + e).  The sum of
+    all y X B, which are integrals of y t over what is served, is least when the largest y is
+    always served first: then each set of all requests with a y above some number is served as
+    early as it can be.
+    """
+    chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
+    if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
+        raise Invalid("lower: needs lines of the model")
+    if len(weights) != len(requests) or not all(0 <= weight <= 64 for weight in weights):
+        raise Invalid("lower: needs a weight in 0 .. 64 for each request, or none at all")
+    parts = [_part(memory, request, clock, chosen) for request in requests]
+    unit = max((takes for takes, _, _ in parts), default=1) << 30
+    total, jobs = 0, []
+    for arrival, weight, (takes, delays, alone) in zip(arrivals, weights, parts, strict=True):
+        slope = weight * unit // (64 * takes)
+        jobs.append((arrival * memory, slope, takes))
+        total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
+        total += memory * slope * delays
+    bound = -(-(total + _least_served(jobs)) // (2 * memory * unit))
+    return bound, "shares of the machine"
+
+
+def _part(memory: int, request: Request, clock: _Clock, chosen: list[int]) -> tuple[int, int, int]:
+    """Return M X, 2 M X e and E of a request.
+
+    With r rounds to go it holds h tokens, has some work, and alone it lasts at least ``length``;
+    ``after`` is the sum of the lengths that follow.  The four columns are polynomials in r of a
+    degree below 4, so their first four values give their sums over all rounds but the first.
+    """
+    _, prompt, output = request
+    fixed, after = clock.line(0, chosen), 0
+
+    def row(tokens: int, prompts: int, h: int, after: int) -> tuple[int, int, int]:
+        own = clock.prompt * prompts + clock.kv * h
+        work = clock.line(tokens, chosen) - fixed + own
+        delays = memory * work * (2 * after + 2 * fixed + work) + fixed * h * (2 * after + fixed)
+        return memory * work + fixed * h, delays, clock.line(tokens) + own
+
+    rows = []
+    for r in range(4):
+        rows.append(row(1, 0, prompt + output - r, after))
+        after += rows[-1][2]
+    takes, delays, alone = (_summed(list(column), output - 1) for column in zip(*rows, strict=True))
+    first = row(prompt + 1, prompt, prompt + 1, alone)
+    return takes + first[0], delays + first[1], alone + first[2]
+
+
+def _summed(values: list[int], count: int) -> int:
+    """Return p(0) + .. + p(count - 1) of the polynomial p that has these first values."""
+    total = 0
+    for k in range(1, len(values) + 1):
+        total += values[0] * math.comb(count, k)
+        values = [after - before for before, after in pairwise(values)]
+    return total
+
+
+def _least_served(jobs: list[tuple[int, int, int]]) -> int:
+    """Serve jobs (arrival, slope, takes), largest slope first; return the sum of 2 slope t dt."""
+    arriving = sorted(jobs, key=lambda job: -job[0])
+    waiting: list[tuple[int, int]] = []
+    clock = total = 0
+    while arriving or waiting:
+        if not waiting:
+            clock = max(clock, arriving[-1][0])
+        while arriving and arriving[-1][0] <= clock:
+            _, slope, takes = arriving.pop()
+            heappush(waiting, (-slope, takes))
+        slope, left = heappop(waiting)
+        until = min(clock + left, arriving[-1][0]) if arriving else clock + left
+        total -= slope * (until * until - clock * clock)
+        if until < clock + left:
+            heappush(waiting, (slope, clock + left - until))
+        clock = until
+    return total
+
+
 # ---- the report -------------------------------------------------------------------------
 
 
@@ -831,15 +1053,26 @@ def _report(certificate: dict[str, Any]) -> list[str]:
     lines = [
         f"instance '{_shown(instance.get('name', ''))}': {len(requests):,} requests, memory "
         f"{memory:,}, {claimed_hash}",
-        "checked in integers, from the instance alone:",
     ]
+    if "model" in certificate:
+        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance)
+        free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
+        peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock)
+        judged = functools.partial(_by_shares, memory, free, arrivals, clock)
+        conclusions = _in_seconds
+        lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
+    else:
+        peak_of = functools.partial(_peak_of, memory, requests)
+        judged = functools.partial(_judged, memory, requests)
+        conclusions = _conclusions
+        lines.append("checked in integers, from the instance alone:")
     upper = lower = None
     if (claim := certificate["upper"]) is not None:
         upper = claim["value"]
-        peak = _peak_of(memory, requests, claim, "upper")
+        peak = peak_of(claim, "upper")
         lines.append(f"  upper {upper:,}: its starts give it and hold {peak:,} tokens at most")
     if (claim := certificate["lower"]) is not None:
-        lower, (proved, how) = claim["value"], _judged(memory, requests, claim["proof"])
+        lower, (proved, how) = claim["value"], judged(claim["proof"])
         if lower > proved:
             raise Invalid(f"lower: says {lower:,}, the proof gives {proved:,}")
         if upper is not None and lower > upper:
@@ -851,13 +1084,13 @@ def _report(certificate: dict[str, Any]) -> list[str]:
         if value is None:
             lines.append(f"  {name}: {claim['outcome']}, nothing is claimed")
             continue
-        peak = _peak_of(memory, requests, claim, name)
+        peak = peak_of(claim, name)
         lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
         lines.append(
             f"  {name} {value:,}: its starts{lost} give it and hold {peak:,} tokens at most"
         )
         ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
-    lines += ["proved:", *_conclusions(len(requests), upper, lower), *ratios]
+    lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]
@@ -869,6 +1102,21 @@ def _conclusions(count: int, upper: int | None, lower: int | None) -> list[str]:
         found.append(f"  no schedule of these {count:,} requests has total latency below {lower:,}")
     if upper is not None:
         found.append(f"  a schedule of total latency {upper:,} is {_ratio(upper, None, lower)}")
+    return found
+
+
+def _in_seconds(count: int, upper: int | None, lower: int | None) -> list[str]:
+    """Say it of mean latencies in seconds, rounded outward to microseconds."""
+    found, scale = [], max(count, 1) * 1000
+    if lower is not None:
+        mean = f"{lower // scale / 1_000_000:,.6f}"
+        found.append(
+            f"  no schedule of these {count:,} requests has a mean latency below {mean} s "
+            "under this batch-time model"
+        )
+    if upper is not None:
+        mean, ratio = f"{-(-upper // scale) / 1_000_000:,.6f}", _ratio(upper, None, lower)
+        found.append(f"  a schedule of mean latency {mean} s is {ratio}")
     return found
 
 

@@ -45,11 +45,11 @@ def certificate_text(certificate: Certificate) -> str:
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
-    lines.append(f'"instance": {_instance_text(certificate.instance)}')
+    lines.append(f'"instance": {compact_instance_text(certificate.instance)}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _instance_text(instance: Instance) -> str:
+def compact_instance_text(instance: Instance) -> str:
     """Return an instance as short as it can be said, so that a million requests fit."""
     content = instance_to_json(instance)
     rows = content.pop("requests")

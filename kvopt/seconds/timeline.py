@@ -71,8 +71,7 @@ def stretches(
     for (now, (change, offset, prompts)), following in zip(
         events, [now for now, _ in events[1:]] + [0], strict=True
     ):
-        if not active:
-            time = resumed.get(now, time)
+        time = resumed.get(now, time)  # also where the last of a busy time ended in this round
         active += change
         offsets += offset
         if not active:

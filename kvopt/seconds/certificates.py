@@ -1,0 +1,248 @@
+"""Certificates in seconds: ``kvopt.seconds-certificate/1``, see ``docs/seconds-bounds.md``.
+
+`kvopt.verify` checks them and shares no code with what is here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.writing import LARGEST_FILE, compact_instance_text
+from kvopt.dependencies import versions
+from kvopt.errors import TooLarge
+from kvopt.files import write_atomically
+from kvopt.instance import Instance
+from kvopt.policies.base import Policy
+from kvopt.policies.registry import policy as policy_from
+from kvopt.result import relative_gap
+from kvopt.seconds.bounds import SecondsBound, seconds_bound
+from kvopt.seconds.bounds_order import LeastShare
+from kvopt.seconds.model import BatchTime
+from kvopt.seconds.run import SecondsRun
+from kvopt.seconds.simulate import simulate_seconds
+from kvopt.simulator import Stopped
+from kvopt.solving import checked_limit
+
+SCHEMA = "kvopt.seconds-certificate/1"
+
+_BOUND_SHARE = 0.2
+"""Share of a limit that the search for good weights may take."""
+
+
+@dataclass(frozen=True)
+class SecondsCertificate:
+    """An instance and a batch-time model, both sides of the optimum, and runs to judge by them.
+
+    Parameters
+    ----------
+    instance, model
+        The problem: requests, and how long rounds last.
+    upper
+        The best run known.
+    lower
+        A bound with its proof.
+    runs
+        What each scheduler did, in the order in which they were given.
+    unfinished
+        Schedulers that did not come to an end within the limit.
+    provenance
+        How the certificate came about.
+    """
+
+    instance: Instance
+    model: BatchTime
+    upper: SecondsRun | None
+    lower: SecondsBound | None
+    runs: tuple[SecondsRun, ...] = ()
+    unfinished: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def objective_ns(self) -> int | None:
+        """Total latency of the best run."""
+        return None if self.upper is None else self.upper.objective_ns
+
+    @property
+    def lower_bound_ns(self) -> int | None:
+        """No schedule has a smaller total latency."""
+        return None if self.lower is None else self.lower.value_ns
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective_ns, self.lower_bound_ns)
+
+    def ratio(self, run: SecondsRun) -> tuple[float | None, float | None]:
+        """Return the interval ``[value / upper, value / lower]`` that holds value / optimum."""
+        return _share(run.objective_ns, self.objective_ns), _share(
+            run.objective_ns, self.lower_bound_ns
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt certify --seconds --json`` prints."""
+        judged = [
+            {
+                "policy": run.policy,
+                "outcome": str(run.outcome),
+                "value_ns": run.objective_ns,
+                "evictions": run.evictions,
+                "ratio": list(self.ratio(run)),
+            }
+            for run in self.runs
+        ]
+        return {
+            "upper_ns": self.objective_ns,
+            "lower_ns": self.lower_bound_ns,
+            "gap": self.gap,
+            "policies": judged,
+            "unfinished": list(self.unfinished),
+            "provenance": self.provenance,
+        }
+
+
+def certify_seconds(
+    instance: Instance,
+    model: BatchTime,
+    policies: Iterable[str | Policy] = (),
+    *,
+    time_limit: float | None = None,
+    command: str | None = None,
+) -> SecondsCertificate:
+    """Bound total latency on the clock of a model, and judge schedulers by the bound.
+
+    Parameters
+    ----------
+    instance
+        The requests, and when they arrive (`kvopt.seconds.arrivals_ns`).
+    model
+        How long rounds last.
+    policies
+        Schedulers to judge, ``NAME[:key=value,...]`` or objects.
+    time_limit
+        Seconds; schedulers that did not finish by then are left out.
+    command
+        What to record as the command that made it.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> from kvopt.seconds import BatchTime, Line
+    >>> instance = Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)])
+    >>> found = certify_seconds(instance, BatchTime([Line(40_000_000, 0)]), ["mc-sf"])
+    >>> found.objective_ns, found.runs[0].objective_ns
+    (1120000000, 1120000000)
+    """
+    began = time.monotonic()
+    limit = checked_limit(time_limit)
+    share = None if limit is None else _BOUND_SHARE * limit
+    lower = seconds_bound(instance, model, time_limit=share)
+    schedulers = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
+    order = LeastShare.of(instance, model, lower.proof.lines)
+
+    def is_late() -> bool:
+        return limit is not None and time.monotonic() - began > limit
+
+    def run(label: str, scheduler: Policy) -> SecondsRun | None:
+        try:
+            found = simulate_seconds(instance, scheduler, model, should_stop=is_late)
+        except Stopped:
+            return None
+        return replace(found, policy=label)
+
+    tried = [(label, run(label, scheduler)) for label, scheduler in schedulers]
+    runs = [found for _, found in tried if found is not None]
+    best = _best([*runs, run(order.name, order)])
+    return SecondsCertificate(
+        instance=instance,
+        model=model,
+        upper=best,
+        lower=lower,
+        runs=tuple(runs),
+        unfinished=tuple(label for label, found in tried if found is None),
+        provenance=_provenance(began, time_limit, command, best),
+    )
+
+
+def _best(runs: Sequence[SecondsRun | None]) -> SecondsRun | None:
+    complete = [
+        (run.objective_ns, number, run)
+        for number, run in enumerate(runs)
+        if run is not None and run.objective_ns is not None
+    ]
+    return min(complete)[2] if complete else None
+
+
+def _provenance(
+    began: float, time_limit: float | None, command: str | None, best: SecondsRun | None
+) -> dict[str, Any]:
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "versions": versions(),
+        "time_limit": time_limit,
+        "seconds": round(time.monotonic() - began, 3),
+        "found_by": None if best is None else best.policy,
+    }
+
+
+def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
+
+    Raises
+    ------
+    TooLarge
+        If ``kvopt verify`` would refuse a file of this size.
+    """
+    text = seconds_certificate_text(certificate)
+    if len(text.encode()) > LARGEST_FILE:
+        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
+    write_atomically(path, text)
+
+
+def seconds_certificate_text(certificate: SecondsCertificate) -> str:
+    """Return the JSON text of a certificate: a member a line, a request a line."""
+    upper, lower = certificate.upper, certificate.lower
+    members: dict[str, Any] = {
+        "schema": SCHEMA,
+        "hash": certificate.instance.hash,
+        "model": certificate.model.to_json(),
+        "upper": upper and _claim(upper),
+        "lower": lower and _proved(lower),
+        "policies": [*map(_judged, certificate.runs), *map(_unfinished, certificate.unfinished)],
+        "provenance": certificate.provenance,
+    }
+    lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
+    lines.append(f'"instance": {compact_instance_text(certificate.instance)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _claim(run: SecondsRun) -> dict[str, Any]:
+    claim: dict[str, Any] = {"value": run.objective_ns, "starts": run.starts}
+    if run.lost:
+        claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
+    waits = sorted((number, when) for number, when in run.resumed.items() if when)
+    return {**claim, "waits": waits} if waits else claim
+
+
+def _proved(lower: SecondsBound) -> dict[str, Any]:
+    proof = {"kind": "shares", "lines": lower.proof.lines, "weights": lower.proof.weights}
+    return {"value": lower.value_ns, "proof": proof}
+
+
+def _judged(run: SecondsRun) -> dict[str, Any]:
+    head = {"policy": run.policy, "outcome": str(run.outcome)}
+    return {**head, "value": None} if run.objective_ns is None else {**head, **_claim(run)}
+
+
+def _unfinished(name: str) -> dict[str, Any]:
+    return {"policy": name, "outcome": "unfinished", "value": None}
+
+
+def _share(value: int | None, by: int | None) -> float | None:
+    return None if value is None or not by else value / by

@@ -1,0 +1,277 @@
+"""Bounds in seconds: below every optimum, evaluated exactly, and no weaker than their parts."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_tel
+
+from kvopt import Instance, Request, generate
+from kvopt.errors import InvalidInput
+from kvopt.seconds import BatchTime, Line, simulate_seconds
+from kvopt.seconds.bounds import FULL, SharesProof, _served, seconds_bound, shares_bound
+from kvopt.seconds.bounds_shares import shares
+
+MODELS: list[tuple[Lines, int, int]] = [
+    ([(10, 0)], 0, 0),
+    ([(0, 3)], 0, 0),
+    ([(7, 1)], 2, 1),
+    ([(10, 0), (4, 3)], 0, 0),
+    ([(20, 1), (12, 2), (0, 5)], 0, 1),
+    ([(3, 3), (5, 0)], 1, 0),
+]
+NANOSECOND = 1e-9
+
+
+def batch_time(server: Server) -> BatchTime:
+    return BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+
+
+def timed_instance(memory: int, triples: list[tuple[int, int, int]]) -> Instance:
+    """Return an instance whose arrivals are nanoseconds."""
+    return Instance(
+        memory, [Request(0, s, o, arrival_seconds=a * NANOSECOND) for a, s, o in triples]
+    )
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Server, int, list[tuple[int, int, int]]]:
+    """Draw a server, its memory and a few requests."""
+    lines, prompt_ns, kv_ns = draw(st.sampled_from(MODELS))
+    memory = draw(st.integers(3, 9))
+    outputs = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    late = draw(st.sampled_from([0, 15, 60]))
+    triples = [(draw(st.integers(0, late)), draw(st.integers(0, memory - o)), o) for o in outputs]
+    return Server(lines, prompt_ns, kv_ns), memory, triples
+
+
+@st.composite
+def proofs(draw: st.DrawFn, lines: int, requests: int) -> SharesProof:
+    """Draw any proof that fits."""
+    chosen = draw(st.lists(st.integers(0, lines - 1), min_size=1, max_size=lines, unique=True))
+    weight = st.sampled_from([0, 1, 20, FULL - 1, FULL])
+    weights = draw(st.just([]) | st.lists(weight, min_size=requests, max_size=requests))
+    return SharesProof(tuple(chosen), tuple(weights))
+
+
+@given(data=st.data())
+def test_whatever_proves_it_a_bound_is_below_the_optimum(data: st.DataObject) -> None:
+    server, memory, triples = data.draw(problems())
+    optimum = timed_optimum(server, memory, triples)
+    instance, model = timed_instance(memory, triples), batch_time(server)
+    for _ in range(4):
+        proof = data.draw(proofs(len(server.lines), len(triples)))
+        assert shares_bound(instance, model, proof) <= optimum
+    assert seconds_bound(instance, model).value_ns <= optimum
+
+
+def test_four_requests_against_brute_force() -> None:
+    """Few schedules, but more of them meet than in the draws of above; some bounds are tight."""
+    source, tight = random.Random(5), 0
+    for _ in range(25):
+        lines, prompt_ns, kv_ns = source.choice(MODELS)
+        server, memory = Server(lines, prompt_ns, kv_ns), source.randint(4, 8)
+        triples = [
+            (source.choice((0, 0, source.randint(0, 30))), source.randint(0, memory - 2), o)
+            for o in source.choice(((1, 1, 1, 2), (1, 1, 2, 1), (1, 1, 1, 1)))
+        ]
+        instance, model = timed_instance(memory, triples), batch_time(server)
+        optimum = timed_optimum(server, memory, triples)
+        bound = seconds_bound(instance, model).value_ns
+        assert bound <= optimum
+        tight += bound > 0.999 * optimum
+    assert tight > 0
+
+
+@given(problem=problems())
+def test_the_simulator_agrees_with_the_oracle(problem: tuple[Server, int, list[tuple[int, int, int]]]) -> None:  # fmt: skip  # noqa: E501
+    server, memory, triples = problem
+    run = simulate_seconds(timed_instance(memory, triples), "fcfs", batch_time(server))
+    assert run.objective_ns is not None
+    assert run.objective_ns >= timed_optimum(server, memory, triples)
+    if len({a for a, _, _ in triples}) == 1:  # no wait but the first: rounds say everything
+        starts = [k for k in run.starts if k is not None]
+        shifted = [k - min(starts) for k in starts]
+        assert run.objective_ns == timed_tel(server, triples, shifted)
+        assert tuple(shifted) in set(timed_schedules(memory, triples))
+
+
+# ---- what a request takes ----------------------------------------------------------
+
+
+def literal_part(
+    server: Server, memory: int, chosen: Lines, prompt: int, output: int
+) -> tuple[Fraction, Fraction, int]:
+    """Return X, X e and E phase by phase, with fractions."""
+    part = Server(chosen, server.prompt_ns, server.kv_ns)
+    base = Fraction(max(fixed for fixed, _ in chosen))
+    takes, delays, after = Fraction(0), Fraction(0), 0
+    for j in range(output, 0, -1):
+        held, prompts = prompt + j, prompt if j == 1 else 0
+        work = part.round_ns(1 + prompts, prompts, held) - base
+        share = base * held / memory
+        takes += work + share
+        delays += work * (after + base + work / 2) + share * (after + base / 2)
+        after += server.round_ns(1 + prompts, prompts, held)
+    return takes, delays, after
+
+
+@given(
+    model=st.sampled_from(MODELS),
+    prompt=st.integers(0, 40),
+    output=st.integers(1, 40),
+    data=st.data(),
+)
+def test_closed_forms_are_the_sums_over_rounds(
+    model: tuple[Lines, int, int], prompt: int, output: int, data: st.DataObject
+) -> None:
+    server, memory = Server(*model), 80
+    chosen = data.draw(st.lists(st.sampled_from(server.lines), min_size=1, unique=True))
+    instance = Instance(memory, [Request(0, prompt, output)])
+    found = shares(instance, batch_time(server), [Line(*line) for line in chosen], object)
+    takes, delays, alone = literal_part(server, memory, chosen, prompt, output)
+    assert found.takes[0] == takes * memory
+    assert found.delays[0] == 2 * delays * memory
+    assert found.alone[0] == alone
+
+
+def test_floats_are_near_the_exact_numbers() -> None:
+    instance = generate("conversation-summarisation", 300, 16_492, seed=2)
+    model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
+    for lines in (model.lines, model.lines[1:]):
+        exact, near = (shares(instance, model, lines, kind) for kind in (object, float))
+        for name in ("takes", "delays", "alone"):
+            wanted = getattr(exact, name).astype(float)
+            assert getattr(near, name) == pytest.approx(wanted, rel=1e-9)
+
+
+def test_no_round_is_shorter_than_what_its_requests_take() -> None:
+    """The inequality that everything stands on, for random batches and lines."""
+    source = random.Random(3)
+    for _ in range(3000):
+        lines, prompt_ns, kv_ns = source.choice(MODELS)
+        server, memory = Server(lines, prompt_ns, kv_ns), source.randint(5, 40)
+        chosen = source.sample(lines, source.randint(1, len(lines)))
+        batch, held = [], 0
+        while (h := source.randint(1, memory)) + held <= memory:
+            held += h
+            batch.append((h, h - 1 if source.random() < 0.5 else 0))  # starts: h = prompt + 1
+        if not batch:
+            continue
+        prompts = sum(p for _, p in batch)
+        length = server.round_ns(len(batch) + prompts, prompts, held)
+        part, base = Server(chosen, prompt_ns, kv_ns), max(fixed for fixed, _ in chosen)
+        taken = sum(
+            Fraction(base * h, memory) + part.round_ns(1 + p, p, h) - base for h, p in batch
+        )
+        assert taken <= length
+
+
+# ---- the fluid ---------------------------------------------------------------------
+
+
+@given(
+    jobs=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9), st.integers(0, 5)), max_size=6),
+    data=st.data(),
+)
+def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.DataObject) -> None:
+    """Against services that pick anybody who is there, or nobody, for each unit of time."""
+    arrivals, takes, slopes = (list(column) for column in zip(*jobs, strict=True)) if jobs else ([], [], [])  # fmt: skip  # noqa: E501
+    least = sum(y * x for y, x in zip(slopes, _served(arrivals, takes, slopes), strict=True))
+    left, now, other = list(takes), 0, 0
+    source = random.Random(data.draw(st.integers(0, 10**6)))
+    while any(left):
+        there = [i for i, a in enumerate(arrivals) if a <= now and left[i]]
+        if there and source.random() < 0.8:
+            i = source.choice(there)
+            left[i] -= 1
+            other += slopes[i] * (2 * now + 1)  # 2 * integral of t over one unit
+        now += 1
+    assert least <= other
+
+
+def test_it_serves_with_interruptions() -> None:
+    # 0 .. 2 the first, then the steeper one until 5, then the rest of the first.
+    assert _served([0, 2], [4, 3], [1, 2]) == [4 + (49 - 25), 25 - 4]
+
+
+# ---- the whole bound ---------------------------------------------------------------
+
+A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_no_policy_is_below_it(arrivals: bool) -> None:
+    drawn = generate("conversation", 150, 4000, seed=4)
+    source = random.Random(1)
+    requests = [
+        Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 40) * arrivals)
+        for r in drawn
+    ]
+    instance = Instance(4000, requests)
+    bound = seconds_bound(instance, A100).value_ns
+    for policy in (
+        "svf",
+        "fcfs",
+        "alpha-beta:alpha=0,beta=0.3",
+        "a-min:intervals=relative,eps=0.5",
+    ):
+        run = simulate_seconds(instance, policy, A100)
+        assert run.objective_ns is not None
+        assert bound <= run.objective_ns
+    assert bound > 0.5 * (simulate_seconds(instance, "svf", A100).objective_ns or 0)
+
+
+def test_weights_help_where_the_server_is_mostly_idle() -> None:
+    requests = [Request(0, 20, 30, arrival_seconds=5.0 * i) for i in range(8)]
+    instance = Instance(4000, requests)
+    plain = shares_bound(instance, A100, SharesProof((0, 1)))
+    found = seconds_bound(instance, A100)
+    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    assert found.value_ns > 1.5 * plain
+    assert found.value_ns == pytest.approx(alone, rel=1e-6)
+    assert simulate_seconds(instance, "fcfs", A100).objective_ns == alone
+
+
+def test_a_limit_is_kept_and_gives_a_bound() -> None:
+    instance = generate("conversation", 3000, 16_492, seed=1)
+    found = seconds_bound(instance, A100, time_limit=0)
+    assert found.proof.weights == ()
+    assert found.seconds < 1.0
+    assert found.value_ns == shares_bound(instance, A100, found.proof)
+
+
+def test_exact_where_floats_and_64_bits_end() -> None:
+    big = 2**52
+    instance = Instance(2**53 - 1, [Request(0, big, 900), Request(0, 1, big)])
+    model = BatchTime([Line(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1)
+    found = shares(instance, model, model.lines, object)
+    takes, delays, alone = literal_part(
+        Server([(2**53 - 1, 2**53 - 1)], 2**53 - 1, 2**53 - 1), 2**53 - 1,
+        [(2**53 - 1, 2**53 - 1)], big, 900,
+    )  # fmt: skip
+    assert found.takes[0] == takes * instance.memory
+    assert found.delays[0] == 2 * delays * instance.memory
+    assert found.alone[0] == alone
+    assert seconds_bound(instance, model).value_ns > alone
+
+
+def test_nothing_to_do_and_unknown_times() -> None:
+    assert seconds_bound(Instance(5, []), A100).value_ns == 0
+    with pytest.raises(InvalidInput, match="round_ms"):
+        seconds_bound(Instance(5, [Request(3, 1, 1)]), A100)
+    known = Instance(5, [Request(3, 1, 1)], round_ms=50)
+    assert seconds_bound(known, A100).value_ns == 45_000_000 + 2 * 160_000 + 2 * 80
+
+
+def test_same_input_same_bound() -> None:
+    instance = generate("conversation", 200, 16_492, seed=3)
+    found = [seconds_bound(instance, A100) for _ in range(2)]
+    assert found[0].value_ns == found[1].value_ns
+    assert found[0].proof == found[1].proof
+    assert np.isfinite(found[0].value_ns)
