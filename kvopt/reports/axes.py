@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvopt.reports.html import Markup, join, number, tag
 
-_LOGARITHMIC_TICKS = (1, 1.2, 1.5, 2, 3, 5, 7, 10)
+_LOGARITHMIC_TICKS = ((1, 1.2, 1.5, 2, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,18 @@ class Scale:
         """Return at most so many round values."""
         if not self.logarithmic:
             return round_values(self.low, self.high, most)
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        found = [10.0**power * tick for power in powers for tick in _LOGARITHMIC_TICKS[:-1]]
-        inside = [value for value in found if self.low <= value <= self.high]
-        return inside[:: -(-len(inside) // most)] if inside else []
+        inside: list[float] = []
+        for steps in _LOGARITHMIC_TICKS:
+            inside = [
+                value for value in self._powers_times(steps) if self.low <= value <= self.high
+            ]
+            if len(inside) <= most:
+                break
+        return inside
+
+    def _powers_times(self, steps: tuple[float, ...]) -> Iterable[float]:
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        return (round(10.0**power * step, 12) for power in range(first, last + 1) for step in steps)
 
 
 def step_for(span: float, most: int) -> float:
@@ -53,13 +61,12 @@ def round_values(low: float, high: float, most: int) -> list[float]:
 
 
 def labels(values: Iterable[float]) -> list[str]:
-    """Return labels with as many places as tell the values apart."""
+    """Return labels, all with as many places as the value that needs most of them."""
     values = list(values)
-    for places in range(10):
-        found = [f"{value:,.{places}f}" for value in values]
-        if all(math.isclose(round(v, places), v, abs_tol=1e-12) for v in values):
-            return found
-    return [f"{value:g}" for value in values]
+    places = next(
+        n for n in range(13) if n == 12 or all(math.isclose(round(v, n), v) for v in values)
+    )
+    return [f"{value:,.{places}f}" for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +78,16 @@ class Frame:
     x: Scale
     y: Scale
 
+    def named(self, scale: Scale, ticks: list[float]) -> list[tuple[float, str]]:
+        """Return ticks with labels; those of a logarithmic scale have places of their own."""
+        if scale.logarithmic:
+            return [(value, labels([value])[0]) for value in ticks]
+        return list(zip(ticks, labels(ticks), strict=True))
+
     def bottom(self, ticks: list[float], title: str) -> Markup:
         """Return ticks and title below."""
         base = max(self.y.start, self.y.end)
-        marks = join(*(self._below(self.x.at(v), base, t) for v, t in _labelled(ticks)))
+        marks = join(*(self._below(self.x.at(v), base, t) for v, t in self.named(self.x, ticks)))
         middle = (self.x.start + self.x.end) / 2
         return join(marks, label(middle, self.height - 4, title, "middle", "title"))
 
@@ -86,7 +99,7 @@ class Frame:
                 line(self.x.start, self.y.at(v), self.x.end, self.y.at(v), "grid"),
                 label(self.x.start - 5, self.y.at(v) + 3.5, t + suffix, "end"),
             )
-            for v, t in _labelled(ticks)
+            for v, t in self.named(self.y, ticks)
         ]
         return join(*lines, label(2, top - 8, title, "start", "title"))
 
@@ -107,7 +120,3 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 def label(x: float, y: float, shown: str, anchor: str = "start", kind: str | None = None) -> Markup:
     """Return text at a place."""
     return tag("text", shown, x=float(x), y=float(y), text_anchor=anchor, class_=kind)
-
-
-def _labelled(ticks: list[float]) -> list[tuple[float, str]]:
-    return list(zip(ticks, labels(ticks), strict=True))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from kvopt.reports.context import Context, Section, column, counted, table, unfolded
-from kvopt.reports.html import Markup, join, tag
+from kvopt.reports.context import Context, Section, cards, counted, unfolded
+from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.study import limits_of
 from kvopt.studies.records import Record
 
@@ -18,22 +18,18 @@ def failures(context: Context) -> Section | None:
     found = context.study.failures
     if not found:
         return None
-    head = [column(name) for name in ("instance", "scheduler", "error")]
+    head = ("Instance", "Scheduler", "Error")
     rows = [_failure(record) for record in found]
-    tables = [table("Records with an error.", head, rows[:_SHOWN], "Failed runs")]
+    tables = [cards("Records with an error.", head, rows[:_SHOWN])]
     if len(rows) > _SHOWN:
-        rest = table("The other records with an error.", head, rows[_SHOWN:], "More failed runs")
+        rest = cards("The other records with an error.", head, rows[_SHOWN:])
         tables.append(unfolded(f"{len(rows) - _SHOWN:,} more", rest))
     return Section("failures", "Failures", join(*tables))
 
 
-def _failure(record: Record) -> Markup:
-    return tag(
-        "tr",
-        tag("th", record.instance.name, scope="row"),
-        tag("td", record.policy or "whole instance"),
-        tag("td", record.error or "unknown", class_="said"),
-    )
+def _failure(record: Record) -> list[Node]:
+    policy = "the whole instance" if record.policy is None else record.policy
+    return [record.instance.name, policy, record.error or "unknown"]
 
 
 def provenance(context: Context) -> Section:

@@ -86,14 +86,40 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 def table(caption: Node, head: Sequence[Markup], rows: Sequence[Markup], name: str) -> Markup:
     """Return a table that scrolls in a box of its own where the page is too narrow."""
-    body = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)))
-    body = Markup(body.removesuffix("</table>") + tag("tbody", *rows) + "</table>")
-    return tag("div", body, class_="scroll", tabindex=0, role="region", aria_label=name)
+    parts = tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows)
+    box = tag("table", *parts)
+    return tag("div", box, class_="scroll", tabindex=0, role="region", aria_label=name)
 
 
-def column(title: str, *, sort: str | None = None) -> Markup:
-    """Return a heading; ``sort`` is ``number`` or ``text`` where a reader can sort by it."""
-    if sort is None:
-        return tag("th", title, scope="col")
+def cards(caption: Node, head: Sequence[str], rows: Sequence[Sequence[Node]]) -> Markup:
+    """Return a table of words whose rows become cards where the page is narrow.
+
+    A browser may take a table that is laid out as blocks for none; the roles say it is one.
+    """
+    names = [tag("th", name, scope="col", role="columnheader") for name in head]
+    body = [
+        tag(
+            "tr",
+            tag("th", cells[0], scope="row", role="rowheader"),
+            *(
+                tag("td", tag("div", cell), role="cell", data_label=name)
+                for name, cell in zip(head[1:], cells[1:], strict=True)
+            ),
+            role="row",
+        )
+        for cells in rows
+    ]
+    return tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", tag("tr", *names, role="row"), role="rowgroup"),
+        tag("tbody", *body, role="rowgroup"),
+        class_="cards",
+        role="table",
+    )
+
+
+def column(title: str, sort: str) -> Markup:
+    """Return a heading that sorts its column when pressed, as ``number`` or as ``text``."""
     button = tag("button", title, type="button")
     return tag("th", button, scope="col", aria_sort="none", data_kind=sort)

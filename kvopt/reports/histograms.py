@@ -45,6 +45,7 @@ def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Marku
         *_mark(average.least, frame.x, base - _HALF, base),
         *(() if exact else _mark(average.most, frame.x, base, base + _HALF)),
         frame.bottom(round_values(frame.x.low, frame.x.high, 6), "ratio to the optimum"),
+        *_titles(exact),
     ]
     return frame.svg(f"{name}: {_said(ratios, average)}", *parts)
 
@@ -80,11 +81,14 @@ def _grid(most: int, unit: float, exact: bool) -> Iterable[Markup]:
             yield line(_LEFT, y, _RIGHT, y, "grid")
             if side < 0 or value:
                 yield label(_LEFT - 5, y + 3.5, shown, "end")
+
+
+def _titles(exact: bool) -> Iterable[Markup]:
     yield label(2, _TOP - 10, "runs", "start", "title")
     above = "exactly" if exact else "at least (over the best schedule)"
     yield label(_RIGHT, _TOP - 10, above, "end", "title")
     if not exact:
-        yield label(_RIGHT, base + _HALF - 4, "at most (over the proved bound)", "end", "title")
+        yield label(_RIGHT, _TOP + 2 * _HALF - 4, "at most (over the proved bound)", "end", "title")
 
 
 def _bars(counts: Counter[int], step: Fraction, x: Scale, base: float, unit: float) -> str:

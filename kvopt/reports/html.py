@@ -53,6 +53,11 @@ def visible(value: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in value)
 
 
+def breakable(value: str, after: str) -> Markup:
+    """Return text in which a line may end after certain characters."""
+    return join(*(join(c, Markup("<wbr>")) if c in after else c for c in value))
+
+
 def number(value: float) -> str:
     """Return a coordinate to a tenth, as short as it can be said."""
     found = f"{value:.1f}".removesuffix(".0")

@@ -26,8 +26,6 @@ from kvopt.reports.worst import worst
 from kvopt.studies.records import Record
 from kvopt.version import __version__
 
-_MOST_PICTURES = 6
-
 _PATTERNS = Markup(
     '<svg class="patterns" aria-hidden="true" width="0" height="0"><defs>'
     '<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
@@ -48,7 +46,7 @@ def page(context: Context) -> str:
         histograms(context),
         scatter(context),
         gaps(context),
-        worst(context, _MOST_PICTURES),
+        worst(context),
         failures(context),
         provenance(context),
     )

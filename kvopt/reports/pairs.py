@@ -26,21 +26,26 @@ class Pair:
     found: PolicyRun
 
 
-def worst_runs(study: Study, most: int) -> list[Run]:
-    """Return runs with the largest proved ratios, some of each policy.
+def worst_runs(study: Study, few: int, most: int) -> list[Run]:
+    """Return runs with the largest proved ratios, so that no policy takes all the room.
 
-    A single bad policy shall not take all the room: each shows its worst few.
+    Parameters
+    ----------
+    study
+        The study.
+    few
+        How many to return; more where there are more policies, one of each.
+    most
+        How many to return at most.
     """
     beaten = [run for run in study.judged if run.ratio and run.ratio.least and run.ratio.least > 1]
-    policies = {run.record.policy for run in beaten}
-    share = -(-most // max(len(policies), 1))
-    taken: Counter[str | None] = Counter()
-    chosen = []
-    for run in beaten:
-        taken[run.record.policy] += 1
-        if taken[run.record.policy] <= share:
-            chosen.append(run)
-    return chosen[:most]
+    seen: Counter[str | None] = Counter()
+    turns = []
+    for place, run in enumerate(beaten):
+        turns.append((seen[run.record.policy], place))
+        seen[run.record.policy] += 1
+    count = min(max(few, len(seen)), most)
+    return [beaten[place] for place in sorted(place for _, place in sorted(turns)[:count])]
 
 
 def read_pair(study: Study, run: Run) -> Pair:

@@ -16,7 +16,7 @@ from kvopt.reports.axes import Frame, Scale
 from kvopt.reports.html import Markup, number, tag
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 360.0, 220.0, 46.0, 350.0, 24.0, 184.0
-_WIDE = 3
+_WIDE = 5
 """Times by which values may differ before an axis turns logarithmic."""
 
 
@@ -67,7 +67,7 @@ def spread(title: str, values: Iterable[float], suffix: str = "", floor: float =
     known = list(values)
     low, high = min(known, default=floor), max(known, default=floor + 1)
     if low > 0 and high / low > _WIDE:
-        return Axis(title, low, high * 1.02, True, suffix)
+        return Axis(title, max(low / 1.04, floor), high * 1.04, True, suffix)
     margin = (high - low) * 0.04 or max(abs(high), 1) * 0.02
     return Axis(title, max(low - margin, floor), high + margin, False, suffix)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from kvopt.reports.context import Context, Section, column, table
-from kvopt.reports.html import Markup, Node, tag
+from kvopt.reports.html import Markup, Node, breakable, tag
 from kvopt.reports.intervals import Interval, percent
 from kvopt.reports.summaries import Group
 
@@ -42,7 +42,7 @@ def _row(group: Group, several: bool) -> Markup:
     return tag(
         "tr",
         tag("td", group.family) if several else None,
-        tag("th", group.label, scope="row"),
+        tag("th", breakable(group.label, ":,{"), scope="row"),
         _number(len(group.runs)),
         *(_interval(ratio) for ratio in ratios),
         _cell(percent(group.width) if group.ratios else "–", group.width),  # noqa: RUF001
@@ -54,8 +54,9 @@ def _row(group: Group, several: bool) -> Markup:
 
 
 def _interval(found: Interval) -> Markup:
-    shown = "–" if found.least is None and found.most is None else str(found)  # noqa: RUF001
-    return _cell(shown, found.least)
+    if found.least is None and found.most is None:
+        return _cell("–", None)  # noqa: RUF001
+    return _cell(breakable(str(found), "–"), found.least)  # noqa: RUF001
 
 
 def _not_completed(group: Group) -> Markup:

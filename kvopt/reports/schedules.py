@@ -13,6 +13,9 @@ from kvopt.runs import PolicyRun
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
 _ROWS, _MEMORY, _BETWEEN = 300.0, 96.0, 26.0
 _TALLEST_ROW = 16.0
+_MOST_LOST = 200
+"""Evictions up to which each has a bar of its own."""
+
 _LABELLED = 24
 """Requests up to which each row has its name."""
 
@@ -59,10 +62,11 @@ class _Rows:
         floor = self._floors()
         kept = [piece for piece in work if not piece.lost]
         lost = [piece for piece in work if piece.lost]
+        drawn = self._bars if len(lost) <= _MOST_LOST else self._spans
         return [
             tag("path", d=self._waits(floor), class_="wait"),
             *self._bars(kept, floor, ("prompt", "grown")),
-            *self._bars(lost, floor, ("lost", "lost")),
+            *drawn(lost, floor, ("lost", "lost")),
             *self._names(floor),
         ]
 
@@ -86,7 +90,11 @@ class _Rows:
         self, work: Sequence[Work], floor: dict[int, float], kinds: tuple[str, str]
     ) -> list[Markup]:
         below, above = [], []
-        unit = 0.8 * self.row / max(request.peak for request in self.run.instance)
+        unit = (
+            (0.8 if len(floor) <= _LABELLED else 1.5)
+            * self.row
+            / max(request.peak for request in self.run.instance)
+        )
         for piece in work:
             prompt = self.run.instance.requests[piece.request].prompt
             left, right = number(self.x.at(piece.begin)), number(self.x.at(piece.end))
@@ -97,6 +105,24 @@ class _Rows:
             above.append(f"M{left} {top}L{right} {peak}V{top}z")
         paths = zip((below, above), kinds, strict=True)
         return [tag("path", d="".join(part), class_=kind) for part, kind in paths if part]
+
+    def _spans(
+        self, work: Sequence[Work], floor: dict[int, float], kinds: tuple[str, str]
+    ) -> list[Markup]:
+        """Draw one flat bar where pieces follow each other more closely than can be seen."""
+        spans: list[list[int]] = []
+        gap = 2 * (self.x.high - self.x.low) / (self.x.end - self.x.start)
+        for piece in sorted(work, key=lambda each: (each.request, each.begin)):
+            if spans and spans[-1][0] == piece.request and piece.begin - spans[-1][2] <= gap:
+                spans[-1][2] = piece.end
+            else:
+                spans.append([piece.request, piece.begin, piece.end])
+        parts = []
+        for i, begin, end in spans:
+            base, top = number(floor[i]), number(floor[i] - 0.4 * self.row)
+            left, right = number(self.x.at(begin)), number(self.x.at(end))
+            parts.append(f"M{left} {base}V{top}H{right}V{base}z")
+        return [tag("path", d="".join(parts), class_=kinds[0])]
 
     def _names(self, floor: dict[int, float]) -> list[Markup]:
         if len(floor) > _LABELLED:

@@ -13,6 +13,9 @@ from kvopt.reports.study import Run
 from kvopt.reports.summaries import Group
 from kvopt.studies.records import Record
 
+_ALIKE = 2
+"""Times the excess of the best panel up to which the others have its axis."""
+
 _HINT = (
     "Point at a run, or move from run to run with the arrow keys; a click keeps what is said of "
     "it, and Enter opens its certificate."
@@ -26,8 +29,9 @@ def scatter(context: Context) -> Section | None:
     for family in context.families:
         drawn = [group for group in context.groups if group.family == family and group.ratios]
         runs = [run for group in drawn for run in group.runs if _has_ratio(run)]
-        across, up = _across(context, [run.record for run in runs]), _upwards(runs)
-        for group in drawn:
+        across = _across(context, [run.record for run in runs])
+        ups = _upwards(drawn)
+        for group, up in zip(drawn, ups, strict=True):
             place = f"runs-{len(charts)}"
             made = _scatter(context, group, across, up)
             charts[place] = made.data
@@ -37,7 +41,7 @@ def scatter(context: Context) -> Section | None:
     note = tag(
         "p",
         "Each run at the size of its instance. A dot is the lower end of its ratio, a line leads "
-        "to the upper end. Panels of a family share their axes. ",
+        "to the upper end. Panels share their axes, but for those of far worse schedulers. ",
         tag("span", _HINT, class_="screen"),
     )
     body = join(note, by_family(context, figures))
@@ -60,9 +64,18 @@ def _ends(places: Sequence[int]) -> tuple[float, float]:
     return min(places, default=0) - 0.5, max(places, default=1) + 0.5
 
 
-def _upwards(runs: Sequence[Run]) -> Axis:
-    ends = [end for run in runs if run.ratio for end in (run.ratio.least, run.ratio.most) if end]
-    return spread("ratio to the optimum", map(float, ends), floor=1)
+def _upwards(drawn: Sequence[Group]) -> list[Axis]:
+    """Return an axis for each group: the same for all that are not far worse than the best."""
+    ends = [
+        [float(end) for ratio in group.ratios for end in (ratio.least, ratio.most) if end]
+        for group in drawn
+    ]
+    alike = 1 + _ALIKE * (min(map(max, ends), default=1.0) - 1)
+    shared = [end for known in ends if max(known) <= alike for end in known]
+    return [
+        spread("ratio to the optimum", shared if max(known) <= alike else known, floor=1)
+        for known in ends
+    ]
 
 
 def _scatter(context: Context, group: Group, across: Axis, up: Axis) -> Chart:
@@ -112,7 +125,7 @@ def _gaps(context: Context, family: str, records: Sequence[Record]) -> Chart:
         place = context.study.place(record)
         x = record.instance.requests if across.title == "requests" else place
         points.append(Point(x, 100 * gap, None, place, f"gap {100 * gap:.2f}%"))
-    up = spread("gap", [point.low for point in points], "%")
+    up = spread("gap", [0.0, *(point.low for point in points)], "%")
     name = f"{family}: gap of {len(points)} instances against their size"
     return chart(name, points, across, up, trend=True)
 

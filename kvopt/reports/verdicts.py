@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvopt.reports.claims import Verdict
-from kvopt.reports.context import Context, Section, column, table
-from kvopt.reports.html import Markup, tag
+from kvopt.reports.context import Context, Section, cards
+from kvopt.reports.html import Markup, Node, join, tag
 
 _SIGNS = {
     "reproduced": "✓",
@@ -20,25 +20,22 @@ def verdicts(context: Context) -> Section | None:
     found = context.study.verdicts
     if not found:
         return None
-    head = [column(name) for name in ("Claim", "Published", "Found", "Verdict", "Certificates")]
     rows = [_row(context, verdict) for verdict in found]
     caption = "What the papers say and what the runs show. Each verdict rests on its certificates."
-    body = table(caption, head, rows, "Verdicts on published claims")
-    return Section("verdicts", "Verdicts", body)
+    head = ("Claim", "Published", "Found", "Verdict", "Certificates")
+    return Section("verdicts", "Verdicts", cards(caption, head, rows))
 
 
-def _row(context: Context, verdict: Verdict) -> Markup:
-    kind = verdict.verdict.split()[0]
-    return tag(
-        "tr",
-        tag("th", verdict.claim, tag("small", verdict.source), scope="row", class_="claim"),
-        tag("td", verdict.published),
-        tag("td", verdict.found),
-        tag("td", _badge(verdict.verdict, kind)),
-        tag("td", context.links(verdict.certificates)),
-    )
+def _row(context: Context, verdict: Verdict) -> list[Node]:
+    return [
+        join(verdict.claim, tag("small", verdict.source)),
+        verdict.published,
+        verdict.found,
+        _badge(verdict.verdict),
+        context.links(verdict.certificates),
+    ]
 
 
-def _badge(verdict: str, kind: str) -> Markup:
+def _badge(verdict: str) -> Markup:
     sign = tag("span", _SIGNS[verdict], aria_hidden="true")
-    return tag("span", sign, f" {verdict}", class_=f"verdict {kind}")
+    return tag("span", sign, f" {verdict}", class_=f"verdict {verdict.split()[0]}")

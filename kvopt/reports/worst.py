@@ -18,40 +18,48 @@ _LEGEND = (
 )
 
 
-def worst(context: Context, most: int) -> Section | None:
+_FEW, _MOST, _OPEN = 6, 12, 3
+"""Runs to draw; up to how many, to have one of each scheduler; and how many are unfolded."""
+
+_UNEVEN = 3
+"""Times by which makespans may differ before each picture has its own time axis."""
+
+
+def worst(context: Context) -> Section | None:
     """Return the pictures, None where no run is proved to be worse than the optimum."""
-    runs = worst_runs(context.study, most)
+    runs = worst_runs(context.study, _FEW, _MOST)
     if not runs:
         return None
     note = tag(
         "p",
-        "Runs whose proved ratio is largest, some of each scheduler. Left the best schedule "
-        "found, right what the scheduler did, on one time axis. Each request has a row, in order "
+        "Runs whose proved ratio is largest, at least one of each scheduler that was beaten, up "
+        f"to {_MOST}. Left the best schedule found, right what the scheduler did. Each request "
+        "has a row, in order "
         "of start; a thin line is waiting, the height of a bar is the tokens held. Below, the "
         "tokens held by all; the dashed line is the cache. Starts were checked in integers when "
         "this page was made.",
     )
     swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND]
     legend = tag("ul", *swatches, class_="legend", aria_label="Legend")
-    parts = [_article(context, run) for run in runs]
+    parts = [_article(context, run, place < _OPEN) for place, run in enumerate(runs)]
     return Section("worst", "Worst instances", join(note, legend, *parts))
 
 
-def _article(context: Context, run: Run) -> Markup:
+def _article(context: Context, run: Run, is_open: bool) -> Markup:
     record = run.record
     title = f"{record.policy} on {record.instance.name}"
     facts = [
         f"{counted(record.instance.requests, 'request')}, M = {record.instance.memory:,}",
         f"total latency {record.value:,}",
         _optimum(run),
-        f"ratio {run.ratio}",
     ]
     try:
         pictures = _pictures(read_pair(context.study, run))
     except InvalidInput as error:
         pictures = tag("p", f"Not drawn: {error}", class_="warning")
     said = tag("p", "; ".join(facts), ". ", context.link(record.certificate))
-    return tag("article", tag("h3", title), said, pictures)
+    summary = tag("summary", tag("h3", title), tag("span", f"ratio {run.ratio}"))
+    return tag("details", summary, said, pictures, class_="run", open=is_open)
 
 
 def _optimum(run: Run) -> str:
@@ -65,15 +73,22 @@ def _optimum(run: Run) -> str:
 def _pictures(pair: Pair) -> Markup:
     runs = (pair.best, pair.found)
     requests = pair.best.instance.requests
-    left = min(request.arrival for request in requests)
-    right = max(run.makespan for run in runs)
-    # A short lead of idle rounds is shown: time begins at 0.
-    left = left if left * 4 > right else 0
-    figures = [_drawn(run, left, right) for run in runs]
-    note = None
+    first = min(request.arrival for request in requests)
+    ends = [run.makespan for run in runs]
+    notes = []
+    if max(ends) > _UNEVEN * min(ends):
+        notes.append("The time axes differ.")
+    else:
+        ends = [max(ends)] * len(ends)
     if len(requests) > MOST_ROWS:
-        note = tag("p", f"More than {MOST_ROWS} requests: the tokens held alone are drawn.")
-    return join(tag("div", *figures, class_="pair"), note)
+        notes.append(f"With more than {MOST_ROWS} requests, only the tokens held are drawn.")
+    # A lead of idle rounds is shown unless it would take a quarter of the picture.
+    figures = [
+        _drawn(run, first if first * 4 > end else 0, end)
+        for run, end in zip(runs, ends, strict=True)
+    ]
+    note = tag("p", " ".join(notes)) if notes else None
+    return join(note, tag("div", *figures, class_="pair"))
 
 
 def _drawn(run: PolicyRun, left: int, right: int) -> Markup:
