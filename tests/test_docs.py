@@ -34,7 +34,7 @@ _SECONDS = re.compile(r"(?<![\d.])\d+\.\d\d(?![\d.%])")
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a page in a folder of its own, beside the files that a reader has."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("instances", "models"):
+    for folder in ("instances", "models", "samples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.setattr(registry, "_POLICIES", registry.policies())  # a page registers its own
 

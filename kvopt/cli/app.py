@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import (
+    batch_time,
     bound,
+    capacity,
     certify,
     check,
     export,
@@ -34,7 +36,7 @@ app = typer.Typer(
 )
 for command in (
     generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, info,
-    study,
+    capacity, batch_time, study,
 ):  # fmt: skip
     command.register(app)
 

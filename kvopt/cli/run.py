@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.run_seconds import run_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_schedule
 from kvopt.instance import Instance
@@ -41,6 +42,15 @@ def run_command(
         Path | None,
         typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule."),
     ] = None,
+    seconds: Annotated[
+        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
+        ),
+    ] = None,
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 
@@ -50,6 +60,13 @@ def run_command(
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
+    if seconds:
+        if output is not None:
+            raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
+        run_in_seconds(file, names, memory, model, json)
+        return
+    if model is not None:
+        raise InvalidInput("goes with --seconds", field="--batch-time")
     instance = read_instance(file, memory)
     runs: list[PolicyRun] = []
     interrupted = False

@@ -1,0 +1,99 @@
+"""``kvopt batch-time``: how long a round lasts, from a measured table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from kvopt.cli import common
+from kvopt.errors import InvalidInput, shown
+from kvopt.hardware import GPUS, MODELS, Gpu, ModelShape
+from kvopt.seconds.files import write_batch_time
+from kvopt.seconds.fitting import Fit, fit_linear, fit_roof
+from kvopt.seconds.model import NANOSECONDS, BatchTime
+from kvopt.seconds.tables import read_table
+
+Preset = TypeVar("Preset", ModelShape, Gpu)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("batch-time")(batch_time_command)
+
+
+def batch_time_command(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV with measured batches.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", help="Of a profile: `kvopt capacity --help` lists them.")
+    ] = "llama-2-70b",
+    gpu: Annotated[str, typer.Option("--gpu", help="Of a profile, likewise.")] = "a100-80gb",
+    gpus: Annotated[
+        int, typer.Option("--gpus", min=1, metavar="N", help="That a layer is divided among.")
+    ] = 2,
+    lines: Annotated[
+        int, typer.Option("--lines", min=1, max=2, help="2 for a roof, 1 for a straight line.")
+    ] = 2,
+    kv_ns: Annotated[
+        int | None,
+        typer.Option("--kv-ns", min=0, metavar="NS", help="For each token held, where not fitted."),
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Fit a batch-time model to a table, for `kvopt run --seconds`.
+
+    A table has the columns tokens and milliseconds, and perhaps prompts and held.  A profile by
+    operators (Vidur's num_tokens, time_stats.*.median) has no attention: the time to read the
+    cache is added from the size of the model and the bandwidth of the GPUs.
+    """
+    shape, device = _preset("--model", model, MODELS), _preset("--gpu", gpu, GPUS)
+    rows, is_profile = read_table(table, shape.layers, gpus)
+    if any(row.held or row.prompts for row in rows):
+        fit = fit_linear(rows)
+    else:
+        fit = fit_roof(rows, lines)
+        reading = _reading_ns(shape, device, gpus) if is_profile else 0
+        fit = _with_reading(fit, reading if kv_ns is None else kv_ns)
+    found = fit.batch_time
+    found = BatchTime(found.lines, found.kv_ns, found.prompt_ns, output.stem, _about(table, fit))
+    write_batch_time(found, output)
+    if json:
+        errors = {"largest_error": fit.largest_error, "typical_error": fit.typical_error}
+        common.print_json({**found.to_json(), "rows": fit.rows, **errors})
+        return
+    for line in found.lines:
+        print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
+    print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
+    common.messages.print(f"wrote {output}: {_errors(fit)}", soft_wrap=True)
+
+
+def _preset(option: str, name: str, known: dict[str, Preset]) -> Preset:
+    if name not in known:
+        raise InvalidInput(f"must be one of {', '.join(known)}, got {shown(name)}", field=option)
+    return known[name]
+
+
+def _reading_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> int:
+    """Return how long the GPUs together take to read one token of the cache."""
+    return round(shape.kv_bytes * NANOSECONDS / (gpus * gpu.bandwidth))
+
+
+def _with_reading(fit: Fit, kv_ns: int) -> Fit:
+    model = fit.batch_time
+    return replace(fit, batch_time=BatchTime(model.lines, kv_ns, model.prompt_ns))
+
+
+def _about(table: Path, fit: Fit) -> str:
+    return f"fitted to {table.name}: {_errors(fit)}"
+
+
+def _errors(fit: Fit) -> str:
+    return (
+        f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
+        f"{fit.largest_error:.1%} at most"
+    )
