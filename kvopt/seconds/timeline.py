@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kvopt.instance import Instance
 from kvopt.seconds.model import BatchTime
@@ -68,9 +69,7 @@ def stretches(
     events = _events(instance, pieces)
     found: list[Stretch] = []
     time = active = offsets = 0  # offsets: sum of prompt - start over active requests
-    for (now, (change, offset, prompts)), following in zip(
-        events, [now for now, _ in events[1:]] + [0], strict=True
-    ):
+    for (now, (change, offset, prompts)), (following, _) in pairwise([*events, *events[-1:]]):
         time = resumed.get(now, time)  # also where the last of a busy time ended in this round
         active += change
         offsets += offset

@@ -1,0 +1,377 @@
+"""Certificates in seconds: what is true passes, what is changed is refused or still true."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import Place, judged, numbers_in
+from timed_oracle import Server, timed_optimum
+
+import kvopt.verify as checker
+from kvopt import Instance, Request, generate
+from kvopt.errors import TooLarge
+from kvopt.files import instance_from_json
+from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
+from kvopt.seconds import certificates as writing
+from kvopt.seconds.bounds import SharesProof, shares_bound
+from kvopt.seconds.certificates import (
+    certify_seconds,
+    seconds_certificate_text,
+    write_seconds_certificate,
+)
+
+ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
+A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
+NANOSECOND = 1e-9
+
+
+def tiny(times: tuple[float, ...] = (0, 0, 5, 90)) -> Instance:
+    """Return four requests; at 90 ns the server has long been idle."""
+    shapes = ((0, 2), (3, 1), (1, 2), (4, 1))
+    pairs = zip(times, shapes, strict=True)
+    return Instance(5, [Request(0, s, o, arrival_seconds=t * NANOSECOND) for t, (s, o) in pairs])
+
+
+def content(instance: Instance, model: BatchTime, *policies: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        seconds_certificate_text(certify_seconds(instance, model, policies))
+    )
+    return found
+
+
+def changed(text: dict[str, Any], place: Place, change: Callable[[Any], Any]) -> dict[str, Any]:
+    found = copy.deepcopy(text)
+    inner: Any = found
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = change(inner[place[-1]])
+    return found
+
+
+# ---- the truth, literally -----------------------------------------------------------
+
+
+def literal_value(
+    server: Server, memory: int, requests: list[tuple[int, int, int]], claim: dict[str, Any]
+) -> int | None:
+    """Go through a run round by round; return its total latency, None if it breaks a rule."""
+    lost, waits = claim.get("lost", []), dict(claim.get("waits", []))
+    pieces = [(i, k, k + requests[i][2]) for i, k in enumerate(claim["starts"])]
+    pieces += [tuple(row) for row in lost]
+    if len({row[0] for row in pieces}) < len(requests) or min(k for _, k, _ in pieces) < 0:
+        return None
+    now = total = 0
+    for r in range(1, max(end for _, _, end in pieces) + 1):
+        if waits.get(r - 1, now) < now:
+            return None
+        now = waits.get(r - 1, now)
+        active = [(i, k, end) for i, k, end in pieces if k < r <= end]
+        if len({i for i, _, _ in active}) < len(active):
+            return None
+        if any(requests[i][0] > now for i, _, _ in active):
+            return None
+        if active:
+            prompts = sum(requests[i][1] for i, k, _ in active if k + 1 == r)
+            held = sum(requests[i][1] + r - k for i, k, _ in active)
+            if held > memory:
+                return None
+            now += server.round_ns(len(active) + prompts, prompts, held)
+        total += sum(now - requests[i][0] for i, k in enumerate(claim["starts"])
+                     if k + requests[i][2] == r)  # fmt: skip
+    return total
+
+
+def is_true(found: dict[str, Any]) -> bool:
+    """Whether every claim holds, by brute force; the proof is not looked at."""
+    instance = instance_from_json(found["instance"])
+    model = found["model"]
+    lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
+    server = Server(lines, model["prompt_ns"], model["kv_ns"])
+    triples = [
+        (a, r.prompt, r.output) for a, r in zip(arrivals_ns(instance), instance, strict=True)
+    ]
+    claims = [found["upper"], *(run for run in found["policies"] if run["value"] is not None)]
+    runs = all(
+        claim["value"] == literal_value(server, instance.memory, triples, claim) for claim in claims
+    )
+    lower: int = found["lower"]["value"]
+    return (
+        runs
+        and instance.hash == found["hash"]
+        and lower <= timed_optimum(server, instance.memory, triples)
+    )
+
+
+EVICTS: dict[str, Any] = {
+    "policy": "evicts",
+    "outcome": "completed",
+    "starts": [1, 4, 5, 7],
+    "lost": [[0, 0, 1], [2, 3, 4]],
+    "waits": [[3, 70], [7, 200]],
+}
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda number: number + 1,
+    lambda number: number - 1,
+    lambda number: number * 3 + 7,
+    lambda number: -number - 1,
+    lambda number: 0,  # noqa: ARG005
+]
+
+
+class TestMutations:
+    def test_whatever_number_is_changed(self, tmp_path: Path) -> None:
+        found = content(tiny(), ROOF, "fcfs")
+        evicts = dict(EVICTS)
+        triples = [(0, 0, 2), (0, 3, 1), (5, 1, 2), (90, 4, 1)]
+        server = Server([(10, 0), (4, 3)], 2, 1)
+        evicts["value"] = literal_value(server, 5, triples, evicts)
+        assert evicts["value"] is not None
+        found["policies"].append(evicts)
+        verdict = judged(tmp_path / "c", found)
+        assert verdict.valid, verdict.lines
+        assert any("with 2 evictions" in line for line in verdict.lines)
+        assert is_true(found)
+        refused = accepted = 0
+        for place in numbers_in(found):
+            if place[0] in ("provenance", "instance") and place[-1] != "memory":
+                continue
+            for change in CHANGES:
+                other = changed(found, place, change)
+                if judged(tmp_path / "c", other).valid:
+                    assert is_true(other), (place, other)
+                    accepted += 1
+                else:
+                    refused += 1
+        assert refused > 3 * accepted > 0
+
+    def test_every_claimed_value_by_one(self, tmp_path: Path) -> None:
+        found = content(tiny(), ROOF, "fcfs", "svf")
+        for place in (("upper", "value"), ("policies", 0, "value"), ("policies", 1, "value")):
+            for change in CHANGES[:2]:
+                assert judged(tmp_path / "c", changed(found, place, change)).exit_status == 1
+        place = ("lower", "value")
+        assert judged(tmp_path / "c", changed(found, place, CHANGES[0])).exit_status == 1
+        assert judged(tmp_path / "c", changed(found, place, CHANGES[1])).exit_status == 0
+
+    def test_a_faster_machine_is_another_claim(self, tmp_path: Path) -> None:
+        found = content(tiny(), ROOF)
+        for line in range(2):
+            slower = changed(found, ("model", "lines", line, "round_ns"), lambda n: n + 5)
+            assert not judged(tmp_path / "c", slower).valid
+
+
+def server_of(model: BatchTime) -> Server:
+    lines = [(line.round_ns, line.token_ns) for line in model.lines]
+    return Server(lines, model.prompt_ns, model.kv_ns)
+
+
+def test_verifier_and_producer_agree_on_random_proofs() -> None:
+    source = random.Random(8)
+    for _ in range(300):
+        count = source.randint(1, 3)
+        lines = [Line(source.randint(1, 30), source.randint(0, 4)) for _ in range(count)]
+        model = BatchTime(lines, source.randint(0, 2), source.randint(0, 3))
+        requests = [
+            Request(0, source.randint(0, 9), source.randint(1, 9),
+                    arrival_seconds=source.randint(0, 200) * NANOSECOND)
+            for _ in range(source.randint(0, 6))
+        ]  # fmt: skip
+        instance = Instance(20, requests)
+        chosen = source.sample(range(len(model.lines)), source.randint(1, len(model.lines)))
+        weights = [source.randint(0, 64) for _ in requests] if source.random() < 0.7 else []
+        found, how = checker._by_shares(
+            20,
+            [checker.Request(0, r.prompt, r.output) for r in instance],
+            arrivals_ns(instance),
+            checker._Clock(model.to_json()),
+            {"kind": "shares", "lines": chosen, "weights": weights},
+        )
+        assert how == "shares of the machine"
+        assert found == shares_bound(instance, model, SharesProof(tuple(chosen), tuple(weights)))
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
+    drawn = generate("conversation", 150, 3000, seed=4)
+    source = random.Random(1)
+    requests = [
+        Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 30) * arrivals)
+        for r in drawn
+    ]
+    policies = ("svf", "fcfs", "a-min:intervals=relative,eps=0.5")
+    found = certify_seconds(Instance(3000, requests), A100, policies)
+    write_seconds_certificate(found, tmp_path / "c")
+    verdict = checker.verify(tmp_path / "c")
+    assert verdict.valid, verdict.lines
+    assert [run.policy for run in found.runs] == list(policies)
+    assert found.runs[2].evictions > 0
+    assert found.gap is not None
+    assert 0 < found.gap < 0.5
+    for run in found.runs:
+        at_least, at_most = found.ratio(run)
+        assert at_least is not None
+        assert at_most is not None
+        assert 1 <= at_least <= at_most
+    text = "\n".join(verdict.lines)
+    assert "no schedule of these 150 requests has a mean latency below" in text
+    assert "a-min:intervals=relative,eps=0.5 is at most" in text
+
+
+def test_a_livelock_claims_nothing(tmp_path: Path) -> None:
+    instance = Instance(10, [Request(0, 9, 1), Request(0, 1, 1)])
+    found = certify_seconds(instance, ROOF, ["alpha-protect:alpha=0.5", "fcfs"])
+    write_seconds_certificate(found, tmp_path / "c")
+    verdict = checker.verify(tmp_path / "c")
+    assert verdict.valid
+    assert any("livelock, nothing is claimed" in line for line in verdict.lines)
+    shown = found.to_json()
+    assert shown["policies"][0]["value_ns"] is None
+    assert shown["policies"][0]["ratio"] == [None, None]
+    assert shown["policies"][1]["value_ns"] >= (found.objective_ns or 0) > 0
+
+
+def test_a_limit_leaves_policies_out_and_keeps_the_bound(tmp_path: Path) -> None:
+    instance = generate("conversation", 400, 3000, seed=4)
+    found = certify_seconds(instance, A100, ["svf"], time_limit=0)
+    assert found.unfinished == ("svf",)
+    assert found.upper is None
+    assert found.gap is None
+    write_seconds_certificate(found, tmp_path / "c")
+    verdict = checker.verify(tmp_path / "c")
+    assert verdict.valid
+    assert any("svf: unfinished, nothing is claimed" in line for line in verdict.lines)
+
+
+def test_no_requests(tmp_path: Path) -> None:
+    found = certify_seconds(Instance(5, []), ROOF, ["fcfs"])
+    write_seconds_certificate(found, tmp_path / "c")
+    assert checker.verify(tmp_path / "c").valid
+    assert found.objective_ns == found.lower_bound_ns == 0
+
+
+def test_a_file_that_verify_would_refuse_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "LARGEST_FILE", 100)
+    with pytest.raises(TooLarge):
+        write_seconds_certificate(certify_seconds(tiny(), ROOF), tmp_path / "c")
+    assert not (tmp_path / "c").exists()
+
+
+WRONG: list[tuple[Place, Any, int]] = [
+    (("schema",), "kvopt.seconds-certificate/2", 2),
+    (("extra",), 1, 2),
+    (("model",), None, 2),
+    (("model", "lines"), [[1, 2]], 2),
+    (("model", "lines", 0, "round_ns"), 1.5, 2),
+    (("model", "speed"), 1, 2),
+    (("model", "lines"), [], 1),
+    (("model", "lines", 0, "round_ns"), -1, 1),
+    (("model", "kv_ns"), 2**53, 1),
+    (("model", "lines", 1), {"round_ns": 0, "token_ns": 0}, 1),
+    (("upper", "waits"), [[1]], 1),
+    (("upper", "waits"), [[0, -1]], 1),
+    (("upper", "waits"), {}, 2),
+    (("upper", "starts"), [0], 1),
+    (("upper", "starts", 0), -1, 1),
+    (("upper", "starts", 0), "0", 2),
+    (("upper", "lost"), [[0, 0, 1]], 1),
+    (("lower", "proof", "kind"), "prices", 2),
+    (("lower", "proof", "lines"), [], 1),
+    (("lower", "proof", "lines"), [2], 1),
+    (("lower", "proof", "lines"), [-1], 1),
+    (("lower", "proof", "weights"), [64], 1),
+    (("lower", "proof", "weights"), [64, 64, 65, 64], 1),
+    (("lower", "proof", "weights"), [64, 64, -1, 64], 1),
+    (("lower", "proof", "weights"), None, 2),
+    (("policies", 0, "outcome"), "livelock", 2),
+    (("hash",), "sha256:0", 1),
+]
+
+
+class TestHostile:
+    @pytest.mark.parametrize(("place", "value", "status"), WRONG)
+    def test_wrong_fields(self, tmp_path: Path, place: Place, value: object, status: int) -> None:
+        found = content(tiny((0, 0, 0, 0)), ROOF, "fcfs")
+        assert judged(tmp_path / "c", found).valid
+        if place[-1] in found or len(place) > 1:
+            found = changed(found, place[:-1], lambda inner: inner) if len(place) > 1 else found
+        inner: Any = found
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = value
+        verdict = judged(tmp_path / "c", found)
+        assert verdict.exit_status == status, verdict.lines
+        assert len(verdict.lines) == 1
+        assert verdict.lines[0].isprintable()
+
+    def test_arrivals_must_have_a_time(self, tmp_path: Path) -> None:
+        found = content(tiny(), ROOF)
+        del found["instance"]["requests"][0]["arrival_seconds"]
+        found["hash"] = instance_from_json(found["instance"]).hash
+        verdict = judged(tmp_path / "c", found)
+        assert verdict.exit_status == 1
+        assert "which second" in verdict.lines[0]
+
+    def test_huge_numbers_take_no_time(self, tmp_path: Path) -> None:
+        """Outputs of 2^52 rounds, starts and waits of 300 digits: nothing is counted one by one."""
+        big, far = 2**52, 10**298
+        requests = [{"arrival": 0, "prompt": 1, "output": big, "arrival_seconds": 1e300},
+                    {"arrival": 0, "prompt": 0, "output": 1, "arrival_seconds": 0}]  # fmt: skip
+        instance = {"schema": "kvopt.instance/1", "memory": 2**53 - 1, "requests": requests}
+        found = {
+            "schema": "kvopt.seconds-certificate/1",
+            "instance": instance,
+            "hash": instance_from_json(instance).hash,
+            "model": ROOF.to_json(),
+            "upper": {"value": 0, "starts": [far, 0], "waits": [[far, 10**299]]},
+            "lower": None,
+        }
+        began = time.monotonic()
+        verdict = judged(tmp_path / "c", found)
+        assert verdict.exit_status == 1
+        assert "begins too early" in verdict.lines[0]
+        found["upper"] = None
+        proof = {"kind": "shares", "lines": [0, 1], "weights": [1, 64]}
+        found["lower"] = {"value": 1, "proof": proof}
+        assert judged(tmp_path / "c", found).valid
+        assert time.monotonic() - began < 2
+
+    def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
+        found = content(tiny(), ROOF, "fcfs")
+        found["model"]["name"] = found["policies"][0]["policy"] = "x\nVALID\x1b[2J" + "y" * 9999
+        lines = judged(tmp_path / "c", found).lines
+        assert lines.count("VALID") == 1
+        assert all(line.isascii() and line.isprintable() and len(line) < 300 for line in lines)
+
+
+def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
+    """Evictions, waits and prefills of real runs, counted once more round by round."""
+    source = random.Random(6)
+    for _ in range(60):
+        memory = source.randint(4, 9)
+        requests = [
+            Request(0, source.randint(0, memory - 3), source.randint(1, 3),
+                    arrival_seconds=source.choice((0, 40, 200)) * NANOSECOND)
+            for _ in range(source.randint(1, 5))
+        ]  # fmt: skip
+        instance = Instance(memory, requests)
+        triples = [
+            (a, r.prompt, r.output) for a, r in zip(arrivals_ns(instance), instance, strict=True)
+        ]
+        for policy in ("fcfs", "a-min:intervals=relative,eps=0.9"):
+            run = simulate_seconds(instance, policy, ROOF)
+            claim = {
+                "starts": run.starts,
+                "lost": [[x.request, x.start, x.end] for x in run.lost],
+                "waits": list(run.resumed.items()),
+            }
+            value = literal_value(server_of(ROOF), memory, triples, claim)
+            assert run.objective_ns == value is not None
