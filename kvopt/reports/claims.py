@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import get_args
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.studies.claims import Verdict
+from kvopt.studies.claims.verdict import Judgement
 
-VERDICTS = ("reproduced", "not reproduced as printed", "refuted", "undecided", "measured")
+VERDICTS = get_args(Judgement)
 _VERDICT_FIELDS = dict.fromkeys(
     ("claim", "source", "published", "found", "verdict", "certificates")
 ).keys()
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A published claim beside what was found."""
-
-    claim: str
-    source: str
-    published: str
-    found: str
-    verdict: str
-    certificates: tuple[str, ...]
 
 
 def read_verdicts(path: Path) -> tuple[Verdict, ...]:

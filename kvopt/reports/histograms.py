@@ -8,7 +8,8 @@ from fractions import Fraction
 
 from kvopt.reports.axes import Frame, Scale, label, labels, line, round_values, step_for
 from kvopt.reports.html import Markup, number, tag
-from kvopt.reports.intervals import Interval
+from kvopt.reports.quantiles import is_exact
+from kvopt.studies.intervals import Interval
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HALF = 360.0, 34.0, 350.0, 24.0, 92.0
 _MOST_BINS = 24
@@ -28,7 +29,7 @@ def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Marku
     average
         The mean, which is marked.
     """
-    exact = all(ratio.is_exact for ratio in ratios)
+    exact = all(map(is_exact, ratios))
     lows = [ratio.least for ratio in ratios if ratio.least is not None]
     highs = [] if exact else [ratio.most for ratio in ratios if ratio.most is not None]
     step, count = _bins([*lows, *highs])

@@ -6,8 +6,7 @@ from collections import Counter
 
 from kvopt.reports.context import Context, Section, counted, unfolded
 from kvopt.reports.html import Markup, Node, join, tag
-from kvopt.reports.intervals import percent
-from kvopt.reports.summaries import mean_width
+from kvopt.reports.quantiles import mean_width, percent
 
 _SHOWN_WARNINGS = 5
 
@@ -16,8 +15,8 @@ _HOW_TO_READ = (
     "seldom known exactly, but it lies between a proved lower bound and the best schedule found. "
     "So a ratio is an interval, and the true ratio lies in it for certain: the lower end divides "
     "by the best schedule, the upper end by the proved bound. A single number stands where the "
-    "optimum is proved. Means, medians and quantiles of the lower ends and of the upper ends "
-    "enclose those of the true ratios. All figures are rounded outward to four places."
+    "optimum is proved. Means and quantiles of the lower ends and of the upper ends enclose those "
+    "of the true ratios. Intervals are rounded outward to four places."
 )
 
 
@@ -53,7 +52,7 @@ def _tiles(context: Context) -> list[Markup]:
         _tile(f"{proved:,} of {len(study.instances):,}", "instances with a proved optimum"),
         _tile(
             percent(known),
-            "mean width of the ratio intervals"
+            "mean width of the ratio intervals, of their upper ends"
             + (f"; {unbounded:,} without an upper end" if unbounded else ""),
         ),
         *_largest(context),

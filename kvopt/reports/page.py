@@ -128,7 +128,7 @@ def _instance(context: Context, record: Record) -> list[str | None]:
     if record.proved:
         optimum = f"optimum {record.upper:,}"
     else:
-        ends = ("?" if end is None else f"{end:,}" for end in (record.lower, record.upper))
-        optimum = f"optimum {'–'.join(ends)}"  # noqa: RUF001 a dash between numbers
+        ends = ("-" if end is None else f"{end:,}" for end in (record.lower, record.upper))
+        optimum = f"optimum in [{', '.join(ends)}]"
     size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
     return [instance.name, size, optimum, context.certificate(record.certificate)]

@@ -6,8 +6,9 @@ from fractions import Fraction
 
 from kvopt.reports.context import Context, Section, column, table
 from kvopt.reports.html import Markup, Node, breakable, tag
-from kvopt.reports.intervals import Interval, percent
+from kvopt.reports.quantiles import percent
 from kvopt.reports.summaries import Group
+from kvopt.studies.intervals import Interval
 
 _RATIOS = ("mean", "median", "95%", "worst")
 
@@ -41,11 +42,11 @@ def _row(group: Group, several: bool) -> Markup:
     ratios = (group.mean, group.median, group.high, group.worst)
     return tag(
         "tr",
-        tag("td", group.family) if several else None,
+        tag("td", group.family, class_="family") if several else None,
         tag("th", breakable(group.label, ":,{"), scope="row"),
         _number(len(group.runs)),
         *(_interval(ratio) for ratio in ratios),
-        _cell(percent(group.width) if group.ratios else "–", group.width),  # noqa: RUF001
+        _cell(percent(group.width), group.width),
         _number(group.optimal),
         _number(group.beaten),
         _not_completed(group),
@@ -55,8 +56,8 @@ def _row(group: Group, several: bool) -> Markup:
 
 def _interval(found: Interval) -> Markup:
     if found.least is None and found.most is None:
-        return _cell("–", None)  # noqa: RUF001
-    return _cell(breakable(str(found), "–"), found.least)  # noqa: RUF001
+        return _cell("-", None)
+    return _cell(str(found), found.least)
 
 
 def _not_completed(group: Group) -> Markup:

@@ -86,7 +86,7 @@ def _scatter(context: Context, group: Group, across: Axis, up: Axis) -> Chart:
             continue
         place = context.study.place(run.record)
         x = run.record.instance.requests if sized else place
-        said = f"total latency {run.record.value:,}: {run.ratio} × optimum"  # noqa: RUF001
+        said = f"total latency {run.record.value:,}: {run.ratio} times the optimum"
         points.append(Point(x, float(run.ratio.least), as_float(run.ratio.most), place, said))
     name = f"{group.label}, {group.family}: ratio of {len(points)} runs, worst {group.worst}"
     return chart(name, points, across, up, trend=False)

@@ -7,7 +7,6 @@ sorted by what they are, so that the same results give the same page.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +14,9 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import read_text
-from kvopt.reports.claims import Verdict, check_inside, read_verdicts
-from kvopt.reports.intervals import Interval, ratio
+from kvopt.reports.claims import check_inside, read_verdicts
+from kvopt.studies.claims import Verdict
+from kvopt.studies.intervals import Interval, ratio_of
 from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
 
 
@@ -48,7 +48,9 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """Records of policies, without instances that failed as a whole."""
         return tuple(
-            Run(record, _ratio(record)) for record in self.records if record.policy is not None
+            Run(record, None if record.value is None else ratio_of(record))
+            for record in self.records
+            if record.policy is not None
         )
 
     @cached_property
@@ -110,10 +112,6 @@ def read_study(folder: Path) -> Study:
     )
 
 
-def _ratio(record: Record) -> Interval | None:
-    return None if record.value is None else ratio(record.value, record.upper, record.lower)
-
-
 def _check_bound(record: Record, path: Path) -> None:
     """Refuse a bound that a schedule in the same record refutes."""
     known = [total for total in (record.value, record.upper) if total is not None]
@@ -125,7 +123,7 @@ def _check_bound(record: Record, path: Path) -> None:
 
 def limits_of(record: Record) -> str:
     """Return the limits of a record on one line."""
-    return json.dumps(dict(record.limits), sort_keys=True)
+    return ", ".join(f"{name} {value}" for name, value in sorted(record.limits.items()))
 
 
 def _work(record: Record) -> tuple[str, str]:

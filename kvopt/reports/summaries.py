@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from kvopt.reports.intervals import Interval, mean, quantile
-from kvopt.reports.study import Run, Study, limits_of
+from kvopt.reports.quantiles import mean_width, quantile_of
+from kvopt.reports.study import Run, Study
+from kvopt.studies.intervals import Interval, largest_of, mean_of
 
 _HALF, _MOST = Fraction(1, 2), Fraction(95, 100)
 
@@ -34,7 +34,7 @@ class Group:
     @property
     def label(self) -> str:
         """The policy, with its limits where these differ."""
-        return f"{self.policy} {self.limits}".rstrip()
+        return f"{self.policy}, {self.limits}" if self.limits else self.policy
 
     @property
     def ratios(self) -> list[Interval]:
@@ -44,26 +44,26 @@ class Group:
     @property
     def mean(self) -> Interval:
         """Mean ratio."""
-        return mean(self.ratios)
+        return mean_of(self.ratios)
 
     @property
     def median(self) -> Interval:
         """Ratio that half of the runs do not exceed."""
-        return quantile(self.ratios, _HALF)
+        return quantile_of(self.ratios, _HALF)
 
     @property
     def high(self) -> Interval:
         """Ratio that 95% of the runs do not exceed."""
-        return quantile(self.ratios, _MOST)
+        return quantile_of(self.ratios, _MOST)
 
     @property
     def worst(self) -> Interval:
         """Largest ratio."""
-        return quantile(self.ratios, Fraction(1))
+        return largest_of(self.ratios)
 
     @property
     def width(self) -> Fraction | None:
-        """Mean width of the intervals, as a share of their lower end."""
+        """Mean width of the intervals, as a share of their upper end: the mean gap."""
         return mean_width(self.ratios)
 
     @property
@@ -88,21 +88,23 @@ class Group:
 
 def groups(study: Study) -> list[Group]:
     """Return the groups of a study: family by family, the least mean ratio first."""
-    several = len({limits_of(run.record) for run in study.runs}) > 1
+    unequal = _unequal(study)
     found: dict[tuple[str, str, str], list[Run]] = {}
     for run in study.runs:
         record = run.record
-        limits = limits_of(record) if several else ""
+        limits = ", ".join(f"{name} {record.limits.get(name)}" for name in unequal)
         found.setdefault((record.instance.family, record.policy or "", limits), []).append(run)
     made = [Group(*key, tuple(runs)) for key, runs in found.items()]
     return sorted(made, key=_order)
 
 
-def mean_width(ratios: Iterable[Interval]) -> Fraction | None:
-    """Return the mean width of intervals, None if there is none or one is open."""
-    widths = [ratio.width for ratio in ratios]
-    known = Interval(None, None) if not widths else mean([Interval(w, w) for w in widths])
-    return known.least
+def _unequal(study: Study) -> list[str]:
+    """Return the names of limits that are not the same for all runs."""
+    found: dict[str, set[str]] = {}
+    for run in study.runs:
+        for name, value in run.record.limits.items():
+            found.setdefault(name, set()).add(str(value))
+    return sorted(name for name, values in found.items() if len(values) > 1)
 
 
 def _order(group: Group) -> tuple[str, bool, Fraction, str]:
