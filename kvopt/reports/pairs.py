@@ -27,7 +27,7 @@ class Pair:
 
 
 def worst_runs(study: Study, few: int, most: int) -> list[Run]:
-    """Return runs with the largest proved ratios, so that no policy takes all the room.
+    """Return the worst run of each policy, then the second of each, as long as there is room.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def worst_runs(study: Study, few: int, most: int) -> list[Run]:
         turns.append((seen[run.record.policy], place))
         seen[run.record.policy] += 1
     count = min(max(few, len(seen)), most)
-    return [beaten[place] for place in sorted(place for _, place in sorted(turns)[:count])]
+    return [beaten[place] for _, place in sorted(turns)[:count]]
 
 
 def read_pair(study: Study, run: Run) -> Pair:

@@ -32,12 +32,11 @@ def worst(context: Context) -> Section | None:
         return None
     note = tag(
         "p",
-        "Runs whose proved ratio is largest, at least one of each scheduler that was beaten, up "
-        f"to {_MOST}. Left the best schedule found, right what the scheduler did. Each request "
-        "has a row, in order "
-        "of start; a thin line is waiting, the height of a bar is the tokens held. Below, the "
-        "tokens held by all; the dashed line is the cache. Starts were checked in integers when "
-        "this page was made.",
+        "The run of each scheduler whose proved ratio is largest, then, where few were beaten, the "
+        "next. Left the best schedule found, right what the scheduler did. Each request has a row, "
+        "in order of start; a thin line is waiting, the height of a bar is the tokens held. Below, "
+        "the tokens held by all; the dashed line is the cache. Starts were checked in integers "
+        "when this page was made.",
     )
     swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND]
     legend = tag("ul", *swatches, class_="legend", aria_label="Legend")

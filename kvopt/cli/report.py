@@ -1,0 +1,41 @@
+"""``kvopt report``: the page and the table of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("report")(report_command)
+
+
+def report_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.html", help="Default: DIR/report.html."),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FILE", help="Default: the name of the page with .csv."),
+    ] = None,
+) -> None:
+    """Write what a study found as a page that needs no network, and its records as CSV.
+
+    The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
+    """
+    from kvopt.reports import write_report
+
+    written = write_report(folder, output, table)
+    for line in written.warnings:
+        common.messages.print(f"kvopt: warning: {escape(line)}", soft_wrap=True)
+    names = [str(path) for path in (written.page, written.table) if path is not None]
+    count = "1 record" if written.records == 1 else f"{written.records:,} records"
+    common.messages.print(f"wrote {escape(' and '.join(names))}: {count}", soft_wrap=True)
