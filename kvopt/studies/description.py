@@ -21,7 +21,8 @@ from kvopt.studies.tables import Table
 _TOP = ("name", "title", "policies", "predictions", "claims", "modules", "limits", "instances")
 _LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
-    "family", "file", "game", "draws", "seed", "n", "memory", "parameters", "policies",
+    "family", "file", "game", "inline", "requests",
+    "draws", "seed", "n", "memory", "parameters", "policies",
 )  # fmt: skip
 
 
@@ -152,7 +153,8 @@ def resolved_text(study: Study) -> str:
         values = list(dict.fromkeys(getattr(limits, key) for limits in study.limits))
         lines.append(f"{key} = {_toml(values[0] if len(values) == 1 else values)}")
     for entry in study.entries:
-        said = {"draws": entry.draws, **entry.source.to_json(), "policies": entry.policies}
+        draws = None if entry.source.seed is None else entry.draws
+        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
         lines += ["", "[[instances]]"]
         lines += [f"{key} = {_toml(value)}" for key, value in said.items() if value is not None]
     return "\n".join(lines) + "\n"
@@ -218,25 +220,30 @@ def _entries(
 ) -> Iterator[Entry]:
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
-        raise table.fault("family", "needs one of family, file and game")
+        raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
     kind, name = kinds[0], table.string(kinds[0])
     if kind == "file":
         name = str((folder / name).resolve())
-    draws, seed = table.integer("draws", 1, 1), table.integer("seed", 0)
+    fixed = kind in ("file", "inline")
+    draws, seed = (1, None) if fixed else (table.integer("draws", 1, 1), table.integer("seed", 0))
     chosen = _policies(table, models, policies)
     if not chosen:
         raise table.fault("policies", "is missing: a study needs policies")
     sizes = product(table.choices("n"), table.choices("memory"))
-    keys = table.table("parameters").items()
-    lists = [value if isinstance(value, list) else [value] for value in keys.values()]
-    for (n, memory), values in product(list(sizes), list(product(*lists))):
+    keys = {
+        key: value if isinstance(value, list) else [value]
+        for key, value in table.table("parameters").items().items()
+    }
+    if kind == "inline":
+        keys["requests"] = [table.take("requests")]
+    for (n, memory), values in product(list(sizes), list(product(*keys.values()))):
         parameters = dict(zip(keys, values, strict=True))
-        source = Source(kind, name, None if kind == "file" else seed, n, memory, parameters)
+        source = Source(kind, name, seed, n, memory, parameters)
         try:
             source.check(chosen)
         except InvalidInput as error:
             raise table.fault(kind, f"{name}: {error}") from None
-        yield Entry(source, 1 if kind == "file" else draws, chosen)
+        yield Entry(source, draws, chosen)
     table.done(*_ENTRY)
 
 

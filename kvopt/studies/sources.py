@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.families import generate
 from kvopt.files import read_instance
-from kvopt.instance import Instance, checked_integer
+from kvopt.instance import Instance, Request, checked_integer
 from kvopt.studies.games import check_game, play
 from kvopt.studies.records import StudiedInstance
 
-Kind = Literal["family", "file", "game"]
+_ROW = ("arrival", "prompt", "output")
+
+Kind = Literal["family", "file", "game", "inline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,12 @@ class Source:
     Parameters
     ----------
     kind, name
-        A family, the path of an instance, or a game that is played against each policy.
+        A family, the path of an instance, a game that is played against each policy, or the name
+        of an instance that is written in the description itself.
     seed
         Of the draw; None for a file.
     n, memory, parameters
-        What was asked for.
+        What was asked for; of an inline instance its ``requests``.
     """
 
     kind: Kind
@@ -46,7 +49,9 @@ class Source:
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a description that give this source."""
         said: dict[str, Any] = {self.kind: self.name, "seed": self.seed, "n": self.n}
-        said |= {"memory": self.memory, "parameters": dict(self.parameters) or None}
+        keys = dict(self.parameters)
+        said |= {"memory": self.memory, "requests": keys.pop("requests", None)}
+        said |= {"parameters": keys or None}
         return said
 
     def check(self, policies: Sequence[str]) -> None:
@@ -65,6 +70,8 @@ class Source:
         """Draw the instance; a game needs the policy that it is played against."""
         if self.kind == "file":
             return read_instance(self.name, self.memory)
+        if self.kind == "inline":
+            return self._inline()
         if self.kind == "game":
             assert policy is not None, "a game has an opponent"
             return play(
@@ -76,6 +83,20 @@ class Source:
                 parameters=self.parameters,
             )
         return generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
+
+    def _inline(self) -> Instance:
+        """Build an instance from ``[arrival, prompt, output]`` of each request."""
+        requests, rows = [], self.parameters["requests"]
+        if not isinstance(rows, (list, tuple)):
+            raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
+        for row in rows:
+            if not isinstance(row, (list, tuple)) or len(row) != len(_ROW):
+                reason = f"must hold [{', '.join(_ROW)}], got {shown(row)}"
+                raise InvalidInput(reason, field="requests")
+            requests.append(Request(*row))
+        if self.memory is None:
+            raise InvalidInput("is missing", field="memory")
+        return Instance(self.memory, requests, self.name)
 
     def described(self, instance: Instance) -> StudiedInstance:
         """Return what a record says of an instance from here."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from kvopt.studies.records import Record
 
 Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undecided", "measured"]
 
@@ -35,3 +38,9 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written."""
         return {**asdict(self), "certificates": list(self.certificates)}
+
+
+def certificates_of(records: Iterable[Record], most: int = 5) -> tuple[str, ...]:
+    """Return the certificates of the first few of some records, each once."""
+    found = dict.fromkeys(r.certificate for r in records if r.certificate is not None)
+    return tuple(found)[:most]

@@ -1,0 +1,117 @@
+"""Lower bounds on what an online scheduler can do, and instances against single rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+from math import log
+
+from kvopt.studies.claims.verdict import Judgement, Verdict, certificates_of
+from kvopt.studies.intervals import Interval, mean_of, ratio_of
+from kvopt.studies.records import Record
+
+_GROWING = 0.35
+"""A slope of the logarithm of the ratio over that of n that counts as growth like sqrt(n)."""
+
+
+def adversary(records: Sequence[Record]) -> list[Verdict]:
+    """Judge each game and each fixed construction."""
+    return [
+        *_square_root(records),
+        *_against_one_rule(records, "thm-2.1", "mc-sf", "wang-2025 theorem 2.1"),
+        *_against_one_rule(records, "thm-8.2", "mc-sf-total", "wang-2025 theorem 8.2"),
+        *_no_constant(records, "v1-thm-6.2", "deterministic", "jaillet-2025-v1 theorem 6.2"),
+        *_no_constant(records, "v1-thm-6.4", "randomised", "jaillet-2025-v1 theorem 6.4"),
+    ]
+
+
+def _square_root(records: Sequence[Record]) -> list[Verdict]:
+    """Compare the certain ratio of the policy that does best with the root of n."""
+    best = _best_by_size(records, "thm-4.1")
+    if len(best) < 2:
+        return []
+    (first, low), *_, (last, high) = ((n, run) for n, run in best)
+    ratios = [(n, ratio_of(run)) for n, run in best]
+    a, b = ratio_of(low).least, ratio_of(high).least
+    slope = log(float(b / a)) / log(last / first) if a and b else 0.0
+    verdict: Judgement = "reproduced" if slope >= _GROWING else "undecided"
+    return [
+        Verdict(
+            claim="Every deterministic scheduler is at least c sqrt(n) times the optimum",
+            source="jaillet-2025-v2 theorem 4.1",
+            published="competitive ratio Omega(sqrt(n))",
+            found=f"of the schedulers played, the one that does best: {_list(ratios)}; "
+            f"slope of the logarithms {slope:.2f}",
+            verdict=verdict,
+            certificates=certificates_of(run for _, run in reversed(best)),
+        )
+    ]
+
+
+def _best_by_size(records: Sequence[Record], game: str) -> list[tuple[int, Record]]:
+    """Return the run with the smallest certain ratio for each number of requests."""
+    found: dict[int, Record] = {}
+    for record in records:
+        least = ratio_of(record).least
+        if record.instance.family != game or least is None:
+            continue
+        known = found.get(record.instance.requests)
+        if known is None or least < (ratio_of(known).least or 0):
+            found[record.instance.requests] = record
+    return sorted(found.items())
+
+
+def _against_one_rule(
+    records: Sequence[Record], family: str, policy: str, source: str
+) -> list[Verdict]:
+    runs = sorted(
+        (r for r in records if r.instance.family == family and r.policy == policy and r.value),
+        key=lambda record: record.instance.memory,
+    )
+    if len(runs) < 2:
+        return []
+    ratios = [(run.instance.memory, ratio_of(run)) for run in runs]
+    ends = [ratio for _, ratio in ratios]
+    grows = all(
+        before.most is not None and after.least is not None and before.most < after.least
+        for before, after in pairwise(ends)
+    )
+    return [
+        Verdict(
+            claim=f"{policy} has no constant competitive ratio when prompts differ",
+            source=source,
+            published="the ratio grows without bound with M",
+            found=f"{_list(ratios, 'M')}" + (": it grows, certified at each step" if grows else ""),
+            verdict="reproduced" if grows else "undecided",
+            certificates=certificates_of(reversed(runs)),
+        )
+    ]
+
+
+def _no_constant(records: Sequence[Record], family: str, kind: str, source: str) -> list[Verdict]:
+    """Say what was measured: a theorem about every constant is not settled by sizes."""
+    policies: dict[str, list[Interval]] = {}
+    runs = [r for r in records if r.instance.family == family and r.value is not None]
+    for run in runs:
+        policies.setdefault(run.policy or "", []).append(ratio_of(run))
+    if not policies:
+        return []
+    means = {policy: mean_of(ratios) for policy, ratios in policies.items()}
+    best = min(means, key=lambda policy: means[policy].least or Fraction(0))
+    worst = max(means, key=lambda policy: means[policy].least or Fraction(0))
+    return [
+        Verdict(
+            claim=f"No {kind} scheduler has a constant competitive ratio",
+            source=source,
+            published="no constant, independent of M",
+            found=f"mean ratio of the best scheduler, {best}, in {means[best]}, of the worst, "
+            f"{worst}, in {means[worst]}, over {len(policies[best])} instances",
+            verdict="measured",
+            certificates=certificates_of(runs),
+        )
+    ]
+
+
+def _list(ratios: Sequence[tuple[int, Interval]], name: str = "n") -> str:
+    return ", ".join(f"{ratio} at {name} = {size:,}" for size, ratio in ratios)
