@@ -14,10 +14,12 @@ from kvopt.cli import (
     check,
     export,
     generate,
+    hunt,
     info,
     plot,
     policies,
     reduce,
+    report,
     run,
     solve,
     study,
@@ -35,8 +37,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, info,
-    capacity, batch_time, study,
+    generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, hunt, info,
+    capacity, batch_time, study, report,
 ):  # fmt: skip
     command.register(app)
 

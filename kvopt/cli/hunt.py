@@ -1,0 +1,100 @@
+"""``kvopt hunt``: the small instance on which a scheduler does worst."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kvopt.certificates import write_certificate
+from kvopt.cli import common
+from kvopt.hunting import Hunt, hunt
+
+_NOTHING_FOUND = 3
+_INTERRUPTED = 130
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("hunt")(hunt_command)
+
+
+def hunt_command(
+    names: Annotated[
+        list[str],
+        typer.Option(
+            "--policy",
+            "-P",
+            metavar="NAME[:KEY=VALUE,...]",
+            help="Who is hunted; of several the best on an instance counts.",
+        ),
+    ],
+    n: Annotated[int, typer.Option("--n", min=1, help="Requests, at most.")],
+    memory: Annotated[int, typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size.")],
+    time_limit: common.TimeLimit = 60.0,
+    seed: common.Seed = 0,
+    equal_prompts: Annotated[
+        bool, typer.Option("--equal-prompts", help="One prompt for all requests of an instance.")
+    ] = False,
+    last_arrival: Annotated[
+        int, typer.Option("--last-arrival", min=0, metavar="A", help="Arrivals are 0 .. A.")
+    ] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="CERT", help="Write the certificate."),
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Hunt for the small instance on which schedulers are furthest from the optimum.
+
+    Tries every instance where those are few and searches locally beyond, takes away what the
+    ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
+    policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
+    """
+
+    def watch(ratio: Fraction, tried: int) -> None:
+        if not json and common.is_watched():
+            common.messages.print(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
+
+    found = hunt(
+        names, n=n, memory=memory, time_limit=60.0 if time_limit is None else time_limit,
+        seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
+    )  # fmt: skip
+    if output is not None and found.certificate is not None:
+        write_certificate(found.certificate, output)
+    if json:
+        common.print_json(found.to_json())
+    else:
+        _print(found, n)
+        if output is not None and found.certificate is not None:
+            common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    if found.interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if found.certificate is None:
+        raise typer.Exit(_NOTHING_FOUND)
+
+
+def _print(found: Hunt, n: int) -> None:
+    scope = f"every instance of up to {found.exhausted} requests"
+    if found.exhausted < n:
+        scope += f", and of up to {n} some of them"
+    print(f"tried {found.tried:,} instances: {scope}")
+    if found.livelocks:
+        print(f"{found.livelocks:,} of them end in a livelock and have no ratio")
+    certificate = found.certificate
+    if certificate is None or found.ratio is None:
+        print("no policy was worse than the optimum on any")
+        return
+    checked = "proved and verified" if found.proved and found.verified else "not proved"
+    print(
+        f"ratio {found.value} / {certificate.objective} = {float(found.ratio):.4f} ({checked}), "
+        f"memory {certificate.instance.memory}"
+    )
+    table = common.new_table("request", "arrival>", "prompt>", "output>")
+    for request in certificate.instance:
+        row = (request.arrival, request.prompt, request.output)
+        table.add_row(escape(str(request.id)), *map(str, row))
+    common.print_table(table)

@@ -1,0 +1,191 @@
+"""Hunts find the worst instance that there is, and what they report is certified."""
+
+from __future__ import annotations
+
+import json
+import random
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+from pathlib import Path
+
+import pytest
+from commands import Run
+from oracle import mc_sf, optimum, tel
+
+from kvopt import InvalidInput, verify
+from kvopt import run as simulated
+from kvopt.files import instance_from_json
+from kvopt.hunting import hunt
+from kvopt.hunting.quarry import Found, Judge, instance_of, shrunk
+from kvopt.hunting.space import Space, needs_order
+from kvopt.hunting.tiny import Case, optimum_below
+from kvopt.policies.registry import policy
+
+SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
+
+
+def test_the_quick_optimum_is_the_optimum() -> None:
+    rng = random.Random(3)
+    for _ in range(1500):
+        memory, requests = rng.randint(1, 8), []
+        for _ in range(rng.randint(1, 4)):
+            prompt = rng.randrange(memory)
+            requests.append((rng.randint(0, 4), prompt, rng.randint(1, memory - prompt)))
+        least, _ = optimum(memory, requests)
+        case = (memory, tuple(requests))
+        assert optimum_below(case, least + rng.randint(1, 9)) == least
+        assert optimum_below(case, least) is None
+
+
+def test_the_quick_optimum_of_nothing() -> None:
+    assert optimum_below((3, ()), 1) == 0
+    assert optimum_below((3, ()), 0) is None
+
+
+@pytest.mark.parametrize(
+    ("memory", "arrivals", "equal"), [(4, 0, False), (4, 1, False), (8, 0, True), (4, 2, True)]
+)
+def test_a_hunt_finds_the_worst_there_is(memory: int, arrivals: int, equal: bool) -> None:
+    n = 4 if memory == 8 else 3
+    shapes = [
+        (a, s, o)
+        for a in range(arrivals + 1)
+        for s in range(memory)
+        for o in range(1, memory - s + 1)
+    ]
+    worst = Fraction(1)
+    for count in range(1, n + 1):
+        for requests in combinations_with_replacement(shapes, count):
+            if equal and len({s for _, s, _ in requests}) > 1:
+                continue
+            least, _ = optimum(memory, requests)
+            worst = max(worst, Fraction(tel(requests, mc_sf(memory, requests)), least))
+    found = hunt(
+        ["mc-sf"], n=n, memory=memory, last_arrival=arrivals, equal_prompts=equal, time_limit=60
+    )
+    assert found.exhausted == n
+    assert worst > 1
+    assert (found.ratio, found.proved, found.verified) == (worst, True, True)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("equal", [False, True])
+def test_the_space_counts_what_it_yields(equal: bool, ordered: bool) -> None:
+    space = Space(4, 3, last_arrival=1, equal_prompts=equal, ordered=ordered)
+    for count in (1, 2, 3):
+        cases = list(space.every(count))
+        assert len(cases) == len(set(cases)) == space.size(count)
+        assert all(map(space.holds, cases))
+    rng = random.Random(1)
+    case = space.drawn(rng)
+    for _ in range(300):
+        case = space.neighbour(case, rng)
+        assert space.holds(case)
+        instance_of(case)  # which refuses what is no instance
+
+
+def test_order_matters_to_policies_that_ask_for_it() -> None:
+    assert not needs_order([policy("mc-sf"), policy("svf")])
+    assert needs_order([policy("mc-sf"), policy("fcfs")])
+    assert needs_order([policy("mc-sf:pred=noise,eps=0.5")])
+
+
+@pytest.mark.parametrize("label", ["mc-sf", "mc-sf:alpha=0.1", "mc-sf-total", "svf", "h-sf"])
+def test_the_order_of_requests_is_nothing_to_the_blind(label: str) -> None:
+    rng = random.Random(5)
+    for _ in range(60):
+        case = Space(9, 6, last_arrival=2).drawn(rng)
+        shuffled = (case[0], tuple(rng.sample(case[1], len(case[1]))))
+        one, other = (simulated(instance_of(c), label).objective for c in (case, shuffled))
+        assert one == other
+
+
+def test_local_search_beats_the_seed() -> None:
+    found = hunt(["mc-sf"], n=10, memory=14, equal_prompts=True, time_limit=6, seed=1)
+    assert found.exhausted < 10
+    assert found.ratio is not None
+    assert found.ratio > Fraction(28, 27)
+    assert found.proved
+    assert found.verified
+
+
+def test_shrinking_keeps_the_ratio_and_ends_where_nothing_can_go() -> None:
+    judge, space = Judge([policy("mc-sf")], lambda: False), Space(12, 6)
+    padded: Case = (9, (*SEED[1], (0, 1, 3), (0, 1, 7)))
+    ratio = judge.at_least(padded, Fraction(1))
+    assert ratio is not None
+    small = shrunk(Found(padded, ratio), judge, space.holds)
+    assert small.ratio >= ratio
+    assert len(small.case[1]) <= len(padded[1])
+    assert shrunk(small, judge, space.holds) == small
+
+
+def test_several_policies_are_beaten_together() -> None:
+    found = hunt(["mc-sf", "svf"], n=3, memory=5, time_limit=60)
+    assert found.certificate is not None
+    assert found.ratio is not None
+    instance = found.certificate.instance
+    values = [simulated(instance, label).objective for label in ("mc-sf", "svf")]
+    assert found.value == min(value for value in values if value is not None)
+    assert found.ratio > 1
+
+
+def test_who_is_never_worse_is_not_found(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    arguments = ("hunt", "-P", "mc-sf", "--n", 1, "--memory", 5, "-o", file)
+    code, out, _ = run(*arguments, "--json")
+    assert code == 3
+    assert (json.loads(out)["ratio"], json.loads(out)["exhausted"]) == (None, 1)
+    assert not file.exists()
+
+
+def test_livelocks_are_counted_and_have_no_ratio(run: Run) -> None:
+    code, out, _ = run("hunt", "-P", "alpha-protect:alpha=0.5", "--n", 2, "--memory", 4, "--json")
+    found = json.loads(out)
+    assert code in (0, 3)
+    assert 0 < found["livelocks"] < found["tried"]
+
+
+def test_the_command_writes_a_certificate(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "worst.json"
+    arguments = ("hunt", "-P", "mc-sf", "--n", 4, "--memory", 9, "--equal-prompts")
+    code, out, _ = run(*arguments, "-o", file, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["value"], found["optimum"], found["lower_bound"]) == (12, 11, 11)
+    assert (found["proved"], found["verified"], found["exhausted"]) == (True, True, 4)
+    assert verify(file).valid
+    content = json.loads(file.read_text())
+    assert content["hash"] == instance_from_json(found["instance"]).hash
+    prompts = {request["prompt"] for request in found["instance"]["requests"]}
+    assert len(prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("-P", "nobody", "--n", 3, "--memory", 4), "policy"),
+        (("-P", "mc-sf", "--n", 13, "--memory", 4), "--n: must be at most 12, got 13"),
+    ],
+)
+def test_what_is_refused(run: Run, arguments: tuple[object, ...], said: str) -> None:
+    code, out, err = run("hunt", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_nobody_to_hunt() -> None:
+    with pytest.raises(InvalidInput, match="--policy"):
+        hunt([], n=2, memory=4)
+
+
+def test_orders_are_all_tried_where_they_matter() -> None:
+    found = hunt(["fcfs"], n=2, memory=4, time_limit=30)
+    shapes = [(0, s, o) for s in range(4) for o in range(1, 5 - s)]
+    worst = Fraction(1)
+    for requests in product(shapes, repeat=2):
+        value = simulated(instance_of((4, requests)), "fcfs").objective
+        assert value is not None
+        worst = max(worst, Fraction(value, optimum(4, requests)[0]))
+    assert found.ratio == worst
+    assert found.tried == len(shapes) + len(shapes) ** 2
