@@ -6,18 +6,20 @@ import copy
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import Place, judged, numbers_in
+from commands import Run
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
-from kvopt import Instance, Request, generate
+from kvopt import Instance, Request, generate, write_instance
 from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
+from kvopt.policies import policy
 from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
 from kvopt.seconds import certificates as writing
 from kvopt.seconds.bounds import SharesProof, shares_bound
@@ -26,6 +28,7 @@ from kvopt.seconds.certificates import (
     seconds_certificate_text,
     write_seconds_certificate,
 )
+from kvopt.seconds.files import write_batch_time
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
@@ -366,8 +369,8 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
         triples = [
             (a, r.prompt, r.output) for a, r in zip(arrivals_ns(instance), instance, strict=True)
         ]
-        for policy in ("fcfs", "a-min:intervals=relative,eps=0.9"):
-            run = simulate_seconds(instance, policy, ROOF)
+        for label in ("fcfs", "a-min:intervals=relative,eps=0.9"):
+            run = simulate_seconds(instance, label, ROOF)
             claim = {
                 "starts": run.starts,
                 "lost": [[x.request, x.start, x.end] for x in run.lost],
@@ -375,3 +378,64 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
             }
             value = literal_value(server_of(ROOF), memory, triples, claim)
             assert run.objective_ns == value is not None
+
+
+# ---- the command line ---------------------------------------------------------------
+
+
+class TestCommand:
+    def test_certify_and_verify(self, run: Run, tmp_path: Path) -> None:
+        write_instance(generate("conversation", 40, 2000, seed=1), tmp_path / "i.json")
+        write_batch_time(A100, tmp_path / "m.json")
+        common = ("certify", tmp_path / "i.json", "--seconds", "-o", tmp_path / "c.json")
+        code, out, err = run(*common, "--batch-time", tmp_path / "m.json", "--policy", "svf")
+        assert code == 0, err
+        assert out.startswith("mean latency ")
+        assert "svf" in out
+        assert run("verify", tmp_path / "c.json")[0] == 0
+        code, out, _ = run(*common, "--policy", "mc-sf", "--json")
+        shown = json.loads(out)
+        assert code == 0
+        assert 0 < shown["lower_ns"] <= shown["upper_ns"] <= shown["policies"][0]["value_ns"]
+        assert (
+            json.loads((tmp_path / "c.json").read_text())["model"]["name"] == "llama-2-70b-2xa100"
+        )
+
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            (("--batch-time", "llama-2-70b-2xa100"), "goes with --seconds"),
+            (("--seconds", "--batch-time", "fast"), "batch time: must be"),
+            (("--seconds", "--schedule", "s.json"), "goes without --seconds"),
+            (("--seconds", "--policy", "nobody"), "nobody"),
+        ],
+    )
+    def test_refusals(
+        self, run: Run, tmp_path: Path, ec1: Path, options: tuple[str, ...], reason: str
+    ) -> None:
+        code, out, err = run("certify", ec1, "-o", tmp_path / "c.json", *options)
+        assert code == 2
+        assert not out
+        assert reason in err
+        assert not (tmp_path / "c.json").exists()
+
+    def test_nothing_found_in_no_time(self, run: Run, tmp_path: Path, ec1: Path) -> None:
+        arguments = ("certify", ec1, "--seconds", "-P", "svf", "-t", 0, "-o", tmp_path / "c.json")
+        code, out, _ = run(*arguments)
+        assert code == 3
+        assert "unfinished" in out
+        assert run("verify", tmp_path / "c.json")[0] == 0
+
+    def test_ctrl_c_writes_what_was_found(
+        self, run: Run, tmp_path: Path, ec1: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*_: object) -> Iterable[int]:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(type(policy("svf")), "admit", interrupted)
+        arguments = ("certify", ec1, "--seconds", "-P", "fcfs", "-P", "svf", "-P", "mc-sf")
+        code, _, _ = run(*arguments, "-o", tmp_path / "c.json")
+        assert code == 130
+        found = json.loads((tmp_path / "c.json").read_text())
+        assert [p["outcome"] for p in found["policies"]] == ["completed"] + ["unfinished"] * 2
+        assert run("verify", tmp_path / "c.json")[0] == 0

@@ -12,7 +12,9 @@ from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify, write_certificate
 from kvopt.cli import common
+from kvopt.cli.certify_seconds import certify_in_seconds
 from kvopt.cli.live import LiveProgress
+from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.policies.registry import policy as policy_from
 
@@ -47,15 +49,36 @@ def certify_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
+    seconds: Annotated[
+        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
+        ),
+    ] = None,
 ) -> None:
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 
     Each policy's total latency is a multiple of the optimum; the interval that is printed holds
     it for certain.  Ctrl-C writes what was found.  Exit status: 0 when a schedule was found, 3
-    when none was, 130 after Ctrl-C, 2 for input that is refused.
+    when none was, 130 after Ctrl-C, 2 for input that is refused.  With --seconds both sides
+    are on the clock of a batch-time model.
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    command = shlex.join(["kvopt", *sys.argv[1:]])
+    if seconds:
+        if schedule is not None:
+            raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
+        certify_in_seconds(
+            file, output, names or (), model,
+            memory=memory, time_limit=time_limit, command=command, json=json,
+        )  # fmt: skip
+        return
+    if model is not None:
+        raise InvalidInput("goes with --seconds", field="--batch-time")
     common.warn_oversubscription(threads)
     instance = read_instance(file, memory)
     with LiveProgress(file.name, quiet=json) as observer:
@@ -67,7 +90,7 @@ def certify_command(
             threads=threads,
             seed=seed,
             observer=observer,
-            command=shlex.join(["kvopt", *sys.argv[1:]]),
+            command=command,
         )
     write_certificate(found, output)
     if json:
@@ -93,19 +116,11 @@ def _print(found: Certificate, output: Path) -> None:
             table.add_row(
                 escape(run.policy),
                 common.or_dash(run.value),
-                _times(run.value, found.objective, up=False),
-                _times(run.value, found.lower_bound, up=True),
+                common.times(run.value, found.objective, up=False),
+                common.times(run.value, found.lower_bound, up=True),
                 run.outcome,
             )
         common.print_table(table)
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
     common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
-
-
-def _times(value: int | None, by: int | None, *, up: bool) -> str:
-    """Return a ratio to four places, rounded outward, so that the interval stays true."""
-    if value is None or not by:
-        return "-"
-    places = -(-10_000 * value // by) if up else 10_000 * value // by
-    return f"{places // 10_000}.{places % 10_000:04}"

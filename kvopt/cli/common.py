@@ -73,6 +73,14 @@ def percent(value: float | None) -> str:
     return "0%" if value == 0 else f"{max(value * 100, 0.01):.2f}%"
 
 
+def times(value: int | None, by: int | None, *, up: bool) -> str:
+    """Return a ratio to four places, rounded outward, so that the interval stays true."""
+    if value is None or not by:
+        return "-"
+    places = -(-10_000 * value // by) if up else 10_000 * value // by
+    return f"{places // 10_000}.{places % 10_000:04}"
+
+
 def warn_oversubscription(threads: int | None) -> None:
     """Say so when more threads were asked for than there are cores."""
     cores = os.cpu_count() or 1

@@ -53,6 +53,8 @@ class SecondsCertificate:
         Schedulers that did not come to an end within the limit.
     provenance
         How the certificate came about.
+    interrupted
+        Whether Ctrl-C ended the work; schedulers that had not run by then are unfinished.
     """
 
     instance: Instance
@@ -62,6 +64,7 @@ class SecondsCertificate:
     runs: tuple[SecondsRun, ...] = ()
     unfinished: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
 
     @property
     def objective_ns(self) -> int | None:
@@ -145,13 +148,19 @@ def certify_seconds(
     schedulers = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
     order = LeastShare.of(instance, model, lower.proof.lines)
 
+    interrupted = False
+
     def is_late() -> bool:
-        return limit is not None and time.monotonic() - began > limit
+        return interrupted or (limit is not None and time.monotonic() - began > limit)
 
     def run(label: str, scheduler: Policy) -> SecondsRun | None:
+        nonlocal interrupted
         try:
             found = simulate_seconds(instance, scheduler, model, should_stop=is_late)
         except Stopped:
+            return None
+        except KeyboardInterrupt:
+            interrupted = True
             return None
         return replace(found, policy=label)
 
@@ -166,6 +175,7 @@ def certify_seconds(
         runs=tuple(runs),
         unfinished=tuple(label for label, found in tried if found is None),
         provenance=_provenance(began, time_limit, command, best),
+        interrupted=interrupted,
     )
 
 

@@ -1,0 +1,84 @@
+"""``kvopt certify --seconds``: bounds and schedulers on the clock of a batch-time model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.cli.run_seconds import DEFAULT_MODEL
+from kvopt.files import read_instance
+from kvopt.seconds.certificates import (
+    SecondsCertificate,
+    certify_seconds,
+    write_seconds_certificate,
+)
+from kvopt.seconds.files import batch_time
+from kvopt.seconds.model import NANOSECONDS
+
+_INTERRUPTED = 130
+_NOTHING_FOUND = 3
+
+
+def certify_in_seconds(
+    file: Path,
+    output: Path,
+    policies: Sequence[str],
+    model: str | None,
+    *,
+    memory: int | None,
+    time_limit: float | None,
+    command: str,
+    json: bool,
+) -> None:
+    """Write a certificate in seconds and print what it says."""
+    clock = batch_time(model or DEFAULT_MODEL)
+    found = certify_seconds(
+        read_instance(file, memory), clock, policies, time_limit=time_limit, command=command
+    )
+    write_seconds_certificate(found, output)
+    if json:
+        common.print_json(found.to_json())
+    else:
+        _print(found, output)
+    if found.interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if found.upper is None:
+        raise typer.Exit(_NOTHING_FOUND)
+
+
+def _print(found: SecondsCertificate, output: Path) -> None:
+    count = len(found.instance)
+    print(
+        f"mean latency {_mean(found.objective_ns, count, up=True)} s, proved to be at least "
+        f"{_mean(found.lower_bound_ns, count, up=False)} s: gap {common.percent(found.gap)}"
+    )
+    if found.runs or found.unfinished:
+        table = common.new_table(
+            "policy", "mean s>", "x optimum, at least>", "at most>", "evictions>", "outcome"
+        )
+        for run in found.runs:
+            table.add_row(
+                escape(run.policy),
+                _mean(run.objective_ns, count, up=True),
+                common.times(run.objective_ns, found.objective_ns, up=False),
+                common.times(run.objective_ns, found.lower_bound_ns, up=True),
+                common.or_dash(run.evictions),
+                str(run.outcome),
+            )
+        for name in found.unfinished:
+            table.add_row(escape(name), "-", "-", "-", "-", "unfinished")
+        common.print_table(table)
+    common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+
+
+def _mean(total_ns: int | None, count: int, *, up: bool) -> str:
+    """Return a mean in seconds to the microsecond, rounded outward."""
+    if total_ns is None:
+        return "-"
+    scale = max(count, 1) * NANOSECONDS // 1_000_000
+    micros = -(-total_ns // scale) if up else total_ns // scale
+    return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"
