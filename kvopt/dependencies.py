@@ -8,6 +8,7 @@ either order of import: both bring a ``libhighs`` of their own.
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
@@ -37,6 +38,7 @@ def load_pyomo() -> ModuleType:
     return import_module("pyomo.environ")
 
 
+@cache  # reading it takes milliseconds, and a process has one installation
 def installed_version(package: str) -> str | None:
     """Return the version of an installed package without importing it."""
     try:
