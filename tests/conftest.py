@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from commands import EC1, Run
 from hypothesis import settings
+from reported import make_study
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
@@ -53,3 +55,15 @@ def large(tmp_path: Path) -> Path:
     path = tmp_path / "large.json"
     write_instance(generate("arrival-1", n=40, seed=1), path)
     return path
+
+
+@pytest.fixture(scope="session")
+def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small study, which nobody may change."""
+    return make_study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture
+def studied(finished_study: Path, tmp_path: Path) -> Path:
+    """Return a folder of a small study."""
+    return shutil.copytree(finished_study, tmp_path / "study")

@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import median
 from typing import Any
 
-from kvopt.reports.axes import Frame, Scale
+from kvopt.reports.axes import Frame, Scale, line
 from kvopt.reports.html import Markup, number, tag
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 360.0, 220.0, 46.0, 350.0, 24.0, 184.0
@@ -93,6 +93,7 @@ def chart(name: str, points: Sequence[Point], across: Axis, up: Axis, *, trend: 
     parts = [
         frame.left(y.ticks(5), up.title, up.suffix),
         frame.bottom(x.ticks(6), across.title),
+        line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis"),
         tag("path", d="".join(_bar(*place[:3]) for place in data), class_="span"),
         tag("path", d="".join(_dot(*place[:2]) for place in data), class_="dots"),
         tag("path", d=_trend(data), class_="trend") if trend else Markup(""),
@@ -115,11 +116,11 @@ def _dot(x: float, low: float) -> str:
 
 
 def _trend(data: Sequence[list[Any]]) -> str:
-    """Join the medians of the places, where some place has several points."""
+    """Join the medians of the places, where these have three points or more on average."""
     places: dict[float, list[float]] = {}
     for x, low, *_ in data:
         places.setdefault(x, []).append(low)
-    if len(places) < 2 or len(places) * 2 > len(data):
+    if len(places) < 2 or len(places) * 3 > len(data):
         return ""
     corners = [f"{number(x)} {number(median(places[x]))}" for x in sorted(places)]
     return "M" + "L".join(corners)

@@ -1,0 +1,66 @@
+"""A real study, small and half open, whose folder the tests of reports read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kvopt.policies import registry
+from kvopt.studies import read_study, run_study
+
+BROKEN = "<b>broken</b> & out"
+"""What a scheduler of the study fails with: text that a page must not take for its own."""
+
+_MODULE = f'''
+"""A scheduler with a bug."""
+
+from dataclasses import dataclass
+
+import kvopt
+
+
+@kvopt.register
+@dataclass
+class Breaks(kvopt.Policy):
+    """It fails as soon as it is asked."""
+
+    name = "breaks"
+    source = "a test"
+
+    def admit(self, view):
+        raise RuntimeError("{BROKEN}")
+'''
+
+_STUDY = """
+name = "half-open"
+policies = ["mc-sf", "fcfs", "alpha-protect:alpha=0.2", "alpha-beta:alpha=0.1,beta=0.5"]
+modules = ["breaks.py"]
+
+[limits]
+time_limit = 0.5
+
+[[instances]]
+family = "arrival-1"
+draws = 3
+n = [4, 12]
+
+[[instances]]
+family = "arrival-2"
+draws = 1
+seed = 2
+policies = ["mc-sf", "fcfs", "breaks"]
+"""
+
+RECORDS = 6 * 4 + 3
+
+
+def make_study(folder: Path) -> Path:
+    """Run the study; return its folder."""
+    (folder / "breaks.py").write_text(_MODULE)
+    (folder / "half-open.toml").write_text(_STUDY)
+    before = registry.policies()
+    try:
+        run_study(read_study(folder / "half-open.toml"), folder / "out", jobs=1)
+    finally:
+        registry._POLICIES.clear()
+        registry._POLICIES.update(before)
+    return folder / "out"
