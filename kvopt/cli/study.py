@@ -192,7 +192,7 @@ class StudyLine:
             )
         elif not self._quiet and time.monotonic() - self._printed >= self._LOG_EVERY:
             self._printed = time.monotonic()
-            common.messages.print(escape(f"{self._label}  {_told(progress)}"))
+            common.messages.print(escape(f"{self._label}  {_told(progress)}"), soft_wrap=True)
 
 
 def _bar() -> Progress:

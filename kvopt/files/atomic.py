@@ -14,6 +14,9 @@ from pathlib import Path
 
 from kvopt.errors import InvalidInput
 
+TEMPORARY = ".kvopt-"
+"""How the names of unfinished files begin; a process that is killed leaves them behind."""
+
 _STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", re.ASCII)
 
@@ -30,7 +33,7 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
     try:
         regular = _regular_file(target)
         folder = tempfile.gettempdir() if regular is None else regular.parent
-        handle, name = tempfile.mkstemp(dir=folder, prefix=".kvopt-", suffix=target.suffix)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=TEMPORARY, suffix=target.suffix)
     except (OSError, ValueError) as error:
         raise _unwritable(target, error) from None
     os.close(handle)

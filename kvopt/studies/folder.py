@@ -10,6 +10,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files import write_atomically
+from kvopt.files.atomic import TEMPORARY
 from kvopt.studies import records
 from kvopt.studies.claims import Verdict
 from kvopt.studies.description import Study, resolved_text, study_from_text
@@ -26,6 +27,13 @@ def made(folder: Path) -> Path:
     except OSError as error:
         raise InvalidInput(f"cannot be made: {error.strerror}", file=str(folder)) from None
     return folder
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a run that was killed was writing: files that never got their name."""
+    for place in (folder, folder / FOLDER):
+        for path in place.glob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)
 
 
 def keep_description(folder: Path, study: Study) -> None:

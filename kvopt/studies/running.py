@@ -102,6 +102,7 @@ def run_study(
         jobs = max(1, available_threads() // chosen.limits[0].threads)
     directory = folder.made(Path(out))
     with locked(directory):
+        folder.sweep(directory)
         folder.keep_description(directory, chosen)
         run = _Run(chosen, directory, limit, retry, observer)
         run.to_the_end(jobs, scheduler)

@@ -1,0 +1,151 @@
+"""Descriptions of studies: what they stand for, and what is wrong with them by line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from refusals import refusal
+from studied import BAD_POLICIES, tiny
+
+from kvopt import write_instance
+from kvopt.errors import InvalidInput
+from kvopt.instance import Instance, Request
+from kvopt.policies import registry
+from kvopt.studies import builtin_names, builtin_study, read_study
+from kvopt.studies.builtin import builtin_text
+from kvopt.studies.description import Limits, resolved_text, study_from_text
+from kvopt.studies.tasks import tasks_of
+
+HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
+
+
+@pytest.mark.parametrize("name", builtin_names())
+def test_built_in_studies_are_read_and_come_back_from_their_resolved_text(name: str) -> None:
+    study = builtin_study(name)
+    assert study.name == name
+    assert study_from_text(resolved_text(study)) == study
+    assert builtin_text(name).startswith("# ")
+
+
+def test_every_part_is_multiplied_out() -> None:
+    study = study_from_text(
+        HEAD + 'predictions = ["", "pred=noise,eps=0.2"]\n'
+        "[limits]\ntime_limit = [1, 2.5]\nthreads = 2\n"
+        '[[instances]]\nfamily = "geometric"\nn = [3, 4]\nmemory = 12\ndraws = 3\nseed = 7\n'
+        "parameters = { u = [4, 5], q = 0.5 }\n"
+        '[[instances]]\nfamily = "arrival-1"\npolicies = ["fcfs", "mc-sf:alpha=0.1"]\n'
+    )
+    assert study.limits == (Limits(1, 1, 2), Limits(2.5, 2.5, 2))
+    assert [(e.source.n, e.source.parameters["u"]) for e in study.entries[:4]] == [
+        (3, 4), (3, 5), (4, 4), (4, 5),
+    ]  # fmt: skip
+    assert study.entries[0].policies == ("mc-sf", "mc-sf:pred=noise,eps=0.2")
+    assert study.entries[4].policies == (
+        "fcfs", "fcfs:pred=noise,eps=0.2",
+        "mc-sf:alpha=0.1", "mc-sf:alpha=0.1,pred=noise,eps=0.2",
+    )  # fmt: skip
+    assert [source.seed for source in study.entries[0].sources()] == [7, 8, 9]
+    assert [source.seed for source in study.entries[0].sources(2)] == [7, 8]
+    assert len(list(tasks_of(study))) == (4 * 3 + 1) * 2
+    assert len(list(tasks_of(study, 1))) == 5 * 2
+
+
+def test_what_comes_up_twice_is_done_once(tmp_path: Path) -> None:
+    path = tmp_path / "instance.csv"
+    write_instance(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), path)
+    (tmp_path / "x.toml").write_text(
+        HEAD + '[[instances]]\ninline = "four"\nmemory = 9\n'
+        "requests = [[0, 1, 3], [0, 1, 4], [0, 1, 5], [0, 1, 7]]\n"
+        '[[instances]]\nfile = "instance.csv"\nmemory = 9\npolicies = ["mc-sf", "fcfs"]\n'
+    )
+    first, second = tasks_of(read_study(tmp_path / "x.toml"))
+    assert first.instance.hash == second.instance.hash
+    assert (first.policies, second.policies) == (("mc-sf",), ("fcfs",))
+
+
+def test_a_game_is_played_against_each_policy_alone() -> None:
+    study = study_from_text(
+        'name = "x"\npolicies = ["mc-sf", "fcfs"]\n[[instances]]\ngame = "thm-4.1"\nmemory = 16\n'
+    )
+    tasks = list(tasks_of(study))
+    assert [task.policies for task in tasks] == [("mc-sf",), ("fcfs",)]
+    assert tasks[0].handle("mc-sf") != tasks[1].handle("fcfs")
+
+
+ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("name = ", "is not TOML: Invalid value (at end of document)"),
+        (HEAD, "instances: is missing: a study needs tables [[instances]]"),
+        (HEAD + "instances = 3\n", "line 3: instances: must be tables [[instances]], got 3"),
+        (HEAD + "colour = 1\n" + ENTRY, "line 3: colour: is not a known key; there are name, "),
+        (HEAD + ENTRY + "drawz = 2\n", "line 5: instances[0].drawz: is not a known key; "),
+        (HEAD + ENTRY + ENTRY + "draws = 0\n", "line 7: instances[1].draws: must be at least 1"),
+        (HEAD + ENTRY + "draws = true\n", "line 5: instances[0].draws: must be an integer, got"),
+        (HEAD + ENTRY + "n = [4, 0]\n", "line 4: instances[0].family: arrival-1: n: must be at "),
+        (HEAD + ENTRY + "n = []\n", "line 5: instances[0].n: must not be an empty list"),
+        (HEAD + ENTRY + "parameters = { x = 1 }\n", "line 4: instances[0].family: arrival-1: -p x"),
+        (HEAD + '[[instances]]\nfamily = "no"\n', "line 4: instances[0].family: no: family: must"),
+        (HEAD + "[[instances]]\ndraws = 1\n", "line 3: instances[0].family: needs one of family, "),
+        (HEAD + ENTRY + 'game = "thm-4.1"\n', "line 4: instances[0].family: needs one of family, "),
+        (HEAD + '[[instances]]\ngame = "chess"\n', "line 4: instances[0].game: chess: game: must "),
+        (HEAD + '[[instances]]\nfile = "no.json"\n', "line 4: instances[0].file: "),
+        (
+            HEAD + '[[instances]]\ninline = "a"\nmemory = 9\nrequests = [[0, 1]]\n',
+            "line 4: instances[0].inline: a: requests: must hold [arrival, prompt, output], got",
+        ),
+        (
+            HEAD + '[[instances]]\ninline = "a"\nmemory = 9\nrequests = [[0, 1, 0]]\n',
+            "line 4: instances[0].inline: a: output: must be at least 1, got 0",
+        ),
+        (HEAD + "limits = 3\n" + ENTRY, "line 3: limits: must be a table [limits], got 3"),
+        (HEAD + "[limits]\ntime_limit = 0\n" + ENTRY, "line 4: limits.time_limit: must be finite "),
+        (HEAD + '[limits]\nthreads = "2"\n' + ENTRY, "line 4: limits.threads: must be an integer"),
+        ('policies = ["no"]\n' + ENTRY, "line 1: policies: no: policy: must be one of "),
+        ('policies = ["mc-sf:x=1"]\n' + ENTRY, "line 1: policies: mc-sf:x=1: x: is not a key of "),
+        ('policies = ["fcfs", "fcfs"]\n' + ENTRY, "line 1: policies: has 'fcfs' twice"),
+        ("policies = [1]\n" + ENTRY, "line 1: policies: must be a list of texts, got [1]"),
+        (ENTRY, "line 1: instances[0].policies: is missing: a study needs policies"),
+        (HEAD + 'claims = ["no"]\n' + ENTRY, "line 3: claims: must be among arrival-1, "),
+        (HEAD + 'modules = ["no_such"]\n' + ENTRY, "line 3: modules: no_such cannot be loaded: "),
+        ('name = "a/b"\n' + ENTRY, "line 1: name: must be letters, digits and dashes, got 'a/b'"),
+        ("name = 3\n" + ENTRY, "line 1: name: must be a text, got 3"),
+    ],
+)
+def test_what_is_wrong_is_named_by_line_and_key(text: str, wanted: str, tmp_path: Path) -> None:
+    assert refusal(read_study, tmp_path / "study.toml", text).startswith(wanted)
+
+
+def test_a_policy_that_draws_cannot_be_played_against(tmp_path: Path) -> None:
+    text = 'policies = ["alpha-beta:alpha=0.1,beta=0.5"]\n[[instances]]\ngame = "thm-4.1"\n'
+    assert "draws while it runs" in refusal(read_study, tmp_path / "study.toml", text)
+
+
+def test_policies_of_others_are_loaded_from_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_POLICIES", registry.policies())
+    (tmp_path / "bad.py").write_text(BAD_POLICIES)
+    text = 'modules = ["bad.py"]\npolicies = ["throws"]\n' + ENTRY
+    (tmp_path / "mine.toml").write_text(text)
+    study = read_study(tmp_path / "mine.toml")
+    assert study.name == "mine"
+    assert study.modules == (str(tmp_path / "bad.py"),)
+    (tmp_path / "bad.py").write_text("1 / 0")
+    (tmp_path / "worse.py").write_text("1 / 0")
+    (tmp_path / "mine.toml").write_text(text.replace("bad.py", "worse.py"))
+    with pytest.raises(InvalidInput, match=r"worse\.py cannot be loaded: ZeroDivisionError"):
+        read_study(tmp_path / "mine.toml")
+
+
+def test_a_name_that_is_no_study_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"study: must be one of adversary, arrival-1, .* 'no'"):
+        builtin_study("no")
+
+
+def test_the_tiny_study_of_these_tests_has_no_repeats(tmp_path: Path) -> None:
+    assert len(list(tasks_of(read_study(tiny(tmp_path / "tiny.toml", 30))))) == 30
