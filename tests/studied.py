@@ -16,12 +16,11 @@ time_limit = 20
 
 [[instances]]
 family = "geometric"
-n = 6
-memory = 12
+n = 5
 draws = {draws}
-parameters = {{ u = 6 }}
+memory = {memory}
+parameters = {{ u = {u} }}
 """
-"""Instances that take hundredths of a second; no two of the first thirty are the same."""
 
 BAD_POLICIES = """
 import os
@@ -104,9 +103,13 @@ class Exits(Bad):
 """
 
 
-def tiny(path: Path, draws: int = 6) -> Path:
-    """Write the description of a study that takes a second."""
-    path.write_text(TINY.format(draws=draws))
+def tiny(path: Path, draws: int = 6, *, narrow: bool = False) -> Path:
+    """Write the description of a study whose instances take hundredths of a second.
+
+    In a narrow cache requests have to wait, and the work needs what takes a second to load.
+    """
+    memory, u = (12, 6) if narrow else (300, 40)
+    path.write_text(TINY.format(draws=draws, memory=memory, u=u))
     return path
 
 

@@ -148,4 +148,4 @@ def test_a_name_that_is_no_study_is_refused() -> None:
 
 
 def test_the_tiny_study_of_these_tests_has_no_repeats(tmp_path: Path) -> None:
-    assert len(list(tasks_of(read_study(tiny(tmp_path / "tiny.toml", 30))))) == 30
+    assert len(list(tasks_of(read_study(tiny(tmp_path / "tiny.toml", 99))))) == 99

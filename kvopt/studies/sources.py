@@ -10,6 +10,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.families import generate
 from kvopt.files import read_instance
 from kvopt.instance import Instance, Request, checked_integer
+from kvopt.schedule import Schedule
 from kvopt.studies.games import check_game, play
 from kvopt.studies.records import StudiedInstance
 
@@ -97,6 +98,14 @@ class Source:
         if self.memory is None:
             raise InvalidInput("is missing", field="memory")
         return Instance(self.memory, requests, self.name)
+
+    def reference(self, instance: Instance) -> Schedule | None:
+        """Return the schedule that a proof compares policies with, where the source knows one."""
+        if self.kind != "game":
+            return None
+        from kvopt.studies.games import reference
+
+        return reference(instance)
 
     def described(self, instance: Instance) -> StudiedInstance:
         """Return what a record says of an instance from here."""

@@ -29,8 +29,8 @@ FOLDER = "certificates"
 Announce = Callable[[str, float], None]
 """Called with what begins now, and within how many seconds it should end."""
 
-_PATIENCE = 5.0
-"""Seconds that a policy gets beyond its limit: it is asked between rounds whether to stop."""
+_PATIENCE = 1.5
+"""Times its limit that a policy gets before it counts as hung: it is asked between rounds only."""
 _ROOM = 30.0
 """Seconds beyond the limit for what is no search: loading, compiling, ending a solver."""
 _VERIFYING = 900.0
@@ -96,7 +96,7 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
         if label in skip:
             runs[label] = skip[label]
             continue
-        announce(f"policy {label}", task.limits.policy_time_limit + _PATIENCE)
+        announce(f"policy {label}", _PATIENCE * task.limits.policy_time_limit + 1)
         runs[label] = _run(instance, label, task.limits.policy_time_limit)
     announce("certify", task.limits.time_limit + _ROOM)
     certificate = _certified(instance, runs, task)
@@ -126,6 +126,7 @@ def _certified(
     found = certify(
         instance,
         [run for run in runs.values() if isinstance(run, PolicyRun)],
+        task.source.reference(instance),
         time_limit=limits.time_limit,
         threads=limits.threads,
         seed=limits.seed,

@@ -1,0 +1,395 @@
+"""Runs of studies: what they leave, that they go on, and what does not stop them."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+from oracle import optimum
+from strategies import plain
+from studied import BAD_POLICIES, tiny
+
+import kvopt
+from kvopt.errors import InvalidInput
+from kvopt.files.instances import instance_from_json
+from kvopt.files.reading import read_text
+from kvopt.policies import registry
+from kvopt.studies import StudyProgress, read_records, read_study, run_study
+from kvopt.studies.lock import locked
+from kvopt.studies.records import Record
+from kvopt.studies.rooms import Rooms
+from kvopt.studies.tasks import tasks_of
+from kvopt.studies.work import Done
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a description and the folder of a run of it; tests leave both as they are."""
+    folder = tmp_path_factory.mktemp("study")
+    description = tiny(folder / "tiny.toml")
+    found = run_study(read_study(description), folder / "out", jobs=2)
+    assert (found.progress.done, found.progress.failed) == (6, 0)
+    return description, folder / "out"
+
+
+def found_values(folder: Path) -> list[tuple[Any, ...]]:
+    """Return what must be the same however a study is run."""
+    return sorted(
+        (r.instance.hash, r.policy, r.outcome, r.value, r.evictions, r.upper, r.lower, r.key)
+        for r in kept(folder)
+    )
+
+
+def copied(done: tuple[Path, Path], to: Path) -> Path:
+    subprocess.run(["cp", "-r", done[1], to / "out"], check=True)
+    return to / "out"
+
+
+class TestFolder:
+    """What a run leaves."""
+
+    def test_records_are_true_and_link_to_certificates_that_verify(self, tmp_path: Path) -> None:
+        folder = tmp_path / "out"
+        found = run_study(read_study(tiny(tmp_path / "tiny.toml", narrow=True)), folder, jobs=1)
+        records = read_records(folder)
+        assert records == list(found.records)
+        assert len(records) == len({record.key for record in records}) == 12
+        assert len({record.ratio for record in records}) > 1
+        for record in records:
+            assert record.certificate is not None
+            assert kvopt.verify(folder / record.certificate).valid
+            content = json.loads(read_text(folder / record.certificate))
+            instance = instance_from_json(content["instance"])
+            best, _ = optimum(*plain(instance))
+            assert (record.upper, record.lower, record.proved) == (best, best, True)
+            assert record.policy is not None
+            run = kvopt.run(instance, record.policy)
+            assert (record.value, record.makespan, record.peak_memory, record.evictions) == (
+                run.objective, run.makespan, run.peak_memory, run.evictions,
+            )  # fmt: skip
+            assert record.instance.hash == instance.hash
+            assert [p["policy"] for p in content["policies"]] == ["mc-sf", "fcfs"]
+
+    def test_the_files_are_those_of_the_contract(self, done: tuple[Path, Path]) -> None:
+        description, folder = done
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "certificates", "lock", "records.jsonl", "study.toml", "verdicts.json",
+        ]  # fmt: skip
+        assert read_study(folder / "study.toml") == read_study(description)
+        verdicts = json.loads(read_text(folder / "verdicts.json"))
+        assert verdicts == {"schema": "kvopt.verdicts/1", "study": "tiny", "verdicts": []}
+        line = json.loads(read_text(folder / "records.jsonl").splitlines()[0])
+        assert line["schema"] == "kvopt.study-record/1"
+        assert line["ratio"] == [line["value"] / line["upper"], line["value"] / line["lower"]]
+
+    def test_any_number_of_jobs_gives_the_same(
+        self, done: tuple[Path, Path], tmp_path: Path
+    ) -> None:
+        description, folder = done
+        run_study(read_study(description), tmp_path / "one", jobs=1)
+        assert found_values(tmp_path / "one") == found_values(folder)
+
+
+class TestGoingOn:
+    """A run after another does what is left, and only that."""
+
+    def test_what_is_done_is_not_done_again(self, done: tuple[Path, Path], run: Run) -> None:
+        description, folder = done
+        before = {path: path.stat().st_mtime_ns for path in (folder / "certificates").iterdir()}
+        text = read_text(folder / "records.jsonl")
+        code, out, _ = run("study", description, "--out", folder, "--json")
+        assert code == 0
+        said = json.loads(out)
+        assert (said["done"], said["before"], said["records"]) == (6, 6, 12)
+        assert read_text(folder / "records.jsonl") == text
+        after = {path: path.stat().st_mtime_ns for path in (folder / "certificates").iterdir()}
+        assert after == before
+
+    def test_more_draws_are_added(self, done: tuple[Path, Path], tmp_path: Path) -> None:
+        folder = copied(done, tmp_path)
+        text = read_text(folder / "records.jsonl")
+        more = read_study(tiny(tmp_path / "tiny.toml", draws=8))
+        found = run_study(more, folder, jobs=1)
+        assert (found.progress.before, found.progress.done) == (6, 8)
+        assert read_text(folder / "records.jsonl").startswith(text)
+
+    def test_a_limit_first_and_the_rest_later(
+        self, done: tuple[Path, Path], tmp_path: Path, run: Run
+    ) -> None:
+        description, folder = done
+        args = ("study", description, "--out", tmp_path / "out", "--jobs", 1)
+        code, out, _ = run(*args, "--limit", 2, "--json")
+        assert (code, json.loads(out)["instances"]) == (0, 2)
+        code, out, err = run(*args)
+        assert code == 0
+        assert "6 of 6 instances done, 0 failed" in err
+        assert "mc-sf" in out
+        assert found_values(tmp_path / "out") == found_values(folder)
+
+    def test_damaged_lines_and_lost_certificates_are_done_again(
+        self, done: tuple[Path, Path], tmp_path: Path, run: Run
+    ) -> None:
+        folder = copied(done, tmp_path)
+        path = folder / "records.jsonl"
+        lines = read_text(path).splitlines(keepends=True)
+        lost = json.loads(lines[4])["certificate"]
+        (folder / lost).unlink()
+        half = "".join(lines[:-1]) + lines[-1][:200]
+        path.write_text(half.replace('"mc-sf"', '"mc-xx"', 1))
+        code, out, err = run("study", done[0], "--out", folder, "--jobs", 1, "--json")
+        assert code == 0, err
+        said = json.loads(out)
+        assert (said["before"], said["done"], len(said["damaged"])) == (3, 6, 2)
+        assert "line 1 is damaged" in err
+        assert found_values(folder) == found_values(done[1])
+        assert (folder / lost).exists()
+        text = read_text(path)
+        run("study", done[0], "--out", folder, "--jobs", 1)
+        assert read_text(path) == text
+
+    def test_games_are_found_again_by_what_was_asked(self, tmp_path: Path) -> None:
+        path = tmp_path / "game.toml"
+        path.write_text(
+            'policies = ["mc-sf", "svf"]\n[limits]\ntime_limit = 20\n'
+            '[[instances]]\ngame = "thm-4.1"\nmemory = [9, 16]\n'
+        )
+        first = run_study(read_study(path), tmp_path / "out", jobs=1)
+        assert (first.progress.before, first.progress.done, first.progress.failed) == (0, 4, 0)
+        again = run_study(read_study(path), tmp_path / "out", jobs=1)
+        assert (again.progress.before, again.progress.done) == (4, 4)
+        assert again.records == first.records
+
+    def test_progress_counts_up(self, done: tuple[Path, Path], tmp_path: Path) -> None:
+        seen: list[StudyProgress] = []
+        run_study(read_study(done[0]), tmp_path / "out", jobs=2, observer=seen.append)
+        assert [progress.done for progress in seen] == list(range(7))
+        assert seen[0].rate is None
+        assert seen[-1].seconds_left == 0
+        worst = seen[-1].worst
+        assert worst is not None
+        assert worst.ratio[0] == max(r.ratio[0] or 0 for r in read_records(tmp_path / "out"))
+
+
+class TestRefused:
+    """What ends with a clear message and exit status 2, and leaves what was there."""
+
+    def test_a_second_run_into_a_folder(self, done: tuple[Path, Path], run: Run) -> None:
+        description, folder = done
+        with locked(folder):
+            code, _, err = run("study", description, "--out", folder)
+        assert code == 2
+        assert f"another run is at work in this folder (process {os.getpid()} on " in err
+        assert run("study", description, "--out", folder)[0] == 0
+
+    def test_a_lock_of_a_process_that_is_gone_is_taken_over(
+        self, done: tuple[Path, Path], tmp_path: Path, run: Run
+    ) -> None:
+        folder = copied(done, tmp_path)
+        (folder / "lock").write_text('{"pid": 1, "host": "elsewhere"}')
+        assert run("study", done[0], "--out", folder)[0] == 0
+
+    def test_the_folder_of_another_study(self, done: tuple[Path, Path], run: Run) -> None:
+        code, _, err = run("study", "smoke", "--out", done[1])
+        assert code == 2
+        assert "study.toml: holds another study" in err
+
+    def test_a_folder_that_cannot_be(self, done: tuple[Path, Path], run: Run) -> None:
+        code, _, err = run("study", done[0], "--out", done[0] / "out")
+        assert (code, "cannot be made: Not a directory" in err) == (2, True)
+
+    def test_no_folder_at_all(self, run: Run) -> None:
+        code, _, err = run("study", "smoke")
+        assert (code, "--out" in err) == (2, True)
+
+    @pytest.mark.parametrize("option", ["jobs", "limit"])
+    def test_numbers_below_one(self, done: tuple[Path, Path], option: str) -> None:
+        numbers: dict[str, Any] = {option: 0}
+        with pytest.raises(InvalidInput, match=f"--{option}: must be at least 1"):
+            run_study(read_study(done[0]), done[1], **numbers)
+
+    def test_a_full_disk_keeps_what_is_there(self, done: tuple[Path, Path], tmp_path: Path) -> None:
+        folder = tmp_path / "out"
+        command = study_command(done[0], folder)
+        most = 5_000  # bytes that a file may have: some records fit, not all of them
+        limited = subprocess.run(
+            command,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert limited.returncode == 2
+        assert "records.jsonl: cannot be written: File too large" in limited.stderr
+        said: list[str] = []
+        kept = read_records(folder, said.append)
+        assert said == []
+        assert 0 < len(kept) < 12
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+        assert found_values(folder) == found_values(done[1])
+
+
+def study_command(description: Path, folder: Path, *options: str) -> list[str]:
+    """Return the command line of a study as a process of its own."""
+    begin = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from kvopt.cli import main; main()"
+    return [
+        sys.executable, "-c", begin, "study", str(description), "--out", str(folder), *options,
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget at the end what a test registers."""
+    monkeypatch.setattr(registry, "_POLICIES", registry.policies())
+
+
+@pytest.mark.usefixtures("own_policies")
+class TestFailures:
+    """What policies of others do harms nobody else."""
+
+    def test_policies_that_misbehave_are_contained(self, tmp_path: Path, run: Run) -> None:
+        names = ["throws", "hangs", "lies", "overfills", "mumbles", "exits", "dawdles", "mc-sf"]
+        (tmp_path / "bad.py").write_text(BAD_POLICIES)
+        (tmp_path / "bad.toml").write_text(
+            f'modules = ["bad.py"]\npolicies = {json.dumps(names)}\n'
+            "[limits]\ntime_limit = 20\npolicy_time_limit = 0.5\n"
+            '[[instances]]\nfamily = "geometric"\nn = 6\nmemory = 8\nparameters = { u = 6 }\n'
+        )
+        code, out, err = run("study", tmp_path / "bad.toml", "--out", tmp_path / "out", "--json")
+        assert code == 1, err
+        assert json.loads(out)["failed"] == 1
+        records = {record.policy: record for record in read_records(tmp_path / "out")}
+        assert [records[name].outcome for name in names] == ["error"] * 6 + [
+            "unfinished", "completed",
+        ]  # fmt: skip
+        errors = [records[name].error for name in names[:6]]
+        assert errors[0] == "RuntimeError: on purpose"
+        assert errors[1] == "policy hangs: did not end within 1.75 s"
+        assert errors[2] == "PolicyFault: lies: starts 1000000, which is not waiting"
+        assert errors[3] is not None
+        assert errors[3].startswith("PolicyFault: overfills: holds ")
+        assert errors[4] is not None
+        assert errors[4].startswith("PolicyFault: mumbles: starts n, which is not waiting")
+        assert errors[5] == "policy exits: the process ended with status 7"
+        good = records["mc-sf"]
+        assert good.proved
+        assert good.certificate is not None
+        assert kvopt.verify(tmp_path / "out" / good.certificate).valid
+        assert {record.certificate for record in records.values()} == {good.certificate}
+
+    def test_a_failure_is_kept_until_a_retry_is_asked_for(self, tmp_path: Path, run: Run) -> None:
+        (tmp_path / "fragile.py").write_text(
+            "import sys\n"
+            "from pathlib import Path\n"
+            "missing = not Path(__file__).with_name('ok').exists()\n"
+            "if missing and 'kvopt.studies.room' in sys.modules:\n"
+            "    raise OSError('not here')\n"
+        )
+        text = tiny(tmp_path / "tiny.toml", draws=1).read_text()
+        path = tmp_path / "fragile.toml"
+        path.write_text(text.replace("policies", 'modules = ["fragile.py"]\npolicies', 1))
+        args = ("study", path, "--out", tmp_path / "out", "--jobs", 1)
+        code, _, err = run(*args)
+        assert code == 1
+        assert "OSError: not here" in err
+        (failed,) = read_records(tmp_path / "out")
+        assert (failed.policy, failed.outcome, failed.certificate) == (None, "error", None)
+        (tmp_path / "ok").touch()
+        text = read_text(tmp_path / "out" / "records.jsonl")
+        assert run(*args)[0] == 1
+        assert read_text(tmp_path / "out" / "records.jsonl") == text
+        assert run(*args, "--retry")[0] == 0
+        assert [r.outcome for r in read_records(tmp_path / "out")] == ["completed"] * 2
+
+    def test_a_process_that_somebody_kills_gets_another_try(self, tmp_path: Path) -> None:
+        (task,) = tasks_of(read_study(tiny(tmp_path / "tiny.toml", draws=1)))
+        rooms = Rooms()
+        try:
+            assert outcomes(rooms.carried_out(task)) == ["completed"] * 2
+            (room,) = children(os.getpid())
+            os.kill(room, signal.SIGKILL)
+            assert outcomes(rooms.carried_out(task)) == ["completed"] * 2
+        finally:
+            rooms.close()
+
+
+def outcomes(answer: dict[str, Any]) -> list[str]:
+    return [record.outcome for record in Done.from_json(answer).records]
+
+
+SLOW = """
+policies = ["mc-sf"]
+[limits]
+time_limit = 100
+[[instances]]
+family = "geometric"
+n = 5
+memory = 300
+draws = 2
+parameters = { u = 40 }
+[[instances]]
+family = "arrival-1"
+n = 60
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_what_is_done(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "slow.toml").write_text(SLOW)
+    folder = tmp_path / "out"
+    process = subprocess.Popen(
+        study_command(tmp_path / "slow.toml", folder, "--jobs", "1"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: len(kept(folder)) == 2)
+    time.sleep(0.3)  # the third is under way
+    rooms = children(process.pid)
+    assert rooms
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + number, err
+    assert "2 of 3 instances done" in err
+    assert len(kept(folder)) == 2
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in rooms))
+
+
+def kept(folder: Path) -> list[Record]:
+    return read_records(folder, lambda _: None)
+
+
+def until(holds: Any, seconds: float = 30) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process began."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in found for child in path.read_text().split()]
+
+
+def test_studies_are_listed_and_described(run: Run) -> None:
+    code, out, _ = run("study")
+    assert code == 0
+    assert "arrival-1" in out
+    assert "200" in out
+    code, out, _ = run("study", "--json")
+    assert {"name": "smoke", "title": "A look at every family, small enough to be proved"} in (
+        json.loads(out)["studies"]
+    )
+    code, out, _ = run("study", "smoke", "--describe")
+    assert out.startswith("# A minute")
