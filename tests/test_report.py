@@ -460,3 +460,42 @@ def test_thousands_of_records_stay_light(studied: Path) -> None:
     write_report(studied)
     assert (studied / "report.html").stat().st_size < 1_500_000
     assert len((studied / "report.csv").read_text().splitlines()) == 3_001
+
+
+# ---- certificates verified anew ----------------------------------------------------
+
+
+def test_certificates_are_verified_when_asked(studied: Path, run: Run) -> None:
+    assert run("report", studied)[0] == 0
+    text = (studied / "report.html").read_text()
+    assert "not verified anew" in text
+    code, _, err = run("report", studied, "--verify")
+    assert code == 0
+    assert "verified 7 of 7 certificates" in err
+    assert "7 certificates verified and compared" in (studied / "report.html").read_text()
+
+
+def test_false_certificates_are_found(studied: Path, run: Run) -> None:
+    first, second, *_ = sorted((studied / "certificates").iterdir())
+    content = json.loads(first.read_text())
+    content["lower"]["value"] += 1_000
+    first.write_text(json.dumps(content))
+    second.write_text("{")
+    code, _, err = run("report", studied, "--verify")
+    assert code == 1
+    assert re.search(rf"{first.name}: INVALID: lower: says [\d,]+, the proof gives [\d,]+", err)
+    assert f"{second.name}: UNREADABLE" in err
+    page = Page((studied / "report.html").read_text())
+    assert page.open == []
+    assert "5 certificates verified" in (studied / "report.html").read_text()
+
+
+def test_records_that_say_more_than_their_certificates_are_found(studied: Path, run: Run) -> None:
+    def better(record: Record) -> Record:
+        return replace(record, lower=record.upper) if record.policy == "fcfs" else record
+
+    rewrite(studied, better)
+    code, _, err = run("report", studied, "--verify")
+    open_still = {r.certificate for r in read_records(studied) if not r.proved}
+    assert code == (1 if open_still else 0)
+    assert err.count("fcfs: lower is ") == len(open_still) > 0

@@ -10,6 +10,9 @@ from rich.markup import escape
 
 from kvopt.cli import common
 
+_FALSE = 1
+_EVERY = 100
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
@@ -26,16 +29,27 @@ def report_command(
         Path | None,
         typer.Option("--csv", metavar="FILE", help="Default: the name of the page with .csv."),
     ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Verify every certificate before it is linked.")
+    ] = False,
 ) -> None:
     """Write what a study found as a page that needs no network, and its records as CSV.
 
     The page shows verdicts, ratios, gaps and the worst instances, with links to certificates.
+    Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
     from kvopt.reports import write_report
 
-    written = write_report(folder, output, table)
-    for line in written.warnings:
+    written = write_report(folder, output, table, verify=verify, progress=_show)
+    for line in (*written.warnings, *written.faults):
         common.messages.print(f"kvopt: warning: {escape(line)}", soft_wrap=True)
     names = [str(path) for path in (written.page, written.table) if path is not None]
     count = "1 record" if written.records == 1 else f"{written.records:,} records"
     common.messages.print(f"wrote {escape(' and '.join(names))}: {count}", soft_wrap=True)
+    if written.faults:
+        raise typer.Exit(_FALSE)
+
+
+def _show(done: int, count: int) -> None:
+    if done % _EVERY == 0 or done == count:
+        common.messages.print(f"verified {done:,} of {count:,} certificates")

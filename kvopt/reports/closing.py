@@ -45,16 +45,25 @@ def provenance(context: Context) -> Section:
         ("schedules by", _counts(Counter(r.found_by or "nothing" for r in study.instances))),
         *(("limits", f"{text}: {count:,} runs") for text, count in _limits(records)),
         *(("versions", f"{text}: {count:,} records") for text, count in sorted(versions.items())),
+        ("certificates", _checked(context)),
         ("records.jsonl", study.digest),
     ]
     items = [join(tag("dt", name), tag("dd", said)) for name, said in facts]
     parts = [
-        tag("p", "A certificate is checked without kvopt's solvers by kvopt verify."),
+        tag("p", "kvopt verify CERTIFICATE checks a certificate, without any solver."),
         tag("dl", *items),
         _table_link(context),
         _description(study.description),
     ]
     return Section("provenance", "Provenance", join(*parts))
+
+
+def _checked(context: Context) -> str:
+    if context.checked is None:
+        return "not verified anew for this page; kvopt report --verify does it"
+    count = counted(context.checked.certificates, "certificate")
+    rest = f", {len(context.checked.faults):,} found false" if context.checked.faults else ""
+    return f"{count} verified and compared with the records when this page was made{rest}"
 
 
 def _limits(records: tuple[Record, ...]) -> list[tuple[str, int]]:

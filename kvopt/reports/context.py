@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from kvopt.reports.checking import Checked
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.study import Study
 from kvopt.reports.summaries import Group, groups
@@ -30,11 +31,24 @@ class Section:
 
 @dataclass(frozen=True)
 class Context:
-    """A study and the folder in which the page about it will lie."""
+    """A study and the page about it.
+
+    Parameters
+    ----------
+    study
+        The study.
+    home
+        The folder in which the page will lie.
+    csv
+        Where the table goes.
+    checked
+        What became of the certificates, where they were verified.
+    """
 
     study: Study
     home: Path
     csv: Path | None
+    checked: Checked | None = None
 
     @cached_property
     def groups(self) -> list[Group]:

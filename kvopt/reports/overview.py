@@ -88,7 +88,7 @@ def _tile(figure: str, said: Node) -> Markup:
 def _warnings(context: Context) -> Markup | None:
     study = context.study
     missing = sorted({r.certificate for r in study.records if r.certificate} - _present(context))
-    found = list(study.warnings)
+    found = [*study.warnings, *(context.checked.faults if context.checked else ())]
     if study.failures:
         found.append(f"{counted(len(study.failures), 'record')} with an error, listed below.")
     if missing:

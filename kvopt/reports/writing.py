@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvopt.files.atomic import own_descriptor, write_atomically
+from kvopt.reports.checking import check_certificates
 from kvopt.reports.context import Context
 from kvopt.reports.page import page
 from kvopt.reports.rows import csv_text
@@ -16,16 +18,22 @@ PAGE = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written, and what a reader of the page is warned of."""
+    """What was written, what a reader of the page is warned of, and false certificates."""
 
     page: Path
     table: Path | None
     records: int
     warnings: tuple[str, ...]
+    faults: tuple[str, ...]
 
 
 def write_report(
-    folder: str | Path, output: str | Path | None = None, table: str | Path | None = None
+    folder: str | Path,
+    output: str | Path | None = None,
+    table: str | Path | None = None,
+    *,
+    verify: bool = False,
+    progress: Callable[[int, int], None] = lambda done, count: None,  # noqa: ARG005
 ) -> Written:
     """Write the report of a study.
 
@@ -37,6 +45,10 @@ def write_report(
         The page; ``report.html`` in the folder when left out.
     table
         The records as CSV; beside the page, with the suffix ``.csv``, when left out.
+    verify
+        Verify every certificate and compare it with its records; what is wrong is on the page.
+    progress
+        Called with how many certificates are verified, and how many there are.
 
     Raises
     ------
@@ -47,11 +59,13 @@ def write_report(
     study = read_study(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
     rows = Path(table) if table is not None else _beside(target)
-    text = page(Context(study, target.parent, rows))
+    checked = check_certificates(study, progress) if verify else None
+    text = page(Context(study, target.parent, rows, checked))
     if rows is not None:
         write_atomically(rows, csv_text(study))
     write_atomically(target, text)
-    return Written(target, rows, len(study.records), study.warnings)
+    faults = () if checked is None else checked.faults
+    return Written(target, rows, len(study.records), study.warnings, faults)
 
 
 def _beside(target: Path) -> Path | None:
