@@ -20,11 +20,11 @@ FREE_COUNT = [name for name in NAMES if "n" not in FAMILIES[name].fixed]
 class TestEveryFamily:
     """What holds for each of them."""
 
-    def test_names_of_the_specification(self) -> None:
+    def test_names_of_the_specification_and_the_steady_one(self) -> None:
         assert set(NAMES) == {
             *("arrival-1", "arrival-2", "v1-thm-6.4"),
             *WANG,
-            *("thm-2.1", "thm-8.2", "three-partition"),
+            *("thm-2.1", "thm-8.2", "three-partition", "steady"),
             *CHEN,
             *TRAFFIC,
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.families import chen, jaillet, partition, traffic, wang
+from kvopt.families import chen, jaillet, partition, steady, traffic, wang
 from kvopt.families.base import Family, Parameter, draw_instance
 from kvopt.families.draw import MOST_REQUESTS, Value
 from kvopt.instance import Instance, checked_integer
@@ -14,7 +14,7 @@ __all__ = ["FAMILIES", "Family", "Parameter", "generate"]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for module in (jaillet, wang, chen, partition, traffic)
+    for module in (jaillet, wang, chen, partition, steady, traffic)
     for family in module.FAMILIES
 }
 

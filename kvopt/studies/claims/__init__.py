@@ -9,6 +9,7 @@ from kvopt.studies.claims.arrivals import arrival_1, arrival_2
 from kvopt.studies.claims.chen import chen_1, chen_2, chen_3
 from kvopt.studies.claims.equal import equal_prompts
 from kvopt.studies.claims.mixed import mixed
+from kvopt.studies.claims.regret import regret
 from kvopt.studies.claims.table_4 import table_4
 from kvopt.studies.claims.verdict import Verdict
 from kvopt.studies.records import Record
@@ -28,4 +29,5 @@ CLAIMS: dict[str, Claim] = {
     "chen-3": chen_3,
     "equal-prompts": equal_prompts,
     "adversary": adversary,
+    "regret": regret,
 }
