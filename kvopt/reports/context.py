@@ -100,7 +100,9 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 def table(caption: Node, head: Sequence[Markup], rows: Sequence[Markup], name: str) -> Markup:
     """Return a table that scrolls in a box of its own where the page is too narrow."""
-    parts = tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows)
+    # The words of the caption stay in view while the table is scrolled.
+    words = tag("caption", tag("span", caption))
+    parts = words, tag("thead", tag("tr", *head)), tag("tbody", *rows)
     box = tag("table", *parts)
     return tag("div", box, class_="scroll", tabindex=0, role="region", aria_label=name)
 
