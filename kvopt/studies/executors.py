@@ -14,7 +14,7 @@ from kvopt.studies.tasks import Task
 Submit = Callable[[Task], "Future[dict[str, Any]]"]
 """Hands a task to somebody who does it."""
 
-_PATIENCE = 20
+_PATIENCE = 10
 """Seconds in which a scheduler has to answer."""
 
 
