@@ -36,11 +36,12 @@ class BatchClock:
         self._batch_time = batch_time
         self._prompts = 0  # tokens to prefill in the round that begins now
         self._idle = True
-        self._ascending = sorted(arrivals, reverse=True)
+        self._next: int | None = None  # nanoseconds of the arrival that was asked about last
 
     def due(self, view: View, i: int) -> int:
         """Return the round that is the first to begin at or after the arrival."""
-        gap = self.arrivals[i] - self.time
+        self._next = self.arrivals[i]
+        gap = self._next - self.time
         if gap <= 0:
             return view.now
         if not view.active:
@@ -71,11 +72,11 @@ class BatchClock:
         """Let rounds pass."""
         rounds = following - view.now
         if view.active:
-            self.time += self._passing_ns(view, rounds) if rounds else 0
+            self.time += self._passing_ns(view, rounds)
         else:
             self._idle = True
-            self.time += rounds * self._batch_time.least_ns
-            self._wait_for_arrival()
+            self.time = self._after_waiting(rounds)
+        self._next = None
         self._prompts = 0
         view.now = following
 
@@ -88,9 +89,9 @@ class BatchClock:
         later = self._batch_time.stretch_ns(active, view.next_load + active, rounds - 1)
         return self._first_ns(view) + later
 
-    def _wait_for_arrival(self) -> None:
-        """Cut the wait of an idle server short where the next arrival is less than a round off."""
-        while self._ascending and self._ascending[-1] < self.time:
-            self._ascending.pop()
-        if self._ascending and self._ascending[-1] - self.time < self._batch_time.least_ns:
-            self.time = self._ascending[-1]
+    def _after_waiting(self, rounds: int) -> int:
+        """Return the time after idle rounds, later if the next arrival is less than one off."""
+        time, least = self.time + rounds * self._batch_time.least_ns, self._batch_time.least_ns
+        if self._next is not None and time < self._next < time + least:
+            return self._next
+        return time

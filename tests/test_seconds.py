@@ -1,0 +1,287 @@
+"""Continuous time: against rounds of one length, against a literal server, and its own check."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from literal_server import Served, serve
+from strategies import instances
+
+from kvopt import Instance, InvalidInput, Outcome, Request, View, run
+from kvopt.policies import Policy
+from kvopt.runs import Lost
+from kvopt.seconds import BatchTime, Line, SecondsRun, simulate_seconds
+from kvopt.seconds.model import NANOSECONDS
+from kvopt.seconds.run import summary
+from kvopt.simulator import Stopped
+
+POLICIES = (
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
+    "alpha-beta:alpha=0.2,beta=0.5", "sorted-f:phase1=exact", "sorted-f:phase1=dp",
+    "sorted-f:phase1=swap", "sorted-f:phase1=quantile", "a-max", "a-min", "a-l", "a-switch",
+    "a-random", "mc-sf:pred=noise,eps=0.5", "mc-sf:pred=noise,eps=0.5,alpha=0.2",
+    "a-min:intervals=relative,eps=0.5", "sorted-f-a-min:intervals=relative,eps=0.5",
+)  # fmt: skip
+
+EVEN = BatchTime([Line(NANOSECONDS, 0)])
+"""Rounds of one second."""
+
+
+@st.composite
+def models(draw: st.DrawFn) -> BatchTime:
+    costs = st.integers(0, 5)
+    lines = draw(st.lists(st.tuples(st.integers(0, 40), costs), min_size=1, max_size=3))
+    return BatchTime([Line(max(a, 1), b) for a, b in lines], draw(costs), draw(costs))
+
+
+@st.composite
+def timed(draw: st.DrawFn) -> Instance:
+    """Draw an instance whose arrivals are some nanoseconds apart."""
+    bare = draw(instances())
+    times = draw(st.lists(st.integers(0, 300), min_size=len(bare), max_size=len(bare)))
+    requests = [
+        replace(r, arrival=0, arrival_seconds=time / NANOSECONDS)
+        for r, time in zip(bare, times, strict=True)
+    ]
+    return Instance(bare.memory, requests)
+
+
+# ---- the model ---------------------------------------------------------------------
+
+
+@given(models(), st.integers(1, 9), st.integers(0, 50), st.integers(0, 9))
+def test_rounds_in_a_row_last_as_long_as_one_by_one(
+    model: BatchTime, active: int, held: int, rounds: int
+) -> None:
+    singly = sum(model.round_ns(active, 0, held + k * active) for k in range(rounds))
+    assert model.stretch_ns(active, held, rounds) == singly
+
+
+@given(models(), st.integers(1, 9), st.integers(0, 50), st.integers(0, 50))
+def test_no_round_is_shorter_than_the_least(
+    model: BatchTime, active: int, prompts: int, more: int
+) -> None:
+    assert model.round_ns(active, prompts, prompts + active + more) >= model.least_ns > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([],), "lines"),
+        (([Line(1, 1), (1, 1)],), "lines"),
+        (([Line(1, 1)], -1), "kv_ns"),
+        (([Line(1, 1)], 0, 1.5), "prompt_ns"),
+    ],
+)
+def test_models_are_checked(arguments: tuple[object, ...], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        BatchTime(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("numbers", [(0, 0), (-1, 5), (5, True)])
+def test_lines_are_checked(numbers: tuple[int, int]) -> None:
+    with pytest.raises(InvalidInput):
+        Line(*numbers)
+
+
+# ---- rounds of one length ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", POLICIES)
+@settings(max_examples=40)
+@given(instance=instances())
+def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
+    """The two clocks agree where every round takes a second and arrivals are whole seconds."""
+    timed = [replace(r, arrival_seconds=float(r.arrival)) for r in instance]
+    found = simulate_seconds(Instance(instance.memory, timed), text, EVEN)
+    wanted = run(instance, text)
+    assert found.outcome is wanted.outcome
+    assert found.evictions == wanted.evictions
+    if wanted.outcome is Outcome.LIVELOCK:  # where in the loop they stop may differ
+        return
+    assert found.starts_ns == tuple(
+        None if start is None else start * NANOSECONDS for start in wanted.starts
+    )
+    assert wanted.objective is not None
+    assert found.objective_ns == wanted.objective * NANOSECONDS
+    assert found.peak_memory == wanted.peak_memory
+    assert found.makespan_ns == wanted.makespan * NANOSECONDS
+
+
+# ---- a literal server --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["mc-sf", "fcfs", "alpha-protect:alpha=0.3"])
+@given(instance=timed(), model=models())
+def test_a_server_that_counts_round_by_round_does_the_same(
+    text: str, instance: Instance, model: BatchTime
+) -> None:
+    found = simulate_seconds(instance, text, model)
+    served = serve(instance, text, model)
+    if found.outcome is Outcome.LIVELOCK:
+        assert served is None
+        return
+    assert served is not None
+    assert outcome_of(found) == served
+
+
+def outcome_of(found: SecondsRun) -> Served:
+    return Served(
+        list(found.starts_ns), list(found.first_tokens_ns), list(found.completions_ns),
+        found.evictions, found.peak_memory,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("text", POLICIES)
+@settings(max_examples=40)
+@given(instance=timed(), model=models())
+def test_every_policy_keeps_the_rules_in_seconds(
+    text: str, instance: Instance, model: BatchTime
+) -> None:
+    found = simulate_seconds(instance, text, model)
+    assert found.violations() == []
+    times, held = found.memory_over_time()
+    assert times == sorted(times)
+    assert max(held) == found.peak_memory <= instance.memory
+    assert found.busy_ns <= found.makespan_ns or found.outcome is Outcome.LIVELOCK or found.lost
+
+
+def test_by_hand() -> None:
+    """Prefill of 10 in the first round; the second request waits until it ends."""
+    model = BatchTime([Line(40, 1), Line(10, 3)], kv_ns=2, prompt_ns=5)
+    requests = [
+        Request(0, 10, 2, arrival_seconds=100e-9),
+        Request(0, 1, 1, arrival_seconds=150e-9),
+    ]
+    found = simulate_seconds(Instance(100, requests), "fcfs", model)
+    first = 100 + max(40 + 11, 10 + 33) + 5 * 10 + 2 * 11  # A + P = 11, P = 10, H = 11
+    second = first + max(40 + 3, 10 + 9) + 5 * 1 + 2 * (12 + 2)
+    assert found.starts_ns == (100, first)
+    assert found.first_tokens_ns == (first, second)
+    assert found.completions_ns == (second, second)
+    assert found.objective_ns == (second - 100) + (second - 150)
+    assert found.rounds == 2
+    assert found.tokens_per_second == pytest.approx(3 / (second * 1e-9))
+
+
+def test_an_idle_server_begins_when_somebody_arrives() -> None:
+    requests = [Request(0, 1, 2, arrival_seconds=t) for t in (0.0, 12.3456789, 100.5)]
+    found = simulate_seconds(Instance(10, requests), "mc-sf", EVEN)
+    assert found.starts_ns == (0, 12_345_678_900, 100_500_000_000)
+    assert found.busy_ns == 6 * NANOSECONDS
+    seconds, held = found.memory_over_time()
+    assert held[seconds.index(14.3456789) + 1] == 0  # idle from the end of the second
+
+
+class Naps(Policy):
+    """Start one request at a time, and only when woken three rounds after the last."""
+
+    name = "naps"
+    source = "none"
+    needs = ()
+
+    def begin(self, view: View) -> None:
+        self.line: list[int] = []
+        self.ready = 3
+
+    def arrived(self, view: View, i: int) -> None:
+        self.line.append(i)
+
+    def admit(self, view: View) -> list[int]:
+        if not self.line or view.active or view.now < self.ready:
+            return []
+        self.ready = view.now + 3
+        return [self.line.pop(0)]
+
+    def wake(self, view: View) -> int | None:
+        return self.ready if self.line else None
+
+
+def test_a_policy_that_sleeps_while_nothing_runs_is_woken() -> None:
+    found = simulate_seconds(Instance(10, [Request(0, 1, 1)] * 3), Naps(), EVEN)
+    assert found.outcome is Outcome.COMPLETED
+    assert found.starts_ns == (3 * NANOSECONDS, 6 * NANOSECONDS, 9 * NANOSECONDS)
+
+
+# ---- outcomes ----------------------------------------------------------------------
+
+
+def test_a_livelock_is_named_and_has_no_total() -> None:
+    requests = [
+        Request(0, 0, 5),
+        Request(0, 0, 5),
+    ]
+    found = simulate_seconds(Instance(6, requests), "alpha-protect:alpha=0", EVEN)
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.objective_ns is None
+    assert found.completed == 0
+    shown = found.to_json()
+    assert shown["objective_seconds"] is None
+    assert shown["latency"] == {"mean": None, "median": None, "p99": None}
+    assert shown["tokens_per_second"] is None
+
+
+def test_a_run_can_be_stopped() -> None:
+    with pytest.raises(Stopped):
+        simulate_seconds(Instance(5, [Request(0, 1, 1)]), "fcfs", EVEN, should_stop=lambda: True)
+
+
+def test_hindsight_is_for_a_backlog_only() -> None:
+    backlog = Instance(9, [Request(0, 1, 3), Request(0, 1, 4)])
+    assert simulate_seconds(backlog, "sorted-lp:hindsight=1", EVEN).completed == 2
+    later = Instance(9, [Request(0, 1, 3, arrival_seconds=1)])
+    with pytest.raises(InvalidInput, match="backlog"):
+        simulate_seconds(later, "sorted-lp:hindsight=1", EVEN)
+
+
+def test_arrivals_without_seconds_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="round_ms"):
+        simulate_seconds(Instance(9, [Request(3, 1, 3)]), "fcfs", EVEN)
+    found = simulate_seconds(Instance(9, [Request(3, 1, 3)], round_ms=0.5), "fcfs", EVEN)
+    assert found.arrivals_ns == (1_500_000,)
+
+
+def test_an_empty_instance_completes() -> None:
+    found = simulate_seconds(Instance(5, []), "svf", EVEN)
+    assert (found.objective_ns, found.outcome, found.makespan_ns) == (0, Outcome.COMPLETED, 0)
+
+
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=300))
+def test_percentiles_are_values_that_so_many_do_not_exceed(values: list[int]) -> None:
+    found = summary(values)
+    for key, share in (("median", Fraction(1, 2)), ("p99", Fraction(99, 100))):
+        value = found[key]
+        assert value is not None
+        whole = round(value * NANOSECONDS)
+        assert whole in values
+        assert sum(v <= whole for v in values) >= share * len(values)
+        assert sum(v < whole for v in values) < share * len(values)
+
+
+# ---- its own check -----------------------------------------------------------------
+
+
+def good_run() -> SecondsRun:
+    requests = [Request(0, 2, 3, arrival_seconds=t) for t in (0.0, 0.5, 30.0)]
+    return simulate_seconds(Instance(10, requests), "fcfs", EVEN)
+
+
+def test_the_check_sees_what_is_wrong() -> None:
+    found = good_run()
+    assert found.violations() == []
+    arrivals = (0, found.starts_ns[1] or 0, 30 * NANOSECONDS)
+    assert replace(found, arrivals_ns=arrivals).violations() == []
+    early = (0, (found.starts_ns[1] or 0) + 1, 30 * NANOSECONDS)
+    assert "before its arrival" in replace(found, arrivals_ns=early).violations()[0]
+    tight = Instance(8, found.instance.requests)
+    assert "tokens held" in replace(found, instance=tight).violations()[0]
+    resumed = dict.fromkeys(found.resumed, 0)
+    said = replace(found, resumed=resumed).violations()
+    assert any("begins before" in line for line in said)
+    assert any("before its arrival" in line for line in said)
+    twice = (Lost(0, 1, 2),)
+    assert any("runs twice" in line for line in replace(found, lost=twice).violations())
