@@ -34,6 +34,9 @@ SCHEMA = "kvopt.seconds-certificate/1"
 _BOUND_SHARE = 0.2
 """Share of a limit that the search for good weights may take."""
 
+_WAYS = ((1, 0), (10, 30))
+"""Windows and patience of the orders that are tried for a good schedule."""
+
 
 @dataclass(frozen=True)
 class SecondsCertificate:
@@ -146,7 +149,7 @@ def certify_seconds(
     share = None if limit is None else _BOUND_SHARE * limit
     lower = seconds_bound(instance, model, time_limit=share)
     schedulers = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
-    order = LeastShare.of(instance, model, lower.proof.lines)
+    orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
 
     interrupted = False
 
@@ -166,7 +169,7 @@ def certify_seconds(
 
     tried = [(label, run(label, scheduler)) for label, scheduler in schedulers]
     runs = [found for _, found in tried if found is not None]
-    best = _best([*runs, run(order.name, order)])
+    best = _best([*runs, *(run(order.name, order) for order in orders)])
     return SecondsCertificate(
         instance=instance,
         model=model,
