@@ -22,6 +22,12 @@ class Interval:
             return f"{float(self.least):,.4f}"
         return f"[{rounded(self.least, up=False)}, {rounded(self.most, up=True)}]"
 
+    def is_within(self, low: Fraction, high: Fraction) -> bool:
+        """Whether the number is between two others for certain."""
+        if self.least is None or self.most is None:
+            return False
+        return low <= self.least and self.most <= high
+
     @property
     def width(self) -> Fraction | None:
         """Distance of the ends, as a share of the upper one."""

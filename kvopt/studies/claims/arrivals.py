@@ -54,9 +54,7 @@ def _mean(runs: Sequence[Record], printed: _Printed) -> Verdict:
     verdict: Judgement = "undecided"
     if mean_is_above(ends, float(high), float(printed.worst), _TRIALS):
         verdict = "not reproduced as printed"
-    elif (
-        mean.most is not None and mean.least is not None and low <= mean.least <= mean.most <= high
-    ):
+    elif len(runs) >= _TRIALS and mean.is_within(low, high):
         verdict = "reproduced"
     return Verdict(
         claim=f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
