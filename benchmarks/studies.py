@@ -4,10 +4,10 @@
     python benchmarks/studies.py overhead [--draws 8] [--limit 10]
     python benchmarks/studies.py crashes [--kills 100]       kill -9 at any moment, with an audit
 
-Throughput: instances of ``arrival-1`` with 7 requests, each proved in a fraction of a second, so
-that what the harness does weighs most.  Overhead: instances of full size with a time limit, one
-process; the time outside of the work on instances (starting up, planning, handing over, writing down), and
-inside of it what is not the search (drawing, policies, verifying).
+Throughput: instances of ``arrival-1`` with 7 requests, each proved in a moment, so that what the
+harness does weighs most.  Overhead: instances of full size with a time limit, one process; the time
+outside of the work on instances (starting up, planning, handing over, writing down), and inside of
+it what is not the search (drawing, policies, verifying).
 """
 
 from __future__ import annotations
