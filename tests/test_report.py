@@ -243,6 +243,67 @@ def test_cells_do_not_become_formulas(studied: Path) -> None:
     assert {row["instance"] for row in rows} == {"'=HYPERLINK(1)"}
 
 
+def test_curves_are_means_of_what_completed(studied: Path) -> None:
+    hashes = sorted({record.instance.hash for record in read_records(studied)})
+
+    def sized(
+        record: Record,
+    ) -> Record:  # as if there were three sizes
+        size = 10 * (1 + hashes.index(record.instance.hash) % 3)
+        return replace(record, instance=replace(record.instance, family="any", requests=size))
+
+    rewrite(studied, sized)
+    first = ["requests", "proved bound", "best schedule"]
+    rows = page_of(studied).rows
+    head = next(row for row in rows if row[:3] == first)
+    shown = {
+        (int(row[0]), name): cell
+        for row in rows
+        if len(row) == len(head) and row[0] in {"10", "20", "30"}
+        for name, cell in zip(head[1:], row[1:], strict=True)
+    }
+    assert len(shown) == 3 * (len(head) - 1)
+    for (size, name), cell in shown.items():
+        mine = [r for r in read_records(studied) if r.instance.requests == size]
+        once = {record.instance.hash: record for record in mine}.values()
+        sides = {"proved bound": [r.lower for r in once], "best schedule": [r.upper for r in once]}
+        values = sides.get(name) or [r.value for r in mine if r.policy == name]
+        known = [value for value in values if value is not None]
+        if known and len(known) == len(values):
+            assert float(cell.replace(",", "")) == pytest.approx(
+                sum(known) / len(known) / size, abs=0.0051
+            )
+        else:
+            assert cell == "-"
+
+
+def test_stairs_join_whom_nobody_beats(studied: Path) -> None:
+    made_up = {"mc-sf": (100, 0), "fcfs": (80, 9), "breaks": (120, 2)}
+
+    def traded(record: Record) -> Record:
+        value, evictions = made_up.get(str(record.policy), (None, 0))
+        return replace(
+            record,
+            instance=replace(record.instance, family="any", requests=9),
+            outcome="completed" if value else "unfinished",
+            value=value,
+            evictions=evictions,
+            upper=50,
+            lower=40,
+            error=None,
+        )
+
+    rewrite(studied, traded)
+    write_report(studied)
+    text = (studied / "report.html").read_text()
+    section = re.search(r'<section id="evictions".*?</section>', text, re.DOTALL)
+    assert section is not None
+    (stairs,) = re.findall(r'<path d="([^"]*)" class="trend"/>', section[0])
+    assert stairs.count("V") == 1  # from mc-sf, which never evicts, down to fcfs; breaks is beaten
+    named = re.findall(r"<b>(\w)</b> ([\w-]+)<", section[0])
+    assert named == [("A", "fcfs"), ("B", "mc-sf"), ("C", "breaks")]
+
+
 # ---- what others wrote -------------------------------------------------------------
 
 HOSTILE = [

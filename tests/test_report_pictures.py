@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from kvopt import Instance, run
 from kvopt.reports.axes import Scale, labels
 from kvopt.reports.histograms import histogram
 from kvopt.reports.html import Markup, tag
+from kvopt.reports.letters import apart, letter
 from kvopt.reports.quantiles import quantile_of
 from kvopt.reports.schedules import draw
 from kvopt.studies.intervals import Interval
@@ -88,6 +90,23 @@ def test_memory_of_a_run_is_drawn_up_to_its_peak(instance: Instance) -> None:
     places = [float(y) for corners in areas for y in re.findall(r" ([\d.]+)", corners)]
     unit = (base - top) / instance.memory
     assert (base - min(places)) / unit == pytest.approx(found.peak_memory, abs=0.11 / unit)
+
+
+@given(st.lists(st.floats(24, 220), min_size=1, max_size=19))
+def test_letters_stay_apart_in_order_and_inside(places: list[float]) -> None:
+    moved = apart(places, 24, 220)
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    heights = [moved[i] for i in order]
+    assert all(low + 10.88 <= high for low, high in pairwise(heights))
+    assert 24 - 1e-9 <= heights[0] <= heights[-1] <= 220 + 1e-9
+    if all(abs(a - b) >= 11 for a, b in combinations(places, 2)):
+        assert moved == places
+
+
+def test_letters_never_run_out() -> None:
+    found = [letter(i) for i in range(800)]
+    assert found[:2] + found[25:28] + found[701:703] == ["A", "B", "Z", "AA", "AB", "ZZ", "AAA"]
+    assert len(set(found)) == 800
 
 
 @given(st.floats(1, 50), st.floats(1.001, 500), st.booleans(), st.integers(2, 9))

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from kvopt.reports.checking import Checked
 from kvopt.reports.html import Markup, Node, join, tag
+from kvopt.reports.letters import letter
 from kvopt.reports.study import Study
 from kvopt.reports.summaries import Group, groups
 
@@ -59,6 +60,12 @@ class Context:
     def families(self) -> list[str]:
         """Families in the order of the page."""
         return list(dict.fromkeys(group.family for group in self.groups))
+
+    @cached_property
+    def letters(self) -> dict[str, str]:
+        """A letter for each scheduler, the same in all pictures."""
+        names = dict.fromkeys(group.label for group in self.groups)
+        return {name: letter(place) for place, name in enumerate(names)}
 
     def address(self, path: Path) -> str:
         """Return the relative address of a file, safe in an attribute and free of any scheme."""

@@ -10,7 +10,7 @@ from kvopt.outlines import Piece, Points, Stretch, stretches_of
 from kvopt.reports.axes import Frame, label, labels, line
 from kvopt.reports.html import Markup, number, tag
 
-_MOST_CORNERS = 3_000
+_MOST_CORNERS = 800
 _COLUMNS = 386
 """Columns, a pixel wide, of a picture that has more corners than can be told apart."""
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from kvopt.reports.closing import failures, provenance
 from kvopt.reports.context import Context, Section
+from kvopt.reports.curves import curves
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.overview import overview
 from kvopt.reports.policies import policies
 from kvopt.reports.ratios import histograms
 from kvopt.reports.sizes import gaps, scatter
+from kvopt.reports.tradeoff import tradeoff
 from kvopt.reports.verdicts import verdicts
 from kvopt.reports.worst import worst
 from kvopt.studies.records import Record
@@ -46,6 +48,8 @@ def page(context: Context) -> str:
         histograms(context),
         scatter(context),
         gaps(context),
+        curves(context),
+        tradeoff(context),
         worst(context),
         failures(context),
         provenance(context),

@@ -1,0 +1,162 @@
+"""Latency over request volume: a line for each scheduler, and where the optimum lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean
+
+from kvopt.reports.axes import Frame, Scale, label, line
+from kvopt.reports.context import Context, Section, column, table, unfolded
+from kvopt.reports.figures import figure
+from kvopt.reports.html import Markup, join, number, tag
+from kvopt.reports.letters import apart, legend
+from kvopt.reports.points import spread
+from kvopt.reports.summaries import Group
+from kvopt.studies.records import Record
+
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 414.0, 24.0, 224.0
+_LEAST_SIZES = 3
+"""Sizes from which on there is a curve to draw."""
+
+_NOTE = (
+    "Mean latency of a request against the number of requests. Each letter is a scheduler; the "
+    "hatched band holds the optimum, between the proved bound and the best schedule. A scheduler "
+    "has no place where not all of its runs completed."
+)
+
+Curve = dict[int, float]
+"""Mean latency of a request by number of requests."""
+
+
+@dataclass(frozen=True)
+class _Family:
+    """The curves of one family."""
+
+    name: str
+    schedulers: dict[str, Curve]
+    lower: Curve
+    upper: Curve
+
+    @property
+    def sizes(self) -> list[int]:
+        return sorted(self.upper)
+
+
+def curves(context: Context) -> Section | None:
+    """Return a picture for each family with enough sizes, None where there is none."""
+    found = [_family(context, name) for name in context.families]
+    figures = [_drawn(each, context.letters) for each in found if len(each.sizes) >= _LEAST_SIZES]
+    if not figures:
+        return None
+    body = join(tag("p", _NOTE), tag("div", *figures, class_="figures wide"))
+    return Section("volume", "Latency over request volume", body)
+
+
+def _family(context: Context, name: str) -> _Family:
+    known = [record for record in context.study.instances if record.instance.family == name]
+    groups = [group for group in context.groups if group.family == name]
+    found = {group.label: curve for group in groups if (curve := _of_group(group))}
+    lower = _means((record, record.lower) for record in known)
+    upper = _means((record, record.upper) for record in known)
+    return _Family(name, found, lower, upper)
+
+
+def _of_group(group: Group) -> Curve:
+    return _means((run.record, run.record.value) for run in group.runs)
+
+
+def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
+    """Return the mean of each size; where something is unknown there is none."""
+    sizes: dict[int, list[float]] = {}
+    unknown: set[int] = set()
+    for record, total in found:
+        count = record.instance.requests
+        if total is None or not count:
+            unknown.add(count)
+        else:
+            sizes.setdefault(count, []).append(total / count)
+    return {size: fmean(values) for size, values in sizes.items() if size not in unknown}
+
+
+def _drawn(family: _Family, letters: Mapping[str, str]) -> Markup:
+    values = [value for curve in family.schedulers.values() for value in curve.values()]
+    values += [*family.lower.values(), *family.upper.values()]
+    across, up = spread("requests", family.sizes), spread("rounds", values)
+    x = Scale(across.low, across.high, _LEFT, _RIGHT - 14, across.logarithmic)
+    y = Scale(up.low, up.high, _BOTTOM, _TOP, up.logarithmic)
+    frame = Frame(_WIDTH, _HEIGHT, x, y)
+    picture = frame.svg(
+        f"{family.name}: mean latency of a request against the number of requests",
+        frame.left(y.ticks(5), "mean latency (rounds)"),
+        frame.bottom(x.ticks(6), "requests"),
+        line(_LEFT, _BOTTOM, _RIGHT - 14, _BOTTOM, "axis"),
+        tag("path", d=_band(family, x, y), class_="band"),
+        *(_line(curve, x, y) for curve in family.schedulers.values()),
+        *_letters(letters, family.schedulers, x, y),
+    )
+    parts = join(
+        picture, legend(letters, list(family.schedulers)), unfolded("Numbers", _numbers(family))
+    )
+    return figure(family.name, None, parts)
+
+
+def _line(curve: Curve, x: Scale, y: Scale) -> Markup:
+    places = [f"{number(x.at(size))} {number(y.at(curve[size]))}" for size in sorted(curve)]
+    dots = "".join(f"M{place}h0" for place in places)
+    return join(
+        tag("path", d="M" + "L".join(places), class_="trace"),
+        tag("path", d=dots, class_="dots"),
+    )
+
+
+def _band(family: _Family, x: Scale, y: Scale) -> str:
+    """Outline the band of the optimum over the sizes at which both sides are known."""
+    sizes = [size for size in family.sizes if size in family.lower]
+    over = [f"{number(x.at(size))} {number(y.at(family.upper[size]))}" for size in sizes]
+    under = [f"{number(x.at(size))} {number(y.at(family.lower[size]))}" for size in sizes]
+    return f"M{'L'.join([*over, *reversed(under)])}z" if sizes else ""
+
+
+def _letters(
+    letters: Mapping[str, str], found: Mapping[str, Curve], x: Scale, y: Scale
+) -> list[Markup]:
+    """Put each letter at the end of its line, those in the margin apart from one another."""
+    last = max((max(curve) for curve in found.values()), default=0)
+    early = {name: curve for name, curve in found.items() if max(curve) < last}
+    late = {name: curve for name, curve in found.items() if max(curve) == last}
+    parts = [
+        label(x.at(end) + 5, y.at(curve[end]) + 3.5, letters[name])
+        for name, curve in early.items()
+        for end in [max(curve)]
+    ]
+    places = [y.at(curve[last]) for curve in late.values()]
+    for name, place, moved in zip(late, places, apart(places, _TOP, _BOTTOM - 4), strict=True):
+        parts.append(line(x.at(last) + 4, place, _RIGHT - 1, moved, "leader"))
+        parts.append(label(_RIGHT + 1, moved + 3.5, letters[name]))
+    return parts
+
+
+def _numbers(family: _Family) -> Markup:
+    """Return the curves as a table."""
+    head = [column("requests", "number"), column("proved bound", "number")]
+    head += [column("best schedule", "number")]
+    head += [column(name, "number") for name in family.schedulers]
+    found = (family.lower, family.upper, *family.schedulers.values())
+    rows = [
+        tag(
+            "tr",
+            tag("th", f"{size:,}", scope="row", data_value=size),
+            *(_cell(curve.get(size)) for curve in found),
+        )
+        for size in family.sizes
+    ]
+    return table(
+        f"Mean latency of a request, {family.name}.", head, rows, f"{family.name}: numbers"
+    )
+
+
+def _cell(value: float | None) -> Markup:
+    if value is None:
+        return tag("td", "-", data_value="")
+    return tag("td", f"{value:,.2f}", data_value=f"{value:.9g}")
