@@ -12,7 +12,7 @@ name = "tiny"
 policies = ["mc-sf", "fcfs"]
 
 [limits]
-time_limit = 20
+time_limit = 60
 
 [[instances]]
 family = "geometric"

@@ -161,7 +161,7 @@ class TestGoingOn:
     def test_games_are_found_again_by_what_was_asked(self, tmp_path: Path) -> None:
         path = tmp_path / "game.toml"
         path.write_text(
-            'policies = ["mc-sf", "svf"]\n[limits]\ntime_limit = 20\n'
+            'policies = ["mc-sf", "svf"]\n[limits]\ntime_limit = 60\n'
             '[[instances]]\ngame = "thm-4.1"\nmemory = [9, 16]\n'
         )
         first = run_study(read_study(path), tmp_path / "out", jobs=1)
@@ -262,7 +262,7 @@ class TestFailures:
         (tmp_path / "bad.py").write_text(BAD_POLICIES)
         (tmp_path / "bad.toml").write_text(
             f'modules = ["bad.py"]\npolicies = {json.dumps(names)}\n'
-            "[limits]\ntime_limit = 20\npolicy_time_limit = 0.5\n"
+            "[limits]\ntime_limit = 60\npolicy_time_limit = 0.5\n"
             '[[instances]]\nfamily = "geometric"\nn = 6\nmemory = 8\nparameters = { u = 6 }\n'
         )
         code, out, err = run("study", tmp_path / "bad.toml", "--out", tmp_path / "out", "--json")

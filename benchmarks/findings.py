@@ -1,0 +1,63 @@
+"""Print the findings of studies as Markdown, from their folders.
+
+    python benchmarks/findings.py DIR ...
+
+A table of policies and the verdicts for each study, judged again by the claims of this version.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvopt.studies import Record, Study, read_records, read_study
+from kvopt.studies.claims import CLAIMS
+from kvopt.studies.intervals import ratio_of
+from kvopt.studies.summary import by_policy
+
+
+def main() -> None:
+    """Print every folder."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+", type=Path)
+    for folder in parser.parse_args().folders:
+        show(read_study(folder / "study.toml"), read_records(folder))
+
+
+def show(study: Study, records: Sequence[Record]) -> None:
+    """Print one study."""
+    instances = {(r.instance.hash, r.policy if r.instance.name.startswith("thm-4.1") else "")
+                 for r in records}  # fmt: skip
+    limits = ", ".join(f"{limits.time_limit:g} s" for limits in study.limits)
+    print(f"## {study.name}: {study.title}\n")
+    print(f"{len(instances)} instances, limit {limits} each. {widths(records)}\n")
+    print("| policy | runs | completed | optimum proved | mean x optimum | worst x optimum |")
+    print("|---|---|---|---|---|---|")
+    for row in by_policy(records):
+        print(
+            f"| `{row.policy}` | {row.runs} | {row.completed} | {row.proved} | {row.mean} | "
+            f"{row.worst} |"
+        )
+    verdicts = [verdict for name in study.claims for verdict in CLAIMS[name](records)]
+    if verdicts:
+        print("\n| claim | published | found | verdict |\n|---|---|---|---|")
+    for verdict in verdicts:
+        claim = f"{verdict.claim} ({verdict.source})"
+        print(f"| {claim} | {verdict.published} | {verdict.found} | **{verdict.verdict}** |")
+    print()
+
+
+def widths(records: Sequence[Record]) -> str:
+    """Say how wide the intervals of the first policy are."""
+    (first, *_) = (row.policy for row in by_policy(records))
+    found = [ratio_of(r).width for r in records if r.policy == first and r.value is not None]
+    known = [float(width) for width in found if width is not None]
+    if not known:
+        return ""
+    mean = sum(known) / len(known)
+    return f"Intervals of `{first}` are {mean:.2%} wide on average, {max(known):.2%} at most."
+
+
+if __name__ == "__main__":
+    main()
