@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kvopt.schedule import Schedule, ScheduleCheck
     from kvopt.search import gap_below
     from kvopt.solving import solve
+    from kvopt.traces import import_trace
     from kvopt.verify import verify
 
 _HOMES = {
@@ -75,6 +76,7 @@ _HOMES = {
     "kvopt.schedule": ("Schedule", "ScheduleCheck"),
     "kvopt.search": ("gap_below",),
     "kvopt.solving": ("solve",),
+    "kvopt.traces": ("import_trace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -111,6 +113,7 @@ __all__ = [
     "export",
     "gap_below",
     "generate",
+    "import_trace",
     "policy",
     "read_instance",
     "read_schedule",

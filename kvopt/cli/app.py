@@ -15,6 +15,7 @@ from kvopt.cli import (
     export,
     generate,
     hunt,
+    import_,
     info,
     plot,
     policies,
@@ -38,7 +39,7 @@ app = typer.Typer(
 )
 for command in (
     generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, hunt, info,
-    capacity, batch_time, study, report,
+    import_, capacity, batch_time, study, report,
 ):  # fmt: skip
     command.register(app)
 

@@ -98,7 +98,7 @@ def _line(tokens: Vector, times: Vector) -> Line:
 def _not_negative(columns: Vector, times: Vector) -> list[int]:
     """Return coefficients of least squared relative error, none below 0."""
     import numpy as np
-    from scipy.optimize import nnls
+    from scipy.optimize import nnls  # type: ignore[import-untyped]
 
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
     found, _ = nnls(columns / largest / times[:, None], np.ones_like(times))
