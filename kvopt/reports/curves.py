@@ -16,8 +16,8 @@ from kvopt.reports.summaries import Group
 from kvopt.studies.records import Record
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 414.0, 24.0, 224.0
-_LEAST_SIZES = 3
-"""Sizes from which on there is a curve to draw."""
+_FEWEST, _MOST = 3, 12
+"""Sizes from which on there is a curve to draw, and up to which chance did not choose them."""
 
 _NOTE = (
     "Mean latency of a request against the number of requests. Each letter is a scheduler; the "
@@ -40,13 +40,14 @@ class _Family:
 
     @property
     def sizes(self) -> list[int]:
-        return sorted(self.upper)
+        """Sizes to draw; none where they are too few, or were drawn at random."""
+        return sorted(self.upper) if _FEWEST <= len(self.upper) <= _MOST else []
 
 
 def curves(context: Context) -> Section | None:
     """Return a picture for each family with enough sizes, None where there is none."""
     found = [_family(context, name) for name in context.families]
-    figures = [_drawn(each, context.letters) for each in found if len(each.sizes) >= _LEAST_SIZES]
+    figures = [_drawn(each, context.letters) for each in found if each.sizes]
     if not figures:
         return None
     body = join(tag("p", _NOTE), tag("div", *figures, class_="figures wide"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import median
 from typing import Any
 
 from kvopt.reports.axes import Frame, Scale, line
@@ -72,7 +71,13 @@ def spread(title: str, values: Iterable[float], suffix: str = "", floor: float =
     return Axis(title, max(low - margin, floor), high + margin, False, suffix)
 
 
-def chart(name: str, points: Sequence[Point], across: Axis, up: Axis, *, trend: bool) -> Chart:
+def chart(
+    name: str,
+    points: Sequence[Point],
+    across: Axis,
+    up: Axis,
+    trend: Sequence[tuple[float, float]] = (),
+) -> Chart:
     """Draw points.
 
     Parameters
@@ -84,7 +89,7 @@ def chart(name: str, points: Sequence[Point], across: Axis, up: Axis, *, trend: 
     across, up
         The axes.
     trend
-        Whether to draw the median of each place as a line.
+        Corners of a line to draw beside the points.
     """
     x = Scale(across.low, across.high, _LEFT, _RIGHT, across.logarithmic)
     y = Scale(up.low, up.high, _BOTTOM, _TOP, up.logarithmic)
@@ -96,7 +101,7 @@ def chart(name: str, points: Sequence[Point], across: Axis, up: Axis, *, trend: 
         line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis"),
         tag("path", d="".join(_bar(*place[:3]) for place in data), class_="span"),
         tag("path", d="".join(_dot(*place[:2]) for place in data), class_="dots"),
-        tag("path", d=_trend(data), class_="trend") if trend else Markup(""),
+        tag("path", d=_line(trend, x, y), class_="trend") if trend else Markup(""),
     ]
     return Chart(frame.svg(name, *parts), data)
 
@@ -115,15 +120,8 @@ def _dot(x: float, low: float) -> str:
     return f"M{number(x)} {number(low)}h0"
 
 
-def _trend(data: Sequence[list[Any]]) -> str:
-    """Join the medians of the places, where these have three points or more on average."""
-    places: dict[float, list[float]] = {}
-    for x, low, *_ in data:
-        places.setdefault(x, []).append(low)
-    if len(places) < 2 or len(places) * 3 > len(data):
-        return ""
-    corners = [f"{number(x)} {number(median(places[x]))}" for x in sorted(places)]
-    return "M" + "L".join(corners)
+def _line(corners: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
+    return "M" + "L".join(f"{number(x.at(a))} {number(y.at(b))}" for a, b in corners)
 
 
 def as_float(end: Fraction | None) -> float | None:

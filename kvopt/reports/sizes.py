@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from kvopt.reports.context import Context, Section
@@ -15,6 +18,12 @@ from kvopt.studies.records import Record
 
 _ALIKE = 2
 """Times the excess of the best panel up to which the others have its axis."""
+
+_ROOM = 0.7
+"""Share of the distance of two sizes over which instances of one size are spread."""
+
+_SEVERAL = 3
+"""Instances of a size, on average, from which on medians are joined."""
 
 _HINT = (
     "Point at a run, or move from run to run with the arrow keys; a click keeps what is said of "
@@ -29,7 +38,7 @@ def scatter(context: Context) -> Section | None:
     for family in context.families:
         drawn = [group for group in context.groups if group.family == family and group.ratios]
         runs = [run for group in drawn for run in group.runs if _has_ratio(run)]
-        across = _across(context, [run.record for run in runs])
+        across = _Across.of(context, [run.record for run in runs])
         ups = _upwards(drawn)
         for group, up in zip(drawn, ups, strict=True):
             place = f"runs-{len(charts)}"
@@ -40,8 +49,9 @@ def scatter(context: Context) -> Section | None:
         return None
     note = tag(
         "p",
-        "Each run at the size of its instance. A dot is the lower end of its ratio, a line leads "
-        "to the upper end. Panels share their axes, but for those of far worse schedulers. ",
+        "Each run at the size of its instance, those of one size side by side. A dot is the lower "
+        "end of its ratio, a line leads to the upper end. Panels share their axes, but for those "
+        "of far worse schedulers. ",
         tag("span", _HINT, class_="screen"),
     )
     body = join(note, by_family(context, figures))
@@ -52,16 +62,29 @@ def _has_ratio(run: Run) -> bool:
     return run.ratio is not None and bool(run.ratio.least)
 
 
-def _across(context: Context, records: Sequence[Record]) -> Axis:
-    sizes = {record.instance.requests for record in records}
-    if len(sizes) > 1:
-        return spread("requests", sizes)
-    places = [context.study.place(record) for record in records]
-    return Axis(f"instance, {', '.join(map(str, sizes))} requests each", *_ends(places))
+@dataclass(frozen=True)
+class _Across:
+    """Where the instances of a family stand, those of one size side by side."""
 
+    axis: Axis
+    places: dict[int, float]
 
-def _ends(places: Sequence[int]) -> tuple[float, float]:
-    return min(places, default=0) - 0.5, max(places, default=1) + 0.5
+    @classmethod
+    def of(cls, context: Context, records: Iterable[Record]) -> _Across:
+        sizes: dict[int, list[int]] = {}
+        for place, record in sorted({context.study.place(r): r for r in records}.items()):
+            sizes.setdefault(record.instance.requests, []).append(place)
+        if len(sizes) == 1:
+            ((size, places),) = sizes.items()
+            axis = Axis(f"instances, {size:,} requests each", -0.5, len(places) - 0.5)
+            return cls(axis, {place: float(i) for i, place in enumerate(places)})
+        room = _ROOM * min((b - a for a, b in pairwise(sorted(sizes))), default=1)
+        found = {
+            place: size + room * ((i + 0.5) / len(places) - 0.5)
+            for size, places in sizes.items()
+            for i, place in enumerate(places)
+        }
+        return cls(spread("requests", found.values()), found)
 
 
 def _upwards(drawn: Sequence[Group]) -> list[Axis]:
@@ -70,7 +93,7 @@ def _upwards(drawn: Sequence[Group]) -> list[Axis]:
         [float(end) for ratio in group.ratios for end in (ratio.least, ratio.most) if end]
         for group in drawn
     ]
-    alike = 1 + _ALIKE * (min(map(max, ends), default=1.0) - 1)
+    alike = 1 + _ALIKE * max(min(map(max, ends), default=1.0) - 1, 0.1)
     shared = [end for known in ends if max(known) <= alike for end in known]
     return [
         spread("ratio to the optimum", shared if max(known) <= alike else known, floor=1)
@@ -78,18 +101,17 @@ def _upwards(drawn: Sequence[Group]) -> list[Axis]:
     ]
 
 
-def _scatter(context: Context, group: Group, across: Axis, up: Axis) -> Chart:
-    sized = across.title == "requests"
+def _scatter(context: Context, group: Group, across: _Across, up: Axis) -> Chart:
     points = []
     for run in group.runs:
         if run.ratio is None or not run.ratio.least:
             continue
         place = context.study.place(run.record)
-        x = run.record.instance.requests if sized else place
         said = f"total latency {run.record.value:,}: {run.ratio} times the optimum"
-        points.append(Point(x, float(run.ratio.least), as_float(run.ratio.most), place, said))
+        x, most = across.places[place], as_float(run.ratio.most)
+        points.append(Point(x, float(run.ratio.least), most, place, said))
     name = f"{group.label}, {group.family}: ratio of {len(points)} runs, worst {group.worst}"
-    return chart(name, points, across, up, trend=False)
+    return chart(name, points, across.axis, up)
 
 
 def gaps(context: Context) -> Section | None:
@@ -118,16 +140,19 @@ def gaps(context: Context) -> Section | None:
 
 
 def _gaps(context: Context, family: str, records: Sequence[Record]) -> Chart:
-    across = _across(context, records)
+    across = _Across.of(context, records)
     points = []
+    sizes: dict[float, list[float]] = {}
     for record in records:
-        gap = 1 - _share(record.lower, record.upper)
+        gap = 100 * (1 - _share(record.lower, record.upper))
         place = context.study.place(record)
-        x = record.instance.requests if across.title == "requests" else place
-        points.append(Point(x, 100 * gap, None, place, f"gap {100 * gap:.2f}%"))
+        points.append(Point(across.places[place], gap, None, place, f"gap {gap:.2f}%"))
+        sizes.setdefault(record.instance.requests, []).append(gap)
     up = spread("gap", [0.0, *(point.low for point in points)], "%")
     name = f"{family}: gap of {len(points)} instances against their size"
-    return chart(name, points, across, up, trend=True)
+    several = len(sizes) > 1 and len(points) >= _SEVERAL * len(sizes)
+    trend = [(size, median(sizes[size])) for size in sorted(sizes)] if several else []
+    return chart(name, points, across.axis, up, trend)
 
 
 def _share(lower: int | None, upper: int | None) -> float:
