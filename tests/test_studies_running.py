@@ -27,7 +27,7 @@ from kvopt.studies import StudyProgress, read_records, read_study, run_study
 from kvopt.studies.lock import locked
 from kvopt.studies.records import Record
 from kvopt.studies.rooms import Rooms
-from kvopt.studies.tasks import tasks_of
+from kvopt.studies.tasks import Task, tasks_of
 from kvopt.studies.work import Done
 
 ROOT = Path(__file__).parents[1]
@@ -321,6 +321,13 @@ class TestFailures:
             assert outcomes(rooms.carried_out(task)) == ["completed"] * 2
         finally:
             rooms.close()
+
+
+def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
+    (task,) = tasks_of(read_study(tiny(tmp_path / "tiny.toml", draws=1)))
+    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
+    with pytest.raises(InvalidInput, match=r"version of kvopt: is 9\.9 where the study runs"):
+        Task.from_json({**task.to_json(), "version": "9.9"})
 
 
 def outcomes(answer: dict[str, Any]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -41,8 +42,9 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
         from distributed import Client
     except ImportError:
         raise MissingSolver("Dask is not installed: pip install 'kvopt[cluster]'") from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study says it itself
+    connect: Any = Client  # its functions have no types
     try:
-        connect: Any = Client  # its functions have no types
         client = connect(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"

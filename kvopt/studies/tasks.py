@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kvopt.dependencies import versions
+from kvopt.errors import InvalidInput
 from kvopt.studies.description import Limits, Study
 from kvopt.studies.records import Record, StudiedInstance, record_key
 from kvopt.studies.sources import Source
@@ -43,11 +44,14 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as it goes to the process that does it."""
-        return asdict(self)
+        return {**asdict(self), "version": __version__}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Task:
-        """Build a task from what `to_json` returned."""
+        """Build a task from what `to_json` returned, there and here by the same version."""
+        if value["version"] != __version__:
+            reason = f"is {value['version']} where the study runs and {__version__} at the worker"
+            raise InvalidInput(reason, field="version of kvopt")
         return cls(
             study=value["study"],
             source=Source(**value["source"]),
