@@ -20,6 +20,7 @@ from kvopt.reports.curves import curves
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.overview import overview
 from kvopt.reports.policies import policies
+from kvopt.reports.ranking import ranking
 from kvopt.reports.ratios import histograms
 from kvopt.reports.sizes import gaps, scatter
 from kvopt.reports.tradeoff import tradeoff
@@ -45,6 +46,7 @@ def page(context: Context) -> str:
         overview(context),
         verdicts(context),
         policies(context),
+        ranking(context),
         histograms(context),
         scatter(context),
         gaps(context),

@@ -11,7 +11,7 @@ from kvopt.reports.summaries import Group
 
 def histograms(context: Context) -> Section | None:
     """Return a histogram for each family and scheduler."""
-    drawn = [group for group in context.groups if group.ratios]
+    drawn = [group for group in context.groups if group.are_many]
     if not drawn:
         return None
     figures = [(group.family, _histogram(group)) for group in drawn]

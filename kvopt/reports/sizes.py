@@ -36,7 +36,7 @@ def scatter(context: Context) -> Section | None:
     charts: dict[str, list[list[Any]]] = {}
     figures = []
     for family in context.families:
-        drawn = [group for group in context.groups if group.family == family and group.ratios]
+        drawn = [group for group in context.groups if group.family == family and group.are_many]
         runs = [run for group in drawn for run in group.runs if _has_ratio(run)]
         across = _Across.of(context, [run.record for run in runs])
         ups = _upwards(drawn)
@@ -121,7 +121,7 @@ def gaps(context: Context) -> Section | None:
     for family in context.families:
         known = [record for record in context.study.instances if record.instance.family == family]
         known = [record for record in known if record.upper and record.lower is not None]
-        if known:
+        if len(known) > 1:
             place = f"gaps-{len(charts)}"
             made = _gaps(context, family, known)
             charts[place] = made.data

@@ -9,6 +9,7 @@ from kvopt.reports.quantiles import mean_width, quantile_of
 from kvopt.reports.study import Run, Study
 from kvopt.studies.intervals import Interval, largest_of, mean_of
 
+_MANY = 5
 _HALF, _MOST = Fraction(1, 2), Fraction(95, 100)
 
 
@@ -40,6 +41,11 @@ class Group:
     def ratios(self) -> list[Interval]:
         """Of runs that completed; an optimum of 0 has no ratio and is left out."""
         return [run.ratio for run in self.runs if run.ratio is not None and run.ratio.least]
+
+    @property
+    def are_many(self) -> bool:
+        """Whether pictures of single runs tell more than the table."""
+        return len(self.ratios) >= _MANY
 
     @property
     def mean(self) -> Interval:
