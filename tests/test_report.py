@@ -277,6 +277,26 @@ def test_curves_are_means_of_what_completed(studied: Path) -> None:
             assert cell == "-"
 
 
+def test_instances_from_files_have_short_names_while_these_differ(studied: Path) -> None:
+    folders = {"arrival-1": "/long/way/to", "arrival-2": "/another"}
+
+    def filed(record: Record) -> Record:
+        family = f"{folders[record.instance.family]}/{record.instance.family}.json"
+        return replace(record, instance=replace(record.instance, family=family))
+
+    rewrite(studied, filed)
+    families = {row[0] for row in page_of(studied).rows if len(row) == _COLUMNS}
+    assert families == {"family", "arrival-1.json", "arrival-2.json"}
+
+    def alike(record: Record) -> Record:
+        family = record.instance.family.replace("arrival-1", "x").replace("arrival-2", "x")
+        return replace(record, instance=replace(record.instance, family=family))
+
+    rewrite(studied, alike)
+    families = {row[0] for row in page_of(studied).rows if len(row) == _COLUMNS}
+    assert families == {"family", "/long/way/to/x.json", "/another/x.json"}
+
+
 def test_stairs_join_whom_nobody_beats(studied: Path) -> None:
     made_up = {"mc-sf": (100, 0), "fcfs": (80, 9), "breaks": (120, 2)}
 

@@ -7,9 +7,10 @@ sorted by what they are, so that the same results give the same page.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from kvopt.errors import InvalidInput
@@ -97,7 +98,7 @@ def read_study(folder: Path) -> Study:
     if not path.is_file():
         raise InvalidInput(f"holds no study: {FILE} is missing", file=str(folder))
     warnings: list[str] = []
-    records = sorted(read_records(folder, warnings.append), key=_order)
+    records = sorted(_named_shortly(read_records(folder, warnings.append)), key=_order)
     for record in records:
         check_inside(record.certificate, path)
         _check_bound(record, path)
@@ -110,6 +111,20 @@ def read_study(folder: Path) -> Study:
         digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
         warnings=tuple(warnings),
     )
+
+
+def _named_shortly(records: Sequence[Record]) -> list[Record]:
+    """Call instances from files by the names of these, as long as that tells them apart."""
+    families = {record.instance.family for record in records}
+    names = {family: PurePath(family).name or family for family in families}
+    if len(set(names.values())) < len(families):
+        return list(records)
+    return [
+        replace(record, instance=replace(record.instance, family=names[record.instance.family]))
+        if "/" in record.instance.family
+        else record
+        for record in records
+    ]
 
 
 def _check_bound(record: Record, path: Path) -> None:
