@@ -24,6 +24,7 @@ from kvopt.cli import (
     run,
     solve,
     study,
+    theory,
     verify,
 )
 from kvopt.version import __version__
@@ -39,7 +40,7 @@ app = typer.Typer(
 )
 for command in (
     generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, hunt, info,
-    import_, capacity, batch_time, study, report,
+    import_, capacity, batch_time, study, report, theory,
 ):  # fmt: skip
     command.register(app)
 

@@ -1,5 +1,6 @@
 """Pictures of instances and schedules; matplotlib is loaded with this package only."""
 
+from kvopt.plots.curves import theory_curves
 from kvopt.plots.figures import plot_instance, plot_schedule
 from kvopt.plots.memory import memory_profile
 from kvopt.plots.prices import price_curve
@@ -14,4 +15,5 @@ __all__ = [
     "price_curve",
     "refuse_unknown_suffix",
     "save",
+    "theory_curves",
 ]

@@ -1,0 +1,71 @@
+"""``kvopt theory``: theorems of the papers beside what is computed and simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.errors import InvalidInput
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("theory")(theory_command)
+
+
+def theory_command(
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="One topic; all of them if left out.")
+    ] = None,
+    draws: Annotated[
+        int, typer.Option("--draws", min=1, metavar="N", help="Seeds for what is random.")
+    ] = 2,
+    scale: Annotated[
+        int, typer.Option("--scale", min=1, metavar="K", help="Simulate K times as large.")
+    ] = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.{png,svg,pdf}", help="Draw a topic."),
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Put theorems of the papers to the test: formulas, simulations, and what follows.
+
+    Topics: rayleigh, theorem-1, -2, -4, -6, -7, -8, theorem-ec1, proposition-ec1, lemma-1 and
+    figure-3 of chen-2025; theorem-4.1 and lemmas-4.4-4.7 of jaillet-2025-v2; theorem-4.2, -5.3 and
+    -6.2 of jaillet-2025-v1.
+    """
+    from kvopt.theory import TOPICS, examine
+
+    if output is not None:
+        from kvopt.plots import refuse_unknown_suffix
+
+        refuse_unknown_suffix(output)
+        if topic is None:
+            raise InvalidInput("goes with a topic", field="-o")
+    found = []
+    for name in [topic] if topic is not None else TOPICS:
+        if common.is_watched() and not json:
+            common.messages.print(f"{escape(name)} ...")
+        found.append(examine(name, draws=draws, scale=scale))
+        if not json:
+            print(f"{name}: {found[-1].title}")
+            for verdict in found[-1].verdicts:
+                print(f"  {verdict.verdict}: {verdict.claim} ({verdict.source})")
+                print(f"    published: {verdict.published}")
+                print(f"    found:     {verdict.found}")
+    if json:
+        common.print_json({"topics": [examination.to_json() for examination in found]})
+    if output is not None:
+        from kvopt.plots import save, theory_curves
+
+        if not found[0].curves:
+            raise InvalidInput(f"{topic} has no curves", field="-o")
+        figure = theory_curves(found[0]).get_figure(root=True)
+        assert figure is not None, "axes of a new figure"
+        save(figure, output)
+        common.messages.print(f"wrote {output}", markup=False)
