@@ -26,6 +26,8 @@ demo: $(STAMP)
 	$(BIN)/kvopt verify demo-out/certificate.json
 	$(BIN)/kvopt plot demo-out/arrival-1.json --schedule demo-out/schedule.json -o demo-out/schedule.png
 	$(BIN)/kvopt solve models/example-3.1.json models/example-ec.1.json demo-out/arrival-1.json
+	$(BIN)/kvopt study smoke --limit 1 --out demo-out/study
+	$(BIN)/kvopt report demo-out/study
 
 test: $(STAMP)
 	$(BIN)/ruff check .
