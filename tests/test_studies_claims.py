@@ -139,6 +139,20 @@ class TestCurves:
         assert judgements(chen_2(runs))[0] == "undecided"
         assert "0.7894 to 0.7895 times" in chen_2(runs)[0].found
 
+    def test_instances_where_nothing_waits_say_nothing(self) -> None:
+        policies = ("h-sf", "a-max:intervals=rough,width=1000", "mc-sf")
+        same = [record(0, policy, 1000, upper=1000, lower=1000) for policy in policies]
+        (verdict,) = chen_1(same)
+        assert verdict.claim.startswith("h-sf is a lower bound")
+
+    def test_two_readings_of_the_benchmark(self) -> None:
+        values = {"h-sf": 1000, "mc-sf": 800, "a-min:intervals=rough,width=1000": 820}
+        verdicts = chen_1([record(0, policy, value) for policy, value in values.items()])
+        assert judgements(verdicts)[:2] == ["reproduced"] * 2
+        values["mc-sf"] = 700
+        verdicts = chen_1([record(0, policy, value) for policy, value in values.items()])
+        assert judgements(verdicts)[:2] == ["reproduced", "undecided"]
+
     def test_mixed(self) -> None:
         values = {"mc-sf": 1200, "sorted-f:phase1=swap": 1000, "lp-swap": 1010, "sorted-lp": 1100}
         runs = [record(0, policy, value) for policy, value in values.items()]

@@ -11,6 +11,13 @@ from kvopt.studies.records import Record
 
 _ROUGH_MAX = "a-max:intervals=rough,width=1000"
 _BUCKET_MAX = "a-max:intervals=buckets,width=100"
+_BENCHMARKS = {
+    "h-sf": "h-sf, which knows all outputs",
+    "mc-sf": "shortest first, which knows all outputs",
+}
+"""Algorithm 3 starts a largest feasible set.  Shortest first finds one if all prompts are equal,
+which they are not here, and the paper does not say which of the two was run."""
+
 _ACCURACIES = ("0.1", "0.95", "0.99")
 
 
@@ -56,27 +63,33 @@ def chen_3(records: Sequence[Record]) -> list[Verdict]:
 
 
 def _close(groups: Sequence[Runs], policy: str, source: str) -> list[Verdict]:
-    return compared(
-        groups,
-        policy,
-        "h-sf",
-        most=CLOSE,
-        claim=f"{policy} has nearly the latency of h-sf, which knows all outputs",
-        source=source,
-        published="curves that nearly coincide",
-    )
+    found: list[Verdict] = []
+    for benchmark, name in _BENCHMARKS.items():
+        found += compared(
+            groups,
+            policy,
+            benchmark,
+            most=CLOSE,
+            claim=f"{policy} has nearly the latency of {name}",
+            source=source,
+            published="curves that nearly coincide",
+        )
+    return found
 
 
 def _far(groups: Sequence[Runs], policy: str, source: str) -> list[Verdict]:
-    return compared(
-        groups,
-        policy,
-        "h-sf",
-        least=CLOSE,
-        claim=f"{policy} has a much higher latency than h-sf",
-        source=source,
-        published="a curve well above the others",
-    )
+    found: list[Verdict] = []
+    for benchmark, name in _BENCHMARKS.items():
+        found += compared(
+            groups,
+            policy,
+            benchmark,
+            least=CLOSE,
+            claim=f"{policy} has a much higher latency than {name}",
+            source=source,
+            published="a curve well above the others",
+        )
+    return found
 
 
 def _benchmark(groups: Sequence[Runs]) -> list[Verdict]:

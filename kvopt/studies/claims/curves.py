@@ -38,10 +38,12 @@ def compared(
 ) -> list[Verdict]:
     """Judge whether one policy's total latency is ``least .. most`` times another's everywhere.
 
-    The papers measured seconds on data that cannot be had; a claim that does not show in rounds
-    on the stand-in is left open, not refuted.
+    Instances on which all policies are the same, because nothing has to wait, are left out.  The
+    papers measured seconds on data that cannot be had; a claim that does not show in rounds on
+    the stand-in is left open, not refuted.
     """
-    pairs = [(group[policy], group[other]) for group in groups if {policy, other} <= group.keys()]
+    busy = [group for group in groups if len({record.value for record in group.values()}) > 1]
+    pairs = [(group[policy], group[other]) for group in busy if {policy, other} <= group.keys()]
     shares = [_share(mine, its) for mine, its in pairs]
     if not shares:
         return []
