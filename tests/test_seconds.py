@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from literal_server import Served, serve
 from strategies import instances
 
-from kvopt import Instance, InvalidInput, Outcome, Request, View, run
+from kvopt import Instance, InvalidInput, Outcome, Request, View, generate, run
 from kvopt.policies import Policy
 from kvopt.runs import Lost
 from kvopt.seconds import BatchTime, Line, SecondsRun, simulate_seconds
@@ -243,6 +243,18 @@ def test_arrivals_without_seconds_are_refused() -> None:
         simulate_seconds(Instance(9, [Request(3, 1, 3)]), "fcfs", EVEN)
     found = simulate_seconds(Instance(9, [Request(3, 1, 3)], round_ms=0.5), "fcfs", EVEN)
     assert found.arrivals_ns == (1_500_000,)
+
+
+def test_the_stand_ins_arrive_in_seconds() -> None:
+    instance = generate("conversation", n=400, parameters={"per_second": 50})
+    last = instance.requests[-1]
+    assert last.arrival_seconds == pytest.approx(400 / 50, rel=0.2)
+    for r in instance:
+        assert r.arrival_seconds is not None
+        assert (r.arrival - 1) * 0.05 < r.arrival_seconds <= r.arrival * 0.05 + 1e-9
+    assert simulate_seconds(instance, "svf", EVEN).completed == 400
+    with pytest.raises(InvalidInput, match="per_second"):
+        generate("conversation", n=4, parameters={"per_second": 50, "rate": 1})
 
 
 def test_an_empty_instance_completes() -> None:

@@ -25,7 +25,13 @@ PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""
 
 _LEAST_RATE = 1e-6
-_RATE = Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6)
+_RATES = (
+    Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6),
+    Parameter("per_second", "Poisson arrivals a second, in rounds of 50 ms", None, float, 0.0, 1e6),
+)
+
+_ROUNDS_A_SECOND = 20
+_MICROSECONDS = 1_000_000
 
 
 def _lognormal(draw: Draw, median: float, deviation: float, most: int) -> int:
@@ -59,15 +65,29 @@ def _traffic(draw: Draw, kind: str) -> tuple[int, list[Request]]:
     for _ in range(count):
         clock += draw.exponential(gap) if gap else 0.0
         shape = draw.fitting(lambda: shapes[kind](draw), memory)
-        requests.append(Request(math.ceil(clock), *shape))
+        requests.append(_arriving(draw, clock, shape))
     return memory, requests
 
 
+def _arriving(draw: Draw, clock: float, shape: tuple[int, int]) -> Request:
+    if "per_second" not in draw.parameters:
+        return Request(math.ceil(clock), *shape)
+    since = math.floor(clock * _MICROSECONDS)  # the same number on every platform
+    arrival = -(-since * _ROUNDS_A_SECOND // _MICROSECONDS)
+    return Request(arrival, *shape, arrival_seconds=since / _MICROSECONDS)
+
+
 def _mean_gap(draw: Draw) -> float:
-    rate = draw.number("rate")
-    if 0 < rate < _LEAST_RATE:
-        raise InvalidInput(f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}", field="-p rate")
-    return 1 / rate if rate else 0.0
+    rates = {name: draw.number(name) for name in ("rate", "per_second") if name in draw.parameters}
+    given = {name: rate for name, rate in rates.items() if rate}
+    if len(given) > 1:
+        raise InvalidInput("goes without -p rate", field="-p per_second")
+    for name, rate in given.items():
+        if rate < _LEAST_RATE:
+            reason = f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}"
+            raise InvalidInput(reason, field=f"-p {name}")
+        return 1 / rate
+    return 0.0
 
 
 def _conversation(draw: Draw) -> tuple[int, list[Request]]:
@@ -88,7 +108,7 @@ FAMILIES = (
         "chat: prompt 1..468 (median 11, mean 41), output 1..883 (43, 85)",
         "stand-in for LMSYS-Chat-1M as in chen-2025 section 6",
         _conversation,
-        (_RATE,),
+        _RATES,
         n="1000",
         memory="16492",
     ),
@@ -97,7 +117,7 @@ FAMILIES = (
         "papers: prompt median 2667, mean 2546; output median 161, mean 296",
         "stand-in for arXiv summarisation as in wang-2025 section 7",
         _summarisation,
-        (_RATE,),
+        _RATES,
         n="1000",
         memory="16492",
     ),
@@ -106,7 +126,7 @@ FAMILIES = (
         "chat and papers mixed 4 to 1",
         "stand-in for the mixed workload of wang-2025 section 7",
         _mixed,
-        (_RATE, Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0)),
+        (*_RATES, Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0)),
         n="1000",
         memory="16492",
     ),
