@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
 from kvopt.policies import registry
-from kvopt.studies import StudyProgress, read_records, read_study, run_study
+from kvopt.studies import StudyProgress, read_records, read_study, run_study, work
 from kvopt.studies.lock import locked
 from kvopt.studies.records import Record
 from kvopt.studies.rooms import Rooms
@@ -311,16 +313,34 @@ class TestFailures:
         assert run(*args, "--retry")[0] == 0
         assert [r.outcome for r in read_records(tmp_path / "out")] == ["completed"] * 2
 
-    def test_a_process_that_somebody_kills_gets_another_try(self, tmp_path: Path) -> None:
-        (task,) = tasks_of(read_study(tiny(tmp_path / "tiny.toml", draws=1)))
-        rooms = Rooms()
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+    def test_a_process_that_somebody_ends_gets_another_try(
+        self, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        (tmp_path / "slow.toml").write_text(SLOW.replace("= 100", "= 1.5"))
+        *_, slow = tasks_of(read_study(tmp_path / "slow.toml"))
+        before, rooms = set(children(os.getpid())), Rooms()
         try:
-            assert outcomes(rooms.carried_out(task)) == ["completed"] * 2
-            (room,) = children(os.getpid())
-            os.kill(room, signal.SIGKILL)
-            assert outcomes(rooms.carried_out(task)) == ["completed"] * 2
+            with ThreadPoolExecutor(1) as executor:
+                answer = executor.submit(rooms.carried_out, slow)
+                until(lambda: set(children(os.getpid())) - before)
+                time.sleep(1.5)  # it is at work
+                (room,) = set(children(os.getpid())) - before
+                os.kill(room, number)
+                (found,) = Done.from_json(answer.result()).records
+            assert (found.outcome, found.policy, found.error) == ("completed", "mc-sf", None)
+            assert set(children(os.getpid())) - before not in (set(), {room}), "in a new process"
         finally:
             rooms.close()
+
+
+def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
+    found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
+    assert found.lower is not None
+    work._verified(found)
+    false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
+    with pytest.raises(work.Unverified, match="does not verify"):
+        work._verified(false)
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -328,10 +348,6 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
     assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
     with pytest.raises(InvalidInput, match=r"version of kvopt: is 9\.9 where the study runs"):
         Task.from_json({**task.to_json(), "version": "9.9"})
-
-
-def outcomes(answer: dict[str, Any]) -> list[str]:
-    return [record.outcome for record in Done.from_json(answer).records]
 
 
 SLOW = """

@@ -78,6 +78,9 @@ class Room:
             if not line:
                 raise RoomLost(f"{step}: {self._ended()}", step, hung=False)
             answer: dict[str, Any] = json.loads(line)
+            if "interrupted" in answer:
+                reason = f"{step}: interrupted by {answer['interrupted']}"
+                raise RoomLost(reason, step, hung=False)
             if "step" not in answer:
                 return answer
             step, seconds = answer["step"], answer["seconds"]
@@ -113,21 +116,23 @@ class Rooms:
         """Do a task; a policy that hangs or ends the process is left out in another try."""
         began = time.monotonic()
         skip: dict[str, str] = {}
-        for _ in range(_TRIES + len(task.policies)):
+        tries = 0
+        while True:
             try:
                 answer = self._asked({"task": task.to_json(), "skip": skip})
             except RoomLost as lost:
                 error, label = str(lost), lost.step.removeprefix("policy ")
                 if label != lost.step:
                     skip[label] = error
-                elif lost.hung:
-                    break
+                    continue
+                tries += 1
+                if not lost.hung and tries < _TRIES:
+                    continue
             else:
                 if "error" not in answer:
                     return answer
                 error = answer["error"]
-                break
-        return Done((task.failure(error, time.monotonic() - began),)).to_json()
+            return Done((task.failure(error, time.monotonic() - began),)).to_json()
 
     def close(self) -> None:
         """End every process, whatever it is doing."""
