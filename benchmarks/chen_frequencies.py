@@ -34,9 +34,10 @@ def main() -> None:
             if j < i:
                 continue
             share = tries.share(i, j)
+            completed = "-" if share is None else f"{share:.3f}"
             claim = (s + 1 if i == 1 else 1) / (s + j)
             print(
-                f"| {i} | {j} | {tries.begun[i, j]:,} | {'-' if share is None else f'{share:.3f}'} | "
+                f"| {i} | {j} | {tries.begun[i, j]:,} | {completed} | "
                 f"{lemma_1(s, i, j):.3f} | {tries.completed[i, j] / total:.3f} | {claim:.3f} |"
             )
 

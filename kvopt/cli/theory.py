@@ -36,8 +36,9 @@ def theory_command(
     """Put theorems of the papers to the test: formulas, simulations, and what follows.
 
     Topics: rayleigh, theorem-1, -2, -4, -6, -7, -8, theorem-ec1, proposition-ec1, lemma-1 and
-    figure-3 of chen-2025; theorem-4.1 and lemmas-4.4-4.7 of jaillet-2025-v2; theorem-4.2, -5.3 and
-    -6.2 of jaillet-2025-v1.
+    figure-3 of chen-2025; theorem-4.1 and lemmas-4.4-4.7 of jaillet-2025-v2; theorem-4.2, -5.3
+    and -6.2 of jaillet-2025-v1; theorem-2.1, -8.2, lemma-3.3, dynamic-program and sorted-f of
+    wang-2025.
     """
     from kvopt.theory import TOPICS, examine
 

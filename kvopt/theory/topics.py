@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kvopt.errors import InvalidInput
 from kvopt.instance import checked_integer
-from kvopt.theory import a_max_topics, a_min_topics, jaillet_topics
+from kvopt.theory import a_max_topics, a_min_topics, geometric_topics, jaillet_topics, wang_topics
 from kvopt.theory.examination import Examination
 
 Examiner = Callable[[int, int], Examination]
@@ -19,16 +19,21 @@ TOPICS: dict[str, Examiner] = {
     "theorem-4": a_min_topics.theorem_4,
     "theorem-6": a_min_topics.theorem_6,
     "theorem-7": a_min_topics.theorem_7,
-    "theorem-8": a_min_topics.theorem_8,
+    "theorem-8": geometric_topics.theorem_8,
     "theorem-ec1": a_max_topics.theorem_ec1,
     "proposition-ec1": a_max_topics.proposition_ec1,
-    "lemma-1": a_min_topics.lemma_1_topic,
-    "figure-3": a_min_topics.figure_3,
+    "lemma-1": geometric_topics.lemma_1_topic,
+    "figure-3": geometric_topics.figure_3,
     "theorem-4.1": jaillet_topics.theorem_4_1,
     "lemmas-4.4-4.7": jaillet_topics.lemmas_4_4_and_4_7,
     "theorem-4.2": jaillet_topics.theorem_4_2,
     "theorem-5.3": jaillet_topics.regret,
     "theorem-6.2": jaillet_topics.theorem_6_2,
+    "theorem-2.1": wang_topics.theorem_2_1,
+    "theorem-8.2": wang_topics.theorem_8_2,
+    "lemma-3.3": wang_topics.lemma_3_3,
+    "dynamic-program": wang_topics.dynamic_program,
+    "sorted-f": wang_topics.forty_eight,
 }
 
 
