@@ -27,8 +27,7 @@ def main() -> None:
 
 def show(study: Study, records: Sequence[Record]) -> None:
     """Print one study."""
-    instances = {(r.instance.hash, r.policy if r.instance.name.startswith("thm-4.1") else "")
-                 for r in records}  # fmt: skip
+    instances = {record.certificate for record in records}
     limits = ", ".join(f"{limits.time_limit:g} s" for limits in study.limits)
     print(f"## {study.name}: {study.title}\n")
     print(f"{len(instances)} instances, limit {limits} each. {widths(records)}\n")
@@ -39,6 +38,7 @@ def show(study: Study, records: Sequence[Record]) -> None:
             f"| `{row.policy}` | {row.runs} | {row.completed} | {row.proved} | {row.mean} | "
             f"{row.worst} |"
         )
+    sizes(records)
     verdicts = [verdict for name in study.claims for verdict in CLAIMS[name](records)]
     if verdicts:
         print("\n| claim | published | found | verdict |\n|---|---|---|---|")
@@ -46,6 +46,29 @@ def show(study: Study, records: Sequence[Record]) -> None:
         claim = f"{verdict.claim} ({verdict.source})"
         print(f"| {claim} | {verdict.published} | {verdict.found} | **{verdict.verdict}** |")
     print()
+
+
+def sizes(records: Sequence[Record]) -> None:
+    """Print latency a request by size, where there is one instance of each of several sizes."""
+    by_size: dict[int, dict[str, Record]] = {}
+    for record in records:
+        by_size.setdefault(record.instance.requests, {})[record.policy or ""] = record
+    hashes = {record.instance.hash for record in records}
+    if not 3 <= len(by_size) == len(hashes):
+        return
+    policies = list(dict.fromkeys(record.policy or "" for record in records))
+    print("\nRounds a request:\n")
+    print("| n | optimum | " + " | ".join(f"`{policy}`" for policy in policies) + " |")
+    print("|" + "---|" * (2 + len(policies)))
+    for n, runs in sorted(by_size.items()):
+        (first, *_) = runs.values()
+        cells = [a_request(runs[policy].value, n) if policy in runs else "-" for policy in policies]
+        optimum = f"{a_request(first.lower, n)} to {a_request(first.upper, n)}"
+        print(f"| {n:,} | {optimum} | {' | '.join(cells)} |")
+
+
+def a_request(total: int | None, n: int) -> str:
+    return "-" if total is None else f"{total / n:,.1f}"
 
 
 def widths(records: Sequence[Record]) -> str:
