@@ -201,6 +201,15 @@ class TestAdversaries:
         assert judgements(adversary(runs(100))) == ["reproduced"]
         assert judgements(adversary(runs(70))) == ["undecided"]
 
+    def test_a_construction_that_falls_short_of_its_number(self) -> None:
+        runs = [
+            record(i, "mc-sf-total", v, upper=100, lower=100, family="thm-8.2", memory=100 * i)
+            for i, v in enumerate([150, 200, 250], 1)
+        ]
+        (verdict,) = adversary(runs)
+        assert verdict.verdict == "not reproduced as printed", "2 sqrt(M) / 3 is 6.67 and more"
+        assert "below what is printed at M = 100, 200, 300" in verdict.found
+
     def test_a_theorem_on_every_constant_is_only_measured(self) -> None:
         runs = [record(1, policy, 200, family="v1-thm-6.4") for policy in ("mc-sf", "fcfs")]
         assert judgements(adversary(runs)) == ["measured"]
