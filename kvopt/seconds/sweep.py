@@ -1,0 +1,39 @@
+"""The grid of the papers: how small a protected share may be before evictions never end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from kvopt.instance import Instance
+from kvopt.runs import Outcome
+from kvopt.seconds.model import BatchTime
+from kvopt.seconds.run import SecondsRun
+from kvopt.seconds.simulate import simulate_seconds
+
+HUNDREDTHS = tuple(Fraction(k, 100) for k in range(31))
+"""0, 0.01, ..., 0.30: the step of jaillet-2025-v2."""
+
+
+def alpha_grid(
+    instance: Instance, batch_time: BatchTime, alphas: Iterable[Fraction] = HUNDREDTHS
+) -> list[tuple[Fraction, SecondsRun]]:
+    """Run alpha-protect for each alpha."""
+    return [
+        (alpha, simulate_seconds(instance, f"alpha-protect:alpha={alpha}", batch_time))
+        for alpha in alphas
+    ]
+
+
+def smallest_safe_alpha(grid: Sequence[tuple[Fraction, SecondsRun]]) -> Fraction | None:
+    """Return the alpha from which on every run of a grid completes, None if the last does not.
+
+    A smaller alpha may complete by luck while a larger one loops: evictions that change the
+    order at one moment can help or harm at the next.
+    """
+    safe = None
+    for alpha, run in sorted(grid, key=lambda entry: entry[0], reverse=True):
+        if run.outcome is Outcome.LIVELOCK:
+            break
+        safe = alpha
+    return safe
