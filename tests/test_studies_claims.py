@@ -188,8 +188,9 @@ class TestAdversaries:
     def test_growth_like_a_root_is_seen_in_the_best_policy(self) -> None:
         (verdict,) = adversary(self.games([1, 2, 4]))
         assert verdict.verdict == "reproduced"
-        assert "4.0000 at n = 64; slope of the logarithms 0.50" in verdict.found
+        assert "4.0000 at n = 64; slope of the logarithms from n = 16 on: 0.50" in verdict.found
         assert judgements(adversary(self.games([2, 2, 2]))) == ["undecided"]
+        assert adversary(self.games([1, 1, 2])) == []
 
     def test_growth_against_one_rule_has_to_be_certain(self) -> None:
         def runs(lower: int) -> list[Record]:

@@ -40,11 +40,15 @@ def adversary(records: Sequence[Record]) -> list[Verdict]:
 
 
 def _square_root(records: Sequence[Record]) -> list[Verdict]:
-    """Compare the certain ratio of the policy that does best with the root of n."""
+    """Compare the certain ratio of the policy that does best with the root of n.
+
+    The slope is taken from the smallest size at which every policy is hurt.
+    """
     best = _best_by_size(records, "thm-4.1")
-    if len(best) < 2:
+    hurt = [(n, run) for n, run in best if (ratio_of(run).least or 0) > 1]
+    if len(hurt) < 2:
         return []
-    (first, low), *_, (last, high) = ((n, run) for n, run in best)
+    (first, low), (last, high) = hurt[0], hurt[-1]
     ratios = [(n, ratio_of(run)) for n, run in best]
     a, b = ratio_of(low).least, ratio_of(high).least
     slope = log(float(b / a)) / log(last / first) if a and b else 0.0
@@ -55,7 +59,7 @@ def _square_root(records: Sequence[Record]) -> list[Verdict]:
             source="jaillet-2025-v2 theorem 4.1",
             published="competitive ratio Omega(sqrt(n))",
             found=f"of the schedulers played, the one that does best: {_list(ratios)}; "
-            f"slope of the logarithms {slope:.2f}",
+            f"slope of the logarithms from n = {first} on: {slope:.2f}",
             verdict=verdict,
             certificates=certificates_of(run for _, run in reversed(best)),
         )
