@@ -99,7 +99,7 @@ class TestFolder:
         self, done: tuple[Path, Path], tmp_path: Path
     ) -> None:
         description, folder = done
-        run_study(read_study(description), tmp_path / "one", jobs=1)
+        run_study(description, tmp_path / "one", jobs=1)
         assert found_values(tmp_path / "one") == found_values(folder)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kvopt.studies import Record, Study, StudyProgress, StudyResult
 
 _FAILED = 1
+_INTERRUPTED = 130
 
 
 def register(app: typer.Typer) -> None:
@@ -70,16 +71,19 @@ def study_command(
         raise typer.BadParameter("is missing", param_hint="--out")
     if scheduler is None:
         common.warn_oversubscription(jobs)
-    with StudyLine(study.name, quiet=json) as observer:
-        found = run_study(
-            study,
-            out,
-            jobs=jobs,
-            scheduler=scheduler,
-            limit=limit,
-            retry=retry,
-            observer=observer,
-        )
+    try:
+        with StudyLine(study.name, quiet=json) as observer:
+            found = run_study(
+                study,
+                out,
+                jobs=jobs,
+                scheduler=scheduler,
+                limit=limit,
+                retry=retry,
+                observer=observer,
+            )
+    except KeyboardInterrupt:  # before anything was begun
+        raise typer.Exit(_INTERRUPTED) from None
     for message in found.damaged:
         common.messages.print(f"kvopt: {escape(message)}")
     if json:

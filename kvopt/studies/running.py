@@ -18,7 +18,7 @@ from kvopt.solving import available_threads
 from kvopt.studies import folder
 from kvopt.studies.builtin import builtin_study
 from kvopt.studies.claims import CLAIMS, Verdict
-from kvopt.studies.description import Study
+from kvopt.studies.description import Study, read_study
 from kvopt.studies.executors import Submit, workers
 from kvopt.studies.lock import locked
 from kvopt.studies.progress import StudyObserver, StudyProgress, Tally
@@ -61,7 +61,7 @@ class StudyResult:
 
 
 def run_study(
-    study: str | Study,
+    study: str | Path | Study,
     out: str | Path,
     *,
     jobs: int | None = None,
@@ -75,7 +75,7 @@ def run_study(
     Parameters
     ----------
     study
-        A name of a built-in study, or a `Study`.
+        A name of a built-in study, the path of a ``.toml`` file, or a `Study`.
     out
         Its folder.  What is in there counts and is not done again.
     jobs
@@ -94,7 +94,7 @@ def run_study(
     StudyResult
         Failures of single instances are in it; Ctrl-C is an ordinary end.
     """
-    chosen = builtin_study(study) if isinstance(study, str) else study
+    chosen = study if isinstance(study, Study) else study_named(study)
     for label, number in (("--jobs", jobs), ("--limit", limit)):
         if number is not None:
             checked_integer(number, label, 1)
@@ -107,6 +107,11 @@ def run_study(
         run = _Run(chosen, directory, limit, retry, observer)
         run.to_the_end(jobs, scheduler)
         return run.result()
+
+
+def study_named(name: str | Path) -> Study:
+    """Return a built-in study by its name, or one from the path of a ``.toml`` file."""
+    return read_study(name) if str(name).endswith(".toml") else builtin_study(str(name))
 
 
 class _Run:
