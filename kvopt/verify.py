@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, count, pairwise
-from operator import add, le, sub
+from operator import add, le, mul, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -96,7 +96,10 @@ _SECONDS = {
     "upper": (None, _TIMED),
     "lower": (
         None,
-        {"value": int, "proof": {"kind": "shares", "lines": [int], "weights": [int]}},
+        {
+            "value": int,
+            "proof": {"kind": "shares", "lines": [int], "weights": [int], "company": [int]},
+        },
     ),
     "policies?": [({**_TIMED, "policy": str, "outcome": "completed"}, _POLICY[1])],
     "provenance?": dict,
@@ -965,26 +968,74 @@ def _by_shares(
         X  be all that it takes,  E  the least time from its start to its completion,
         B  the mean time at which it is served,  e  the least possible completion - B.
 
-    For slopes y >= 0 with y X <= 1,  completion >= (1 - y X) (a + E) + y X (B + e).  The sum of
-    all y X B, which are integrals of y t over what is served, is least when the largest y is
-    always served first: then each set of all requests with a y above some number is served as
-    early as it can be.
+    For slopes y >= 0 with y X <= weight / 64,  completion >= B + e  for a share y X of it.  The
+    sum of all y X B, which are integrals of y t over what is served, is least when the largest y
+    is always served first: then each set of all requests with a y above some number is served as
+    early as it can be.  Of the rest the share ``company`` / 64 is left to `_company`.
     """
     chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
+    company = proof["company"] or [0] * len(requests)
     if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
         raise Invalid("lower: needs lines of the model")
-    if len(weights) != len(requests) or not all(0 <= weight <= 64 for weight in weights):
-        raise Invalid("lower: needs a weight in 0 .. 64 for each request, or none at all")
+    if not len(weights) == len(company) == len(requests):
+        raise Invalid("lower: needs a weight, and company, for each request, or none at all")
+    if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
+        raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
     parts = [_part(memory, request, clock, chosen) for request in requests]
-    unit = max((takes for takes, _, _ in parts), default=1) << 30
+    unit = max((takes for takes, *_ in parts), default=1) << 30
     total, jobs = 0, []
     for arrival, weight, (takes, delays, alone) in zip(arrivals, weights, parts, strict=True):
         slope = weight * unit // (64 * takes)
         jobs.append((arrival * memory, slope, takes))
         total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
         total += memory * slope * delays
-    bound = -(-(total + _least_served(jobs)) // (2 * memory * unit))
-    return bound, "shares of the machine"
+    total += _least_served(jobs)
+    if any(company):
+        works = [
+            clock.line(s + 1) - clock.line(0) + clock.prompt * s + clock.kv * (s + 1)
+            for _, s, _ in requests
+        ]
+        windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
+        rest = [64 - share for share in map(add, weights, company)]
+        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest)
+    return -(-total // (2 * memory * unit)), "shares of the machine"
+
+
+def _company(
+    windows: list[tuple[int, int]], works: list[int], company: list[int], rest: list[int]
+) -> int:
+    """Return what the works of prompts add to times alone, times 64.
+
+    Let the *window* of request i go from its arrival to its arrival + E.  A round that begins
+    before i completes lasts at least the works of its prompts, and if i is active as long as with
+    i alone in addition.  So the latency of i is at least E and the works of all other prompts
+    whose rounds begin in its window.  This is counted for a share ``company`` of the latency, and
+    for a share ``rest`` that i completes E after the begin of its own first round.  So a prompt
+    that begins at t pays the company of all windows around t for its work, and the rest for its
+    delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
+    """
+    shares = zip(windows, company, strict=True)
+    changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
+    times = [time for time, _ in changes]
+    prices = [*accumulate((change for _, change in changes), initial=0)]
+    lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
+    total: int = -sum(map(mul, company, works))
+    steps = 0
+    for (arrival, _), work, rate in zip(windows, works, rest, strict=True):
+        place = bisect_right(times, arrival)
+        best = work * prices[place] if rate else 0  # without rest it waits until all is over
+        while place < len(times) and rate * (times[place] - arrival) < best:
+            end = min((place | 63) + 1, len(times))
+            steps += 1
+            if rate * (times[place] - arrival) + work * lows[place >> 6] < best:
+                steps += end - place
+                part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
+                best = min(best, *(rate * (time - arrival) + work * p for time, p in part))
+            place = end
+        if steps > MOST_STEPS:
+            raise Unreadable(f"lower: company takes more than {MOST_STEPS:,} steps to check")
+        total += best
+    return total
 
 
 def _part(memory: int, request: Request, clock: _Clock, chosen: list[int]) -> tuple[int, int, int]:

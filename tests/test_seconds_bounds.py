@@ -14,7 +14,8 @@ from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_te
 from kvopt import Instance, Request, generate
 from kvopt.errors import InvalidInput
 from kvopt.seconds import BatchTime, Line, simulate_seconds
-from kvopt.seconds.bounds import FULL, SharesProof, _served, seconds_bound, shares_bound
+from kvopt.seconds.bounds import seconds_bound
+from kvopt.seconds.bounds_evaluation import FULL, SharesProof, served, shares_bound
 from kvopt.seconds.bounds_shares import shares
 
 MODELS: list[tuple[Lines, int, int]] = [
@@ -56,7 +57,9 @@ def proofs(draw: st.DrawFn, lines: int, requests: int) -> SharesProof:
     chosen = draw(st.lists(st.integers(0, lines - 1), min_size=1, max_size=lines, unique=True))
     weight = st.sampled_from([0, 1, 20, FULL - 1, FULL])
     weights = draw(st.just([]) | st.lists(weight, min_size=requests, max_size=requests))
-    return SharesProof(tuple(chosen), tuple(weights))
+    left = [FULL - weight for weight in weights] or [0] * requests
+    company = [draw(st.sampled_from([0, most // 2, most])) for most in left]
+    return SharesProof(tuple(chosen), tuple(weights), draw(st.sampled_from([(), tuple(company)])))
 
 
 @given(data=st.data())
@@ -182,7 +185,7 @@ def test_no_round_is_shorter_than_what_its_requests_take() -> None:
 def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.DataObject) -> None:
     """Against services that pick anybody who is there, or nobody, for each unit of time."""
     arrivals, takes, slopes = (list(column) for column in zip(*jobs, strict=True)) if jobs else ([], [], [])  # fmt: skip  # noqa: E501
-    least = sum(y * x for y, x in zip(slopes, _served(arrivals, takes, slopes), strict=True))
+    least = sum(y * x for y, x in zip(slopes, served(arrivals, takes, slopes), strict=True))
     left, now, other = list(takes), 0, 0
     source = random.Random(data.draw(st.integers(0, 10**6)))
     while any(left):
@@ -197,7 +200,7 @@ def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.Da
 
 def test_it_serves_with_interruptions() -> None:
     # 0 .. 2 the first, then the steeper one until 5, then the rest of the first.
-    assert _served([0, 2], [4, 3], [1, 2]) == [4 + (49 - 25), 25 - 4]
+    assert served([0, 2], [4, 3], [1, 2]) == [4 + (49 - 25), 25 - 4]
 
 
 # ---- the whole bound ---------------------------------------------------------------
@@ -236,6 +239,21 @@ def test_weights_help_where_the_server_is_mostly_idle() -> None:
     assert found.value_ns > 1.5 * plain
     assert found.value_ns == pytest.approx(alone, rel=1e-6)
     assert simulate_seconds(instance, "fcfs", A100).objective_ns == alone
+
+
+def test_company_counts_prompts_that_others_wait_for() -> None:
+    """Requests that overlap a little: alone each takes 1.6 s, and prompts take 0.3 s."""
+    requests = [Request(0, 1000, 30, arrival_seconds=0.8 * i) for i in range(40)]
+    instance = Instance(16_000, requests)
+    alone = shares(instance, A100, A100.lines, object).alone.sum()
+    found = seconds_bound(instance, A100)
+    run = simulate_seconds(instance, "fcfs", A100)
+    assert any(found.proof.company)
+    assert run.objective_ns is not None
+    assert 1.1 * alone < found.value_ns <= run.objective_ns
+    without = seconds_bound(instance, A100, time_limit=0)
+    assert not without.proof.company
+    assert without.value_ns < found.value_ns
 
 
 def test_a_limit_is_kept_and_gives_a_bound() -> None:

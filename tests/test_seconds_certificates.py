@@ -22,7 +22,7 @@ from kvopt.files import instance_from_json
 from kvopt.policies import policy
 from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
 from kvopt.seconds import certificates as writing
-from kvopt.seconds.bounds import SharesProof, shares_bound
+from kvopt.seconds.bounds_evaluation import SharesProof, shares_bound
 from kvopt.seconds.certificates import (
     certify_seconds,
     seconds_certificate_text,
@@ -189,15 +189,18 @@ def test_verifier_and_producer_agree_on_random_proofs() -> None:
         instance = Instance(20, requests)
         chosen = source.sample(range(len(model.lines)), source.randint(1, len(model.lines)))
         weights = [source.randint(0, 64) for _ in requests] if source.random() < 0.7 else []
+        left = [64 - weight for weight in weights] or [0] * len(requests)
+        company = [source.choice((most // 2, most)) for most in left] * (source.random() < 0.8)
         found, how = checker._by_shares(
             20,
             [checker.Request(0, r.prompt, r.output) for r in instance],
             arrivals_ns(instance),
             checker._Clock(model.to_json()),
-            {"kind": "shares", "lines": chosen, "weights": weights},
+            {"kind": "shares", "lines": chosen, "weights": weights, "company": company},
         )
         assert how == "shares of the machine"
-        assert found == shares_bound(instance, model, SharesProof(tuple(chosen), tuple(weights)))
+        proof = SharesProof(tuple(chosen), tuple(weights), tuple(company))
+        assert found == shares_bound(instance, model, proof)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
@@ -294,6 +297,9 @@ WRONG: list[tuple[Place, Any, int]] = [
     (("lower", "proof", "weights"), [64, 64, 65, 64], 1),
     (("lower", "proof", "weights"), [64, 64, -1, 64], 1),
     (("lower", "proof", "weights"), None, 2),
+    (("lower", "proof", "company"), [0, 0, 0], 1),
+    (("lower", "proof", "company"), [0, 0, 0, -1], 1),
+    (("lower", "proof", "company"), [0, 0, 0, 1], 1),
     (("policies", 0, "outcome"), "livelock", 2),
     (("hash",), "sha256:0", 1),
 ]
@@ -342,7 +348,7 @@ class TestHostile:
         assert verdict.exit_status == 1
         assert "begins too early" in verdict.lines[0]
         found["upper"] = None
-        proof = {"kind": "shares", "lines": [0, 1], "weights": [1, 64]}
+        proof = {"kind": "shares", "lines": [0, 1], "weights": [1, 60], "company": [9, 4]}
         found["lower"] = {"value": 1, "proof": proof}
         assert judged(tmp_path / "c", found).valid
         assert time.monotonic() - began < 2

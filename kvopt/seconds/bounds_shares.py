@@ -40,11 +40,14 @@ class Shares:
         What it takes, times the least time from then to its completion: twice the sum, times M.
     alone
         The time from its start to its completion when nothing else runs.
+    prompts
+        By how much the round in which it starts is longer with it than without, by all lines.
     """
 
     takes: Numbers
     delays: Numbers
     alone: Numbers
+    prompts: Numbers
 
 
 def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: type) -> Shares:
@@ -94,6 +97,7 @@ def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: ty
         takes=base * volume + memory * (work + wide * rest - kv * n1),
         delays=first + later,
         alone=twice // 2 + _times(model.lines, prompt + 1) + own,
+        prompts=_times(model.lines, prompt + 1) - _time(model.lines, 0) + own,
     )
 
 

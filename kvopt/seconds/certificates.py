@@ -244,8 +244,16 @@ def _claim(run: SecondsRun) -> dict[str, Any]:
 
 
 def _proved(lower: SecondsBound) -> dict[str, Any]:
-    proof = {"kind": "shares", "lines": lower.proof.lines, "weights": lower.proof.weights}
-    return {"value": lower.value_ns, "proof": proof}
+    proof = lower.proof
+    return {
+        "value": lower.value_ns,
+        "proof": {
+            "kind": "shares",
+            "lines": proof.lines,
+            "weights": proof.weights,
+            "company": proof.company,
+        },
+    }
 
 
 def _judged(run: SecondsRun) -> dict[str, Any]:
