@@ -67,6 +67,12 @@ class Context:
         names = dict.fromkeys(group.label for group in self.groups)
         return {name: letter(place) for place, name in enumerate(names)}
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """Names of the instances that certificates are about."""
+        records = self.study.records
+        return {r.certificate: r.instance.name for r in records if r.certificate is not None}
+
     def address(self, path: Path) -> str:
         """Return the relative address of a file, safe in an attribute and free of any scheme."""
         relative = os.path.relpath(os.path.realpath(path), os.path.realpath(self.home))
@@ -87,7 +93,8 @@ class Context:
 
     def links(self, paths: Sequence[str]) -> Markup:
         """Return links to certificates, the first few at once."""
-        items = [tag("li", self.link(path, Path(path).name)) for path in paths]
+        names = self._names
+        items = [tag("li", self.link(path, names.get(path, Path(path).name))) for path in paths]
         first, rest = items[:_SHOWN_LINKS], items[_SHOWN_LINKS:]
         if not items:
             return Markup("none")

@@ -23,6 +23,8 @@ def policies(context: Context) -> Section | None:
     if not context.groups:
         return None
     several = len(context.families) > 1
+    lost = any(group.ended("completed") < len(group.runs) for group in context.groups)
+    evicted = any(group.evictions for group in context.groups)
     head = [
         *([column("family", sort="text")] if several else []),
         column("scheduler", sort="text"),
@@ -31,14 +33,14 @@ def policies(context: Context) -> Section | None:
         column("mean width", sort="number"),
         column("optimal", sort="number"),
         column("not optimal", sort="number"),
-        column("not completed", sort="number"),
-        column("evictions", sort="number"),
+        *([column("not completed", sort="number")] if lost else []),
+        *([column("evictions", sort="number")] if evicted else []),
     ]
-    rows = [_row(group, several) for group in context.groups]
+    rows = [_row(group, several, lost, evicted) for group in context.groups]
     return Section("schedulers", "Schedulers", table(_CAPTION, head, rows, "Table of schedulers"))
 
 
-def _row(group: Group, several: bool) -> Markup:
+def _row(group: Group, several: bool, lost: bool, evicted: bool) -> Markup:
     ratios = (group.mean, group.median, group.high, group.worst)
     return tag(
         "tr",
@@ -49,8 +51,8 @@ def _row(group: Group, several: bool) -> Markup:
         _cell(percent(group.width), group.width),
         _number(group.optimal),
         _number(group.beaten),
-        _not_completed(group),
-        _number(group.evictions),
+        _not_completed(group) if lost else None,
+        _number(group.evictions) if evicted else None,
     )
 
 

@@ -11,7 +11,7 @@ from kvopt.reports.html import Markup, join, number, tag
 from kvopt.reports.points import spread
 from kvopt.reports.summaries import Group
 
-_WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 8.0, 432.0, 4.0
+_WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 16.0, 432.0, 4.0
 _ROW, _BAR = 28.0, 8.0
 
 _NOTE = (
