@@ -122,19 +122,18 @@ def _band(family: _Family, x: Scale, y: Scale) -> str:
 def _letters(
     letters: Mapping[str, str], found: Mapping[str, Curve], x: Scale, y: Scale
 ) -> list[Markup]:
-    """Put each letter at the end of its line, those in the margin apart from one another."""
+    """Put each letter beside the end of its line, apart from others that end there."""
     last = max((max(curve) for curve in found.values()), default=0)
-    early = {name: curve for name, curve in found.items() if max(curve) < last}
-    late = {name: curve for name, curve in found.items() if max(curve) == last}
-    parts = [
-        label(x.at(end) + 5, y.at(curve[end]) + 3.5, letters[name])
-        for name, curve in early.items()
-        for end in [max(curve)]
-    ]
-    places = [y.at(curve[last]) for curve in late.values()]
-    for name, place, moved in zip(late, places, apart(places, _TOP, _BOTTOM - 4), strict=True):
-        parts.append(line(x.at(last) + 4, place, _RIGHT - 1, moved, "leader"))
-        parts.append(label(_RIGHT + 1, moved + 3.5, letters[name]))
+    ends: dict[int, list[str]] = {}
+    for name, curve in found.items():
+        ends.setdefault(max(curve), []).append(name)
+    parts = []
+    for end, names in sorted(ends.items()):
+        right = _RIGHT + 1 if end == last else x.at(end) + 14
+        places = [y.at(found[name][end]) for name in names]
+        for name, place, moved in zip(names, places, apart(places, _TOP, _BOTTOM - 4), strict=True):
+            parts.append(line(x.at(end) + 4, place, right - 2, moved, "leader"))
+            parts.append(label(right, moved + 3.5, letters[name]))
     return parts
 
 

@@ -148,7 +148,7 @@ def _gaps(context: Context, family: str, records: Sequence[Record]) -> Chart:
         place = context.study.place(record)
         points.append(Point(across.places[place], gap, None, place, f"gap {gap:.2f}%"))
         sizes.setdefault(record.instance.requests, []).append(gap)
-    up = spread("gap", [0.0, *(point.low for point in points)], "%")
+    up = spread("gap", [0.0, 1.0, *(point.low for point in points)], "%")
     name = f"{family}: gap of {len(points)} instances against their size"
     several = len(sizes) > 1 and len(points) >= _SEVERAL * len(sizes)
     trend = [(size, median(sizes[size])) for size in sorted(sizes)] if several else []
