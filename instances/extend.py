@@ -29,6 +29,7 @@ WORKED: dict[str, Instance] = {
     "chen-example-1": Instance(10, [Request(0, 1, 1)] * 5),
     "chen-example-ec.1": Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]),
     "mc-sf-equal-prompts": Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]),
+    "mc-sf-equal-prompts-n6": Instance(12, [Request(0, 0, o) for o in (4, 4, 4, 6, 6, 6)]),
     "mc-sf-no-prompts": Instance(4, [Request(0, 0, o) for o in (2, 2, 3, 3)]),
     "short-horizon": Instance(4, [Request(0, 0, 4), Request(1, 3, 1)]),
 }

@@ -21,6 +21,7 @@ OPTIMA = {  # the worked cases, from the papers and by hand
     "chen-example-1": 5,
     "chen-example-ec.1": 12,
     "mc-sf-equal-prompts": 27,
+    "mc-sf-equal-prompts-n6": 42,
     "mc-sf-no-prompts": 15,
     "short-horizon": 7,
 }
