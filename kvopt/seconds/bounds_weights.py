@@ -24,6 +24,8 @@ MOST_STEPS = 60
 _STEP = 0.1
 """First change of the share of a request whose two sides are an average difference apart, among
 those whose share can change."""
+_STEP_BESIDE = 0.05
+"""The same with company, where it starts near the end."""
 _ENOUGH = 1e-5
 """Share of the bound that is not worth a further step."""
 _BUSY = 0.98
@@ -72,7 +74,7 @@ def _proofs(
         if _is_late(end):
             break
         yield climb.value, SharesProof(lines, climb.parts, climb.company_parts)
-        climb.change(_STEP / (1 + step) ** 0.5)
+        climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
 
 
 def _is_late(end: float | None) -> bool:
