@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from collections.abc import Mapping
 
 from kvopt.reports.context import Context, Section, cards, counted, unfolded
 from kvopt.reports.html import Markup, Node, join, tag
@@ -36,7 +36,7 @@ def provenance(context: Context) -> Section:
     """Return versions, limits, sources and the description of the study."""
     study = context.study
     records = study.records
-    versions = Counter(json.dumps(dict(r.versions), sort_keys=True) for r in records if r.versions)
+    versions = Counter(_pairs(record.versions) for record in records if record.versions)
     seconds = sum(record.seconds for record in study.instances)
     facts = [
         ("records", counted(len(records), "record")),
@@ -64,6 +64,10 @@ def _checked(context: Context) -> str:
     count = counted(context.checked.certificates, "certificate")
     rest = f", {len(context.checked.faults):,} found false" if context.checked.faults else ""
     return f"{count} verified and compared with the records when this page was made{rest}"
+
+
+def _pairs(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sorted(found.items()))
 
 
 def _limits(records: tuple[Record, ...]) -> list[tuple[str, int]]:

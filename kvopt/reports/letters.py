@@ -20,7 +20,8 @@ def letter(place: int) -> str:
 
 def legend(letters: Mapping[str, str], names: Sequence[str]) -> Markup:
     """Return a list that says what the letters of some names stand for."""
-    items = [tag("li", tag("b", letters[name]), " ", name) for name in names]
+    order = sorted(names, key=lambda name: (len(letters[name]), letters[name]))
+    items = [tag("li", tag("b", letters[name]), " ", name) for name in order]
     return tag("ul", *items, class_="legend", aria_label="Legend")
 
 

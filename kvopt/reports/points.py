@@ -97,7 +97,7 @@ def chart(
     data = [_placed(point, x, y) for point in points]
     parts = [
         frame.left(y.ticks(5), up.title, up.suffix),
-        frame.bottom(x.ticks(6), across.title),
+        frame.bottom([tick for tick in x.ticks(6) if tick == int(tick)], across.title),
         line(_LEFT, _BOTTOM, _RIGHT, _BOTTOM, "axis"),
         tag("path", d="".join(_bar(*place[:3]) for place in data), class_="span"),
         tag("path", d="".join(_dot(*place[:2]) for place in data), class_="dots"),

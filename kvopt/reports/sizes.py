@@ -76,8 +76,8 @@ class _Across:
             sizes.setdefault(record.instance.requests, []).append(place)
         if len(sizes) == 1:
             ((size, places),) = sizes.items()
-            axis = Axis(f"instances, {size:,} requests each", -0.5, len(places) - 0.5)
-            return cls(axis, {place: float(i) for i, place in enumerate(places)})
+            axis = Axis(f"instances, {size:,} requests each", 0.5, len(places) + 0.5)
+            return cls(axis, {place: float(i) for i, place in enumerate(places, 1)})
         room = _ROOM * min((b - a for a, b in pairwise(sorted(sizes))), default=1)
         found = {
             place: size + room * ((i + 0.5) / len(places) - 0.5)

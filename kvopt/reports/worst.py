@@ -6,7 +6,7 @@ from kvopt.errors import InvalidInput
 from kvopt.reports.context import Context, Section, counted
 from kvopt.reports.figures import figure
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.pairs import Pair, read_pair, worst_runs
+from kvopt.reports.pairs import BEST, Pair, read_pair, worst_runs
 from kvopt.reports.schedules import MOST_ROWS, draw
 from kvopt.reports.study import Run
 from kvopt.runs import PolicyRun
@@ -33,10 +33,10 @@ def worst(context: Context) -> Section | None:
     note = tag(
         "p",
         "The run of each scheduler whose proved ratio is largest, then, where few were beaten, the "
-        "next. Left the best schedule found, right what the scheduler did. Each request has a row, "
-        "in order of start; a thin line is waiting, the height of a bar is the tokens held. Below, "
-        "the tokens held by all; the dashed line is the cache. Starts were checked in integers "
-        "when this page was made.",
+        "next. Left the optimum or the best schedule found, right what the scheduler did. Each "
+        "request has a row, in order of start; a thin line is waiting, the height of a bar is the "
+        "tokens held. Below, the tokens held by all; the dashed line is the cache. Starts were "
+        "checked in integers when this page was made.",
     )
     swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND]
     legend = tag("ul", *swatches, class_="legend", aria_label="Legend")
@@ -82,15 +82,16 @@ def _pictures(pair: Pair) -> Markup:
     if len(requests) > MOST_ROWS:
         notes.append(f"With more than {MOST_ROWS} requests, only the tokens held are drawn.")
     # A lead of idle rounds is shown unless it would take a quarter of the picture.
+    titles = ("optimum" if pair.run.record.proved else BEST, pair.found.policy)
     figures = [
-        _drawn(run, first if first * 4 > end else 0, end)
-        for run, end in zip(runs, ends, strict=True)
+        _drawn(title, run, first if first * 4 > end else 0, end)
+        for title, run, end in zip(titles, runs, ends, strict=True)
     ]
     note = tag("p", " ".join(notes)) if notes else None
     return join(note, tag("div", *figures, class_="pair"))
 
 
-def _drawn(run: PolicyRun, left: int, right: int) -> Markup:
+def _drawn(title: str, run: PolicyRun, left: int, right: int) -> Markup:
     lost = f", {counted(run.evictions, 'eviction')}" if run.evictions else ""
     said = f"latency {run.objective:,}, makespan {run.makespan:,}{lost}"
-    return figure(run.policy, said, draw(run, left, right))
+    return figure(title, said, draw(run, left, right))
