@@ -1,4 +1,4 @@
-"""Better schedules where exact engines end: local search over orders, then windows of time."""
+"""Better schedules where exact engines end: rollouts, local search over orders, windows of time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from kvopt.search import Search
 
 _ORDERS_SHARE = 0.6
 """Share of the time for the local search over orders: it finds most, and finds it first."""
+_MANY = 200
+"""Requests from which on rollouts may find more, and find it sooner."""
+_TRIAL_SHARE = 0.25
+"""Share of the time that rollouts, and then orders, get to show what they can do with many."""
 
 
 def improve(search: Search, seconds: float = math.inf) -> None:
@@ -17,7 +21,30 @@ def improve(search: Search, seconds: float = math.inf) -> None:
     from kvopt.improving.window_search import search_windows
 
     end = time.monotonic() + seconds
-    search_orders(search, _ORDERS_SHARE * seconds)
+    if len(search.instance) >= _MANY and _roll(search, seconds):
+        return
+    search_orders(search, _ORDERS_SHARE * (end - time.monotonic()))
     search_windows(search, end - time.monotonic())
     if seconds < math.inf:  # windows may have come to their end, or met too many requests
         search_orders(search, end - time.monotonic())
+
+
+def _roll(search: Search, seconds: float) -> bool:
+    """Roll, then search orders; roll on for the rest of the time if that had found more."""
+    from kvopt.improving.local_search import search_orders
+    from kvopt.improving.rollouts import search_rollouts
+
+    end = time.monotonic() + seconds
+    values = [_value(search)]
+    for way in (search_rollouts, search_orders):
+        way(search, _TRIAL_SHARE * seconds)
+        values.append(_value(search))
+    before, rolled, ordered = values
+    if seconds == math.inf or rolled - ordered > before - rolled:
+        return False
+    search_rollouts(search, end - time.monotonic())
+    return True
+
+
+def _value(search: Search) -> int:
+    return 0 if search.schedule is None else search.schedule.objective

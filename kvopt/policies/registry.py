@@ -19,7 +19,8 @@ ENTRY_POINTS = "kvopt.policies"
 """Entry-point group: each entry names a module (or a class in it) that registers policies."""
 
 _HOUSE = (
-    "fcfs", "mc_sf", "mc_sf_total", "svf", "h_sf", "paced", "alpha_protect", "alpha_beta",
+    "fcfs", "mc_sf", "mc_sf_total", "svf", "patient", "h_sf", "paced",
+    "alpha_protect", "alpha_beta",
     "a_max", "a_min", "a_l", "a_switch", "a_random",
     "sorted_f", "sorted_f_a_min", "sorted_lp", "lp_swap",
 )  # fmt: skip

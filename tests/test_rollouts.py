@@ -1,0 +1,142 @@
+"""Passing over and rollouts: two ways to write one scheduler, an identity, limits, seeds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import instances
+
+from kvopt import Instance, Request, Schedule, bound, generate, run
+from kvopt.bounds.prices import price_value
+from kvopt.improving import improve
+from kvopt.improving.passing import (
+    Integers,
+    Worth,
+    advance,
+    cost_of_waiting,
+    first_scene,
+    is_over,
+    skip_idle_rounds,
+)
+from kvopt.improving.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
+from kvopt.listing import offer_list_schedules
+from kvopt.proofs import Prices
+from kvopt.search import Search
+
+CHAT = generate("conversation", n=300, memory=3_000, seed=1)
+
+
+def passed_over(
+    instance: Instance, prices: Prices, window: int, patience: int, rounds: int = 7
+) -> tuple[Integers, float]:
+    """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
+    crowd, _ = crowd_of(instance)
+    worth = worth_of(instance, prices)
+    scene, starts = first_scene(len(instance)), np.zeros(len(instance), dtype=np.int64)
+    cost = 0.0
+    while not is_over(crowd, scene):
+        until = scene.counts[-1] + rounds
+        cost += advance(crowd, scene, worth, window, patience, until, starts)
+    until = max(scene.counts[-1], len(prices.numerators) + 1) + sum(r.output for r in instance)
+    return starts, cost + advance(crowd, scene, worth, window, patience, until, starts)
+
+
+@given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
+def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
+    assume(len(instance) > 0)
+    starts, _ = passed_over(instance, Prices((), 1), window, patience, rounds=10**6)
+    policy = run(instance, f"patient:window={window},patience={patience}")
+    assert starts.tolist() == list(policy.starts)
+
+
+@given(instances(most_requests=9), st.lists(st.integers(0, 9), min_size=1, max_size=30))
+def test_cost_is_latency_less_the_bound_of_the_prices(
+    instance: Instance, numerators: list[int]
+) -> None:
+    assume(len(instance) > 0)
+    prices = Prices(tuple(numerators), 7)
+    starts, cost = passed_over(instance, prices, 4, 2)
+    schedule = Schedule(instance, starts.tolist())
+    assert schedule.check().feasible
+    value = price_value(instance, prices) / prices.denominator
+    assert cost == pytest.approx(schedule.objective - value, abs=1e-6)
+
+
+def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
+    instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
+    crowd, _ = crowd_of(instance)
+    worth = worth_of(instance, Prices((), 1))
+    scene, starts = first_scene(2), np.zeros(2, dtype=np.int64)
+    advance(crowd, scene, worth, 1, 0, 1, starts)
+    assert starts.tolist() == [0, 0]
+    assert cost_of_waiting(crowd, scene, worth) == 1.0  # the large one: a start at 0 was cheapest
+
+
+def test_idle_rounds_are_skipped() -> None:
+    crowd, _ = crowd_of(Instance(4, [Request(1_000_000, 1, 2)]))
+    scene = first_scene(1)
+    skip_idle_rounds(crowd, scene)
+    assert scene.counts[-1] == 1_000_000
+
+
+def begun(instance: Instance, time_limit: float | None = None) -> Search:
+    search = Search(instance, time_limit=time_limit)
+    offer_list_schedules(search)
+    return search
+
+
+def test_rollouts_beat_lists_where_many_wait() -> None:
+    search = begun(CHAT)
+    assert search.schedule is not None
+    before = search.schedule.objective
+    search_rollouts(search, 3.0)
+    assert search.found_by == "rollouts"
+    assert search.schedule.objective < 0.98 * before
+    proof = bound(CHAT, "lagrangian", time_limit=2)
+    assert proof.value is not None
+    assert proof.value <= search.schedule.objective
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_one_seed_makes_one_roll(arrivals: bool) -> None:
+    requests = [
+        Request(i if arrivals else 0, r.prompt, r.output) for i, r in enumerate(CHAT.requests)
+    ]
+    instance = Instance(CHAT.memory, requests)
+    crowd, keys = crowd_of(instance)
+    worth: Worth = worth_of(instance, None)
+    one, same, other = (
+        rolled(crowd, worth, keys, Plan(40, 60, 4, seed), lambda: False).tolist()
+        for seed in (1, 1, 2)
+    )
+    assert one == same != other
+    assert Schedule(instance, one).check().feasible
+
+
+def test_a_roll_that_has_to_stop_ends_with_a_whole_schedule() -> None:
+    crowd, keys = crowd_of(CHAT)
+    starts = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
+    assert Schedule(CHAT, starts.tolist()).check().feasible
+
+
+def test_limit_and_interrupt_end_rollouts() -> None:
+    search = begun(CHAT, time_limit=0)
+    search_rollouts(search, 10.0)
+    assert search.found_by != "rollouts"
+    search = begun(CHAT)
+    search.interrupt()
+    began = time.monotonic()
+    search_rollouts(search, 1000.0)
+    assert time.monotonic() - began < 500
+
+
+def test_improve_takes_what_finds_more() -> None:
+    search = begun(CHAT)
+    improve(search, 4.0)
+    assert search.schedule is not None
+    assert search.schedule.check().feasible
+    assert search.schedule.objective < min(run(CHAT, p).objective or 0 for p in ("svf", "patient"))
