@@ -35,9 +35,7 @@ def batch_time(server: Server) -> BatchTime:
 
 def timed_instance(memory: int, triples: list[tuple[int, int, int]]) -> Instance:
     """Return an instance whose arrivals are nanoseconds."""
-    return Instance(
-        memory, [Request(0, s, o, arrival_seconds=a * NANOSECOND) for a, s, o in triples]
-    )
+    return Instance(memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples])
 
 
 @st.composite
@@ -210,13 +208,13 @@ A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
 
 @pytest.mark.parametrize("arrivals", [False, True])
 def test_no_policy_is_below_it(arrivals: bool) -> None:
-    drawn = generate("conversation", 150, 4000, seed=4)
+    drawn = generate("conversation", 80, 3000, seed=4)
     source = random.Random(1)
     requests = [
         Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 40) * arrivals)
         for r in drawn
     ]
-    instance = Instance(4000, requests)
+    instance = Instance(3000, requests)
     bound = seconds_bound(instance, A100).value_ns
     for policy in (
         "svf",
@@ -227,7 +225,7 @@ def test_no_policy_is_below_it(arrivals: bool) -> None:
         run = simulate_seconds(instance, policy, A100)
         assert run.objective_ns is not None
         assert bound <= run.objective_ns
-    assert bound > 0.5 * (simulate_seconds(instance, "svf", A100).objective_ns or 0)
+    assert bound > 0.4 * (simulate_seconds(instance, "svf", A100).objective_ns or 0)
 
 
 def test_weights_help_where_the_server_is_mostly_idle() -> None:
@@ -283,6 +281,8 @@ def test_nothing_to_do_and_unknown_times() -> None:
     assert seconds_bound(Instance(5, []), A100).value_ns == 0
     with pytest.raises(InvalidInput, match="round_ms"):
         seconds_bound(Instance(5, [Request(3, 1, 1)]), A100)
+    with pytest.raises(InvalidInput, match="'r1': arrival: is 1e\\+300 seconds away"):
+        seconds_bound(timed_instance(5, [(0, 1, 1), (10**309, 1, 1)]), A100)
     known = Instance(5, [Request(3, 1, 1)], round_ms=50)
     assert seconds_bound(known, A100).value_ns == 45_000_000 + 2 * 160_000 + 2 * 80
 

@@ -8,6 +8,9 @@ from kvopt.errors import InvalidInput
 from kvopt.instance import Instance
 from kvopt.seconds.model import NANOSECONDS
 
+LATEST = 2**63
+"""In nanoseconds: 292 years, far enough for clocks that count from 1970."""
+
 
 def arrivals_ns(instance: Instance) -> list[int]:
     """Return the arrival of each request in nanoseconds.
@@ -18,8 +21,18 @@ def arrivals_ns(instance: Instance) -> list[int]:
     Raises
     ------
     InvalidInput
-        If only some requests have ``arrival_seconds``, or rounds have no length.
+        If only some requests have ``arrival_seconds``, if rounds have no length, or if an arrival
+        is centuries away.
     """
+    found = _in_nanoseconds(instance)
+    for request, arrival in zip(instance, found, strict=True):
+        if arrival > LATEST:
+            reason = f"is {arrival // NANOSECONDS:.3g} seconds away, at most 2^63 ns are allowed"
+            raise InvalidInput(reason, field="arrival", request=repr(request.id))
+    return found
+
+
+def _in_nanoseconds(instance: Instance) -> list[int]:
     seconds = [request.arrival_seconds for request in instance]
     known = [time for time in seconds if time is not None]
     if known and len(known) == len(seconds):
