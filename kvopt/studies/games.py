@@ -126,7 +126,7 @@ def reference(instance: Instance) -> Schedule:
     Examples
     --------
     >>> reference(play("thm-4.1", "mc-sf", memory=256)).objective
-    631
+    632
     """
     long, *short = instance.requests
     arrival = max((request.arrival for request in short), default=0)
