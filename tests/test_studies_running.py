@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import resource
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -403,6 +406,27 @@ def children(pid: int) -> list[int]:
     """Return the processes that a process began."""
     found = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for path in found for child in path.read_text().split()]
+
+
+def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        study_command(tiny(tmp_path / "tiny.toml", draws=3), tmp_path / "out", "--jobs", "1"),
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+    )
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the other end is closed
+        while piece := os.read(ours, 4096):
+            shown += piece
+    os.close(ours)
+    assert process.wait() == 0
+    text = shown.decode()
+    assert "tiny  0/3 instances" in text
+    assert re.search(r"tiny  3/3 instances  \S+ a minute  0:00 left  worst 1.000 \(mc-sf, ", text)
+    assert "3 of 3 instances done" in text
 
 
 def test_studies_are_listed_and_described(run: Run) -> None:
