@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from itertools import combinations, combinations_with_replacement
 from pathlib import Path
@@ -15,6 +16,7 @@ from strategies import plain
 
 from kvopt import InvalidInput, read_instance
 from kvopt.reductions import ThreePartition, decide
+from kvopt.reductions.counting import cover_by_counts
 from kvopt.reductions.three_partition import search_triples
 from kvopt.reductions.triples import cover
 from kvopt.search import Search
@@ -46,6 +48,11 @@ def clique(problem: ThreePartition) -> bool:
     return bool(nx.max_weight_clique(graph, weight=None)[1] == problem.triples)
 
 
+def counted(problem: ThreePartition) -> bool:
+    search = Search(problem.instance())
+    return is_cover(problem, cover_by_counts(problem.numbers, problem.target, search, 30))
+
+
 def is_cover(problem: ThreePartition, triples: list[tuple[int, int, int]] | None) -> bool:
     if triples is None:
         return False
@@ -61,6 +68,7 @@ def test_every_small_problem_three_ways() -> None:
             for problem in problems(target, triples):
                 least, _ = optimum(*plain(problem.instance()))
                 answer = is_cover(problem, cover(problem.numbers, target))
+                assert triples == 1 or answer == counted(problem)
                 assert answer == clique(problem) == (least == problem.threshold)
                 assert least >= problem.threshold
                 answers.append(answer)
@@ -117,6 +125,26 @@ def test_without_time_the_question_stays_open(run: Run) -> None:
 def test_the_search_stops_when_asked() -> None:
     with pytest.raises(Stopped):
         cover(SMALL_NO[1], SMALL_NO[0], lambda: True)
+
+
+def test_what_the_direct_search_does_not_find_is_counted() -> None:
+    rng = random.Random(3)
+    numbers: list[int] = []
+    while len(numbers) < 900:  # planted, of nine values: the direct search tries for ever
+        first, second = rng.randint(11, 19), rng.randint(11, 19)
+        if 11 <= 40 - first - second <= 19:
+            numbers += [first, second, 40 - first - second]
+    problem = ThreePartition(40, tuple(numbers))
+    search = Search(problem.instance(), time_limit=60)
+    search_triples(problem, search)
+    found = search.result("triples")
+    assert (found.objective, found.found_by) == (problem.threshold, "CP-SAT on triples")
+
+
+def test_a_model_that_would_be_too_large_is_not_built() -> None:
+    numbers = tuple(range(25_001, 26_801))
+    with pytest.raises(Stopped):
+        cover_by_counts(numbers, 77_700, Search(ThreePartition(*SMALL_NO).instance()), 1)
 
 
 def test_a_long_cover_needs_no_deep_stack() -> None:

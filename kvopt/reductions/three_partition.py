@@ -10,6 +10,7 @@ most T, so the total latency reaches 3m(m+1)/2 if and only if the triples exist.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,13 @@ from kvopt.simulator import Stopped
 from kvopt.solving import available_threads, checked_limit
 
 _TRIPLES = "search of triples"
+
+_MOST_STEPS = 20_000
+"""Steps of the direct search, a second or so; what is not decided by then rarely is later."""
+_COUNTING_SHARE = 0.5
+"""Share of the time left for triples by counting; the rest is for a proof."""
+_SECONDS_AFTER_YES = 5.0
+"""For a checked bound on a total latency that counting shows to be least."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +152,8 @@ def decide(
 ) -> Reduction:
     """Decide a 3-Partition problem through the optimum of its instance.
 
-    A direct search of triples comes first; what it finds becomes a schedule, and what it does not
-    find a claim.  Then the instance is certified, so that the answer rests on a proof that can be
+    Searches of triples come first; what they find becomes a schedule, and that nothing exists a
+    claim.  Then the instance is certified, so that the answer rests on a proof that can be
     checked again: ``result.bound_source`` says whether it does.
 
     Parameters
@@ -170,26 +178,56 @@ def decide(
     certificate = certify(
         instance,
         schedule=search.schedule,
-        time_limit=None if time_limit is None else search.remaining,
+        time_limit=_left(search, time_limit),
         threads=search.threads,
     )
     _take(certificate, search)
     return Reduction(problem, search.result("reduce"), certificate)
 
 
+def _left(search: Search, time_limit: float | None) -> float | None:
+    """Return the seconds for a certificate; a partition that was found needs no more proof."""
+    if search.schedule is not None:
+        return min(search.remaining, _SECONDS_AFTER_YES)
+    return None if time_limit is None else search.remaining
+
+
 def search_triples(problem: ThreePartition, search: Search) -> None:
-    """Offer what counting says, and what the direct search of triples finds or rules out."""
+    """Offer what counting says, and what searches of triples find or rule out."""
     # At most three requests are active at a time, each for one round, so at most 3k complete by
     # round k, whatever the numbers are.
     search.offer_claimed(problem.threshold, "at most three at a time")
+    steps = 0
+
+    def enough() -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > _MOST_STEPS or _is_over(search)
+
     try:
-        triples = cover(problem.numbers, problem.target, lambda: _is_over(search))
+        _offer(problem, search, cover(problem.numbers, problem.target, enough), _TRIPLES)
     except Stopped:
-        return
+        if not _is_over(search):
+            _search_by_counts(problem, search)
+
+
+def _search_by_counts(problem: ThreePartition, search: Search) -> None:
+    # Imported here: most problems never need it, and it stands on a solver.
+    from kvopt.reductions.counting import cover_by_counts
+
+    seconds = _COUNTING_SHARE * search.remaining
+    with suppress(Stopped):
+        triples = cover_by_counts(problem.numbers, problem.target, search, seconds)
+        _offer(problem, search, triples, "CP-SAT on triples")
+
+
+def _offer(
+    problem: ThreePartition, search: Search, triples: list[Triple] | None, found_by: str
+) -> None:
     if triples is None:
-        search.offer_claimed(problem.threshold + 1, _TRIPLES)
+        search.offer_claimed(problem.threshold + 1, found_by)
     else:
-        search.offer_starts(_starts(problem, triples), _TRIPLES)
+        search.offer_starts(_starts(problem, triples), found_by)
 
 
 def _is_over(search: Search) -> bool:
