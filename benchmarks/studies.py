@@ -142,7 +142,10 @@ def crashes(folder: Path, kills: int) -> None:
     moments = random.Random(0)
     for _ in range(kills):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        time.sleep(moments.uniform(0.2, 6.0))
+        size, end = size_of(out), time.monotonic() + moments.choice((1.0, 60.0, 60.0, 60.0))
+        while size_of(out) == size and time.monotonic() < end:  # some are killed while they begin
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.0, 2.0))
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     at_the_end = len(read_records(out)) // 3
@@ -154,6 +157,11 @@ def crashes(folder: Path, kills: int) -> None:
         f"{kills} kills, {at_the_end} of {found.progress.instances} instances done by then; "
         f"{len(keys)} records, each once, every certificate valid"
     )
+
+
+def size_of(folder: Path) -> int:
+    path = folder / "records.jsonl"
+    return path.stat().st_size if path.exists() else 0
 
 
 if __name__ == "__main__":
