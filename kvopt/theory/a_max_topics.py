@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvopt.theory.backlogs import backlog, mean_ratio, two_point
+from kvopt.theory.backlogs import PAIRS, backlog, mean_ratio, mixed_ratio, two_point, worst_ratio
 from kvopt.theory.examination import Examination, Judgement, Verdict, points
 from kvopt.theory.formulas import (
     a_max_construction,
@@ -15,14 +15,12 @@ from kvopt.theory.rayleigh import largest_quotient
 from kvopt.theory.small_cases import scaling_counterexamples, worst_outputs
 
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
-_PAIRS = ((1, 20), (2, 20), (4, 20), (8, 20), (12, 20), (16, 20))
-_MIXES = (0.5, 1.0, 2.0)
 _ABOVE = 1.1
 
 
 def theorem_1(draws: int, scale: int) -> Examination:
     """Theorem 1: the upper bound on a-max."""
-    rows = [(low / up, _worst("a-max", low, up, draws, scale)) for low, up in _PAIRS]
+    rows = [(low / up, worst_ratio("a-max", low, up, draws, scale)) for low, up in PAIRS]
     above = [(alpha, ratio) for alpha, ratio in rows if ratio > _ABOVE * a_max_upper(alpha)]
     largest = max(ratio * alpha for alpha, ratio in rows)
     return Examination(
@@ -55,7 +53,7 @@ def theorem_2(draws: int, scale: int) -> Examination:
     """Theorem 2: the lower bound on a-max, by a construction that the proof simplifies wrongly."""
     own = [(a, a_max_construction(a, a**0.5)) for a in _ALPHAS if a < 1]
     best = [(a, a_max_construction(a, best_mix(a))) for a in _ALPHAS if a < 1]
-    simulated = [(low / up, _construction(low, up, draws, scale)) for low, up in _PAIRS]
+    simulated = [(low / up, _construction(low, up, draws, scale)) for low, up in PAIRS]
     alpha, reached = best[0]
     verdict: Judgement = (
         "not reproduced as printed" if reached < a_max_lower(alpha) else "reproduced"
@@ -91,7 +89,7 @@ def theorem_ec1(draws: int, scale: int) -> Examination:
     """Theorem EC.1: outputs l and u are the worst, and the bound on a-random."""
     ends = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 3))
     inside = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 2, 3))
-    rows = [(low / up, _worst("a-random", low, up, draws, scale)) for low, up in _PAIRS]
+    rows = [(low / up, worst_ratio("a-random", low, up, draws, scale)) for low, up in PAIRS]
     above = [a for a, ratio in rows if ratio > _ABOVE * a_random_upper(a)]
     return Examination(
         "theorem-ec1",
@@ -157,19 +155,10 @@ def proposition_ec1(draws: int, scale: int) -> Examination:
     )
 
 
-def _worst(policy: str, lower: int, upper: int, draws: int, scale: int) -> float:
-    return max(_mixed(policy, lower, upper, mix * upper / lower, draws, scale) for mix in _MIXES)
-
-
 def _construction(lower: int, upper: int, draws: int, scale: int) -> float:
     """Simulate a u requests of output l and b l of output u, a / b the best mix."""
     mix = best_mix(lower / upper) * upper / lower
-    return _mixed("a-max", lower, upper, mix, draws, scale)
-
-
-def _mixed(policy: str, lower: int, upper: int, mix: float, draws: int, scale: int) -> float:
-    counts = two_point(lower, upper, mix, 1500 * scale)
-    return mean_ratio(backlog(counts, 15 * upper * scale), policy, draws)
+    return mixed_ratio("a-max", lower, upper, mix, draws, scale)
 
 
 def _scaled(counts: dict[int, int], beta: float, draws: int, scale: int) -> float:

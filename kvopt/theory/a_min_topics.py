@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from kvopt.theory.backlogs import backlog, mean_ratio, two_point
+from kvopt.theory.backlogs import PAIRS, memory_for, worst_ratio
 from kvopt.theory.examination import Examination, Judgement, Verdict, points
 from kvopt.theory.formulas import a_l_two_point, a_min_two_point
 from kvopt.theory.rayleigh import (
@@ -17,7 +17,6 @@ from kvopt.theory.rayleigh import (
 
 _US = tuple(range(2, 301))
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
-_PAIRS = ((1, 20), (2, 20), (4, 20), (8, 20), (12, 20), (16, 20))
 _ABOVE = 1.1
 """A simulated ratio this much above a bound is more than the bound's vanishing term."""
 
@@ -69,8 +68,8 @@ def rayleigh(draws: int, scale: int) -> Examination:  # noqa: ARG001
 def theorem_4(draws: int, scale: int) -> Examination:
     """Theorem 4: no policy without full information is better than a-min."""
     rows = []
-    for lower, upper in _PAIRS:
-        ratios = {policy: _worst_two_point(policy, lower, upper, draws, scale) for policy in _BLIND}
+    for lower, upper in PAIRS:
+        ratios = {policy: worst_ratio(policy, lower, upper, draws, scale) for policy in _BLIND}
         rows.append((lower / upper, ratios))
     better = [
         (alpha, policy, ratio, ratios["a-min"])
@@ -120,27 +119,17 @@ _PRINTED_BOUNDS = {
     "a-min": "(3 - alpha) / 2",
     "a-l": "1 + alpha / (2 - 2 alpha) up to alpha = 1/2, then 1 + 2 alpha^2",
 }
-_MIXES = (0.5, 1.0, 2.0)
-"""Multiples of 1 / alpha, where the formulas of Theorems 6 and EC.1 are largest."""
-
-
-def _worst_two_point(policy: str, lower: int, upper: int, draws: int, scale: int) -> float:
-    memory, n = _memory(upper, scale), 1500 * scale
-    return max(
-        mean_ratio(backlog(two_point(lower, upper, mix * upper / lower, n), memory), policy, draws)
-        for mix in _MIXES
-    )
 
 
 def _two_point_bound(topic: str, policy: str, source: str, draws: int, scale: int) -> Examination:
     bound = {"a-min": a_min_two_point, "a-l": a_l_two_point}[policy]
-    rows = [(low, up, _worst_two_point(policy, low, up, draws, scale)) for low, up in _PAIRS]
+    rows = [(low, up, worst_ratio(policy, low, up, draws, scale)) for low, up in PAIRS]
     above = [(low, up) for low, up, ratio in rows if ratio > _ABOVE * bound(low / up)]
     # What vanishes with M is no contradiction: the cases above are tried again, four times larger.
-    again = [(low, up, _worst_two_point(policy, low, up, draws, 4 * scale)) for low, up in above]
+    again = [(low, up, worst_ratio(policy, low, up, draws, 4 * scale)) for low, up in above]
     stay = [
         f"{ratio:.2f} against {bound(low / up):.2f} at l = {low}, u = {up}, "
-        f"M = {_memory(up, 4 * scale)}"
+        f"M = {memory_for(up, 4 * scale)}"
         for low, up, ratio in again
         if ratio > _ABOVE * bound(low / up)
     ]
@@ -162,12 +151,12 @@ def _two_point_bound(topic: str, policy: str, source: str, draws: int, scale: in
         (
             points(source.removeprefix("chen-2025 "), [(a, bound(a)) for a in _ALPHAS if a < 1]),
             points(
-                f"{policy}, M = {_memory(20, scale)}",
+                f"{policy}, M = {memory_for(20, scale)}",
                 [(low / up, ratio) for low, up, ratio in rows],
                 simulated=True,
             ),
             points(
-                f"{policy}, M = {_memory(20, 4 * scale)}",
+                f"{policy}, M = {memory_for(20, 4 * scale)}",
                 [(low / up, ratio) for low, up, ratio in again],
                 simulated=True,
             ),
@@ -175,10 +164,6 @@ def _two_point_bound(topic: str, policy: str, source: str, draws: int, scale: in
         x_label="alpha = l / u",
         y_label="ratio to h-sf",
     )
-
-
-def _memory(upper: int, scale: int) -> int:
-    return 15 * upper * scale
 
 
 def _log(fit: tuple[float, float, float], u: float) -> float:

@@ -12,6 +12,11 @@ from kvopt.runs import PolicyRun
 HINDSIGHT = "mc-sf"
 """For equal prompts it does what h-sf does, and faster: the shortest first are a largest set."""
 
+PAIRS = ((1, 20), (2, 20), (4, 20), (8, 20), (12, 20), (16, 20))
+"""Lower and upper ends (l, u) that are simulated."""
+_MIXES = (0.5, 1.0, 2.0)
+"""Multiples of u / l: short requests to one long one near which the bounds are largest."""
+
 
 def backlog(
     counts: Mapping[int, int],
@@ -46,6 +51,23 @@ def two_point(lower: int, upper: int, mix: float, n: int) -> dict[int, int]:
     """Return n requests of two outputs, ``mix`` times as many short ones as long ones."""
     long = max(1, round(n / (1 + mix)))
     return {lower: n - long, upper: long}
+
+
+def mixed_ratio(policy: str, lower: int, upper: int, mix: float, draws: int, scale: int) -> float:
+    """Return the mean ratio on a backlog of two outputs and no prompt."""
+    counts = two_point(lower, upper, mix, 1500 * scale)
+    return mean_ratio(backlog(counts, memory_for(upper, scale)), policy, draws)
+
+
+def worst_ratio(policy: str, lower: int, upper: int, draws: int, scale: int) -> float:
+    """Return the largest of the mean ratios over some mixes of two outputs."""
+    mixes = [mix * upper / lower for mix in _MIXES]
+    return max(mixed_ratio(policy, lower, upper, mix, draws, scale) for mix in mixes)
+
+
+def memory_for(upper: int, scale: int) -> int:
+    """Return the memory of simulations with outputs up to ``upper``: 15 of the longest."""
+    return 15 * upper * scale
 
 
 def mean_ratio(instance: Instance, policy: str, draws: int) -> float:
