@@ -1,5 +1,5 @@
 """Reports of studies: one page that needs no network, and a table."""
 
-from kvopt.reports.writing import write_report
+from kvopt.reports.writing import Written, write_report
 
-__all__ = ["write_report"]
+__all__ = ["Written", "write_report"]

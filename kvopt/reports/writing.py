@@ -18,7 +18,19 @@ PAGE = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written, what a reader of the page is warned of, and false certificates."""
+    """What was written, and what is wrong.
+
+    Parameters
+    ----------
+    page, table
+        The files; the table is None where the page went to a stream.
+    records
+        How many records they show.
+    warnings
+        Damaged lines that do not count.
+    faults
+        Certificates that are false, or say something else than their records.
+    """
 
     page: Path
     table: Path | None
@@ -49,6 +61,11 @@ def write_report(
         Verify every certificate and compare it with its records; what is wrong is on the page.
     progress
         Called with how many certificates are verified, and how many there are.
+
+    Returns
+    -------
+    Written
+        Where both are, and what is wrong with the study.
 
     Raises
     ------
