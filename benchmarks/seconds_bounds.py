@@ -35,7 +35,8 @@ from kvopt.seconds import BatchTime, Line, arrivals_ns
 from kvopt.seconds.bounds import seconds_bound
 from kvopt.seconds.bounds_evaluation import shares_bound
 from kvopt.seconds.bounds_shares import shares
-from kvopt.seconds.certificates import certify_seconds, write_seconds_certificate
+from kvopt.seconds.certificates import certify_seconds
+from kvopt.seconds.certificates_writing import write_seconds_certificate
 from kvopt.seconds.files import PRESETS
 
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")

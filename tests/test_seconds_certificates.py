@@ -21,13 +21,10 @@ from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
 from kvopt.policies import policy
 from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
-from kvopt.seconds import certificates as writing
+from kvopt.seconds import certificates_writing as writing
 from kvopt.seconds.bounds_evaluation import SharesProof, shares_bound
-from kvopt.seconds.certificates import (
-    certify_seconds,
-    seconds_certificate_text,
-    write_seconds_certificate,
-)
+from kvopt.seconds.certificates import certify_seconds
+from kvopt.seconds.certificates_writing import seconds_certificate_text, write_seconds_certificate
 from kvopt.seconds.files import write_batch_time
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")

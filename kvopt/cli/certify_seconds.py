@@ -11,11 +11,8 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.cli.run_seconds import DEFAULT_MODEL
 from kvopt.files import read_instance
-from kvopt.seconds.certificates import (
-    SecondsCertificate,
-    certify_seconds,
-    write_seconds_certificate,
-)
+from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
+from kvopt.seconds.certificates_writing import write_seconds_certificate
 from kvopt.seconds.files import batch_time
 from kvopt.seconds.model import NANOSECONDS
 

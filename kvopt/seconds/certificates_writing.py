@@ -1,0 +1,77 @@
+"""Certificate files in seconds: ``kvopt.seconds-certificate/1``, see ``docs/seconds-bounds.md``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.writing import LARGEST_FILE, compact_instance_text
+from kvopt.errors import TooLarge
+from kvopt.files import write_atomically
+from kvopt.seconds.bounds import SecondsBound
+from kvopt.seconds.certificates import SecondsCertificate
+from kvopt.seconds.run import SecondsRun
+
+SCHEMA = "kvopt.seconds-certificate/1"
+
+
+def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
+
+    Raises
+    ------
+    TooLarge
+        If ``kvopt verify`` would refuse a file of this size.
+    """
+    text = seconds_certificate_text(certificate)
+    if len(text.encode()) > LARGEST_FILE:
+        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
+    write_atomically(path, text)
+
+
+def seconds_certificate_text(certificate: SecondsCertificate) -> str:
+    """Return the JSON text of a certificate: a member a line, a request a line."""
+    upper, lower = certificate.upper, certificate.lower
+    members: dict[str, Any] = {
+        "schema": SCHEMA,
+        "hash": certificate.instance.hash,
+        "model": certificate.model.to_json(),
+        "upper": upper and _claim(upper),
+        "lower": lower and _proved(lower),
+        "policies": [*map(_judged, certificate.runs), *map(_unfinished, certificate.unfinished)],
+        "provenance": certificate.provenance,
+    }
+    lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
+    lines.append(f'"instance": {compact_instance_text(certificate.instance)}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _claim(run: SecondsRun) -> dict[str, Any]:
+    claim: dict[str, Any] = {"value": run.objective_ns, "starts": run.starts}
+    if run.lost:
+        claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
+    waits = sorted((number, when) for number, when in run.resumed.items() if when)
+    return {**claim, "waits": waits} if waits else claim
+
+
+def _proved(lower: SecondsBound) -> dict[str, Any]:
+    proof = lower.proof
+    return {
+        "value": lower.value_ns,
+        "proof": {
+            "kind": "shares",
+            "lines": proof.lines,
+            "weights": proof.weights,
+            "company": proof.company,
+        },
+    }
+
+
+def _judged(run: SecondsRun) -> dict[str, Any]:
+    head = {"policy": run.policy, "outcome": str(run.outcome)}
+    return {**head, "value": None} if run.objective_ns is None else {**head, **_claim(run)}
+
+
+def _unfinished(name: str) -> dict[str, Any]:
+    return {"policy": name, "outcome": "unfinished", "value": None}
