@@ -189,3 +189,17 @@ def test_orders_are_all_tried_where_they_matter() -> None:
         worst = max(worst, Fraction(value, optimum(4, requests)[0]))
     assert found.ratio == worst
     assert found.tried == len(shapes) + len(shapes) ** 2
+
+
+def test_ctrl_c_keeps_the_worst_so_far() -> None:
+    def interrupt(ratio: Fraction, tried: int) -> None:
+        assert ratio > 1
+        assert tried > 0
+        raise KeyboardInterrupt
+
+    found = hunt(["mc-sf"], n=4, memory=5, time_limit=30, watch=interrupt)
+    assert found.interrupted
+    assert found.exhausted < 4
+    assert found.verified
+    assert found.ratio is not None
+    assert found.ratio > 1
