@@ -350,6 +350,20 @@ class TestHostile:
         assert judged(tmp_path / "c", found).valid
         assert time.monotonic() - began < 2
 
+    def test_company_that_keeps_the_checker_busy_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        requests = [Request(0, 5, 90, arrival_seconds=t * NANOSECOND) for t in range(400)]
+        found = content(Instance(100, requests), ROOF)
+        share = [[1, 62][i % 2] for i in range(400)]
+        found["lower"]["value"] = 0
+        found["lower"]["proof"].update(weights=[0] * 400, company=share)
+        assert judged(tmp_path / "c", found).valid
+        monkeypatch.setattr(checker, "MOST_STEPS", 500)
+        verdict = judged(tmp_path / "c", found)
+        assert verdict.exit_status == 2
+        assert verdict.lines[0].endswith("company takes more than 500 steps to check")
+
     def test_labels_cannot_forge_the_report(self, tmp_path: Path) -> None:
         found = content(tiny(), ROOF, "fcfs")
         found["model"]["name"] = found["policies"][0]["policy"] = "x\nVALID\x1b[2J" + "y" * 9999
@@ -420,6 +434,13 @@ class TestCommand:
         assert code == 2
         assert not out
         assert reason in err
+        assert not (tmp_path / "c.json").exists()
+
+    def test_rounds_without_a_length_are_refused(self, run: Run, tmp_path: Path) -> None:
+        write_instance(Instance(5, [Request(2, 1, 1)]), tmp_path / "i.json")
+        code, _, err = run("certify", tmp_path / "i.json", "--seconds", "-o", tmp_path / "c.json")
+        assert code == 2
+        assert "i.json: round_ms: is missing" in err.replace("\n", " ")
         assert not (tmp_path / "c.json").exists()
 
     def test_nothing_found_in_no_time(self, run: Run, tmp_path: Path, ec1: Path) -> None:

@@ -10,7 +10,9 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.run_seconds import DEFAULT_MODEL
+from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
+from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
 from kvopt.seconds.certificates_writing import write_seconds_certificate
 from kvopt.seconds.files import batch_time
@@ -33,9 +35,12 @@ def certify_in_seconds(
 ) -> None:
     """Write a certificate in seconds and print what it says."""
     clock = batch_time(model or DEFAULT_MODEL)
-    found = certify_seconds(
-        read_instance(file, memory), clock, policies, time_limit=time_limit, command=command
-    )
+    instance = read_instance(file, memory)
+    try:
+        arrivals_ns(instance)
+    except InvalidInput as error:
+        raise error.located(file=str(file)) from None
+    found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
     write_seconds_certificate(found, output)
     if json:
         common.print_json(found.to_json())
