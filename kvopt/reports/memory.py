@@ -27,14 +27,13 @@ class Work:
 
 def memory(instance: Instance, work: Sequence[Work], frame: Frame) -> list[Markup]:
     """Draw tokens held against the capacity, in a frame whose upward scale is tokens."""
-    everything = _stretches(instance, work)
     kept = _stretches(instance, [piece for piece in work if not piece.lost])
     capacity, base = frame.y.at(instance.memory), frame.y.at(0)
     left, right = frame.x.start, frame.x.end
     (shown,) = labels([instance.memory])
     layers = [(kept, "grown", _held), (kept, "prompt", _prompts)]
-    if any(piece.lost for piece in work):
-        layers.insert(0, (everything, "lost", _held))  # seen where it stands above what was kept
+    if any(piece.lost for piece in work):  # seen where it stands above what was kept
+        layers.insert(0, (_stretches(instance, work), "lost", _held))
     areas = [tag("path", d=_area(how(what), frame), class_=kind) for what, kind, how in layers]
     return [
         *areas,

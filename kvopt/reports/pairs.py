@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
@@ -48,50 +48,74 @@ def worst_runs(study: Study, few: int, most: int) -> list[Run]:
     return [beaten[place] for _, place in sorted(turns)[:count]]
 
 
-def read_pair(study: Study, run: Run) -> Pair:
-    """Read both schedules of a run from its certificate and check them in integers.
+class Certificates:
+    """Reads certificates of a study; the last stays at hand, for it is of several runs."""
 
-    Raises
-    ------
-    InvalidInput
-        If the certificate cannot be read, is of another instance or claims other numbers.
-    """
-    record = run.record
-    if record.certificate is None:
-        raise InvalidInput("has no certificate", field=record.instance.name)
-    path = study.folder / record.certificate
-    try:
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._last: tuple[Path, _Content] | None = None
+
+    def pair(self, run: Run) -> Pair:
+        """Return both schedules of a run, checked in integers.
+
+        Raises
+        ------
+        InvalidInput
+            If the certificate cannot be read, is of another instance or claims other numbers.
+        """
+        record = run.record
+        if record.certificate is None:
+            raise InvalidInput("has no certificate", field=record.instance.name)
+        path = self._study.folder / record.certificate
+        try:
+            content = self._content(path)
+            if content.instance.hash != record.instance.hash:
+                raise InvalidInput("is of another instance than its record", field="instance")
+            return Pair(run, content.best(record.upper), content.run(record.policy, record.value))
+        except InvalidInput as error:
+            raise error.located(file=str(path)) from None
+
+    def _content(self, path: Path) -> _Content:
+        if self._last is None or self._last[0] != path:
+            self._last = None  # large ones need not be in memory together
+            self._last = path, _Content(path)
+        return self._last[1]
+
+
+class _Content:
+    """What a certificate holds, as far as a picture needs it."""
+
+    def __init__(self, path: Path) -> None:
         value = parse_json(read_text(path))
         if not isinstance(value, dict):
             raise InvalidInput(f"must be an object, got {shown(value)}")
         check_schema(value, _SCHEMA)
-        instance = instance_from_json(value.get("instance"))
-        if instance.hash != record.instance.hash:
-            raise InvalidInput("is of another instance than its record", field="instance")
-        best = _run(instance, BEST, value.get("upper"), record.upper)
-        found = _run(instance, record.policy or "", _of_policy(value, record.policy), record.value)
-        return Pair(run, best, found)
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        self.instance = instance_from_json(value.get("instance"))
+        self._upper, self._policies = value.get("upper"), value.get("policies")
+        self._best: PolicyRun | None = None
 
+    def best(self, value: int | None) -> PolicyRun:
+        if self._best is None or self._best.objective != value:
+            self._best = _run(self.instance, BEST, self._upper, value)
+        return self._best
 
-def _of_policy(value: dict[str, Any], policy: str | None) -> object:
-    rows = value.get("policies")
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict) and row.get("policy") == policy:
-            return row
-    raise InvalidInput("is not in the certificate", field=str(policy))
+    def run(self, policy: str | None, value: int | None) -> PolicyRun:
+        for row in self._policies if isinstance(self._policies, list) else ():
+            if isinstance(row, dict) and row.get("policy") == policy:
+                return _run(self.instance, policy or "", row, value)
+        raise InvalidInput("is not in the certificate", field=str(policy))
 
 
 def _run(instance: Instance, label: str, content: object, value: int | None) -> PolicyRun:
+    """Build a run from its part of a certificate, and check it."""
     try:
-        assert isinstance(content, dict)
+        if not isinstance(content, dict):
+            raise TypeError
         lost = [Lost(*map(int, piece)) for piece in content.get("lost", ())]
         starts = tuple(map(int, content["starts"]))
-        assert len(starts) == len(instance)
         made = PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
-        broken = made.violations()
-    except (AssertionError, KeyError, IndexError, TypeError, ValueError):
+        broken = made.violations()  # refuses starts that are too few or too many
+    except (KeyError, IndexError, TypeError, ValueError):
         raise InvalidInput("is not as it was written", field=label) from None
     if broken or made.objective != value:
         reason = broken[0] if broken else f"starts give {made.objective}, the record says {value}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kvopt.errors import InvalidInput
 from kvopt.reports.context import Context, Section, counted
 from kvopt.reports.figures import figure
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.pairs import BEST, Pair, read_pair, worst_runs
+from kvopt.reports.pairs import BEST, Certificates, Pair, worst_runs
 from kvopt.reports.schedules import MOST_ROWS, draw
 from kvopt.reports.study import Run
 from kvopt.runs import PolicyRun
@@ -40,11 +42,21 @@ def worst(context: Context) -> Section | None:
     )
     swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND]
     legend = tag("ul", *swatches, class_="legend", aria_label="Legend")
-    parts = [_article(context, run, place < _OPEN) for place, run in enumerate(runs)]
+    parts = _articles(context, runs)
     return Section("worst", "Worst instances", join(note, legend, *parts))
 
 
-def _article(context: Context, run: Run, is_open: bool) -> Markup:
+def _articles(context: Context, runs: Sequence[Run]) -> list[Markup]:
+    """Draw runs of one certificate one after another, and return all in the order given."""
+    certificates = Certificates(context.study)
+    order = sorted(
+        range(len(runs)), key=lambda place: (runs[place].record.certificate or "", place)
+    )
+    made = {place: _article(context, runs[place], certificates, place < _OPEN) for place in order}
+    return [made[place] for place in range(len(runs))]
+
+
+def _article(context: Context, run: Run, certificates: Certificates, is_open: bool) -> Markup:
     record = run.record
     title = f"{record.policy} on {record.instance.name}"
     facts = [
@@ -53,7 +65,7 @@ def _article(context: Context, run: Run, is_open: bool) -> Markup:
         _optimum(run),
     ]
     try:
-        pictures = _pictures(read_pair(context.study, run))
+        pictures = _pictures(certificates.pair(run))
     except InvalidInput as error:
         pictures = tag("p", f"Not drawn: {error}", class_="warning")
     said = tag("p", "; ".join(facts), ". ", context.link(record.certificate))
