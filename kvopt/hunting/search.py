@@ -157,7 +157,7 @@ def hunt(
     space = _space(chosen, n, memory, last_arrival, equal_prompts)
     deadline = began + _SEARCH_SHARE * time_limit
     judge = Judge(chosen, lambda: time.monotonic() > deadline)
-    search = _Search(space, judge, Random(seed), watch, deadline)
+    search = Chase(space, judge, Random(seed), watch, deadline)
     interrupted = False
     try:
         search.exhaust()
@@ -196,7 +196,7 @@ def _space(
     return Space(memory, n, last_arrival, equal_prompts, needs_order(policies))
 
 
-class _Search:
+class Chase:
     """The two ways to search, and what both have found."""
 
     def __init__(

@@ -47,13 +47,15 @@ def _search(memory: int, table: Any, cutoff: int) -> int:
     held = np.zeros(cutoff + outputs.max() + 2, dtype=np.int64)
     starts = np.full(n, -1, dtype=np.int64)
     order = np.zeros(n, dtype=np.int64)  # of the started, the last one on top
+    ends = np.zeros(n, dtype=np.int64)  # room for a bound
     depth = time = i = completed = 0
     best = -1
     while True:
         if depth == n:  # cheaper than the best so far, or the bound would have ended it
             best = cutoff = completed
         elif (
-            completed + _least(memory, time, i, starts, arrivals, outputs, volumes, by_volume, held)
+            completed
+            + _least(memory, time, i, starts, arrivals, outputs, volumes, by_volume, held, ends)
             < cutoff
         ):
             while i < n and not _may_start(memory, time, i, starts, table, held):
@@ -109,24 +111,32 @@ def _least(
     volumes: Any,
     by_volume: Any,
     held: Any,
+    ends: Any,
 ) -> int:
     """Return a bound on the completions of what has not started.
 
     Requests before ``first`` start in the next round or later, the others in this one or later.
-    The j-th completion also waits for the j smallest volumes to be served in what memory is left.
+    The j-th completion is not before the j-th of these ends, and not before the j smallest
+    volumes are served in what memory is left.
     """
-    alone = 0
+    count = 0
     for j in range(len(starts)):
         if starts[j] < 0:
-            begin = time + 1 if j < first else time
-            alone += max(begin, arrivals[j]) + outputs[j]
-    served, room, round_, together = 0, 0, time, 0
+            end = max(time + 1 if j < first else time, arrivals[j]) + outputs[j]
+            place = count
+            while place > 0 and ends[place - 1] > end:
+                ends[place] = ends[place - 1]
+                place -= 1
+            ends[place] = end
+            count += 1
+    total, rank, served, room, moment = 0, 0, 0, 0, time
     for position in range(len(starts)):
         j = by_volume[position]
         if starts[j] < 0:
             served += volumes[j]
             while room < served:
-                round_ += 1
-                room += memory - held[round_] if round_ < len(held) else memory
-            together += round_
-    return max(alone, together)
+                moment += 1
+                room += memory - held[moment] if moment < len(held) else memory
+            total += max(ends[rank], moment)
+            rank += 1
+    return total
