@@ -50,3 +50,16 @@ def test_the_verifier_stands_on_the_standard_library_alone() -> None:
     ours = {name for name in loaded if name.partition(".")[0] == "kvopt"}
     assert ours == {"kvopt", "kvopt.version", "kvopt.verify"}
     assert {name.partition(".")[0] for name in loaded} - {"kvopt"} <= sys.stdlib_module_names
+
+
+def test_the_command_line_starts_without_what_single_commands_need() -> None:
+    code = "import sys, kvopt.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert "kvopt" in loaded
+    assert {"highspy", "matplotlib", "networkx", "numba", "ortools", "scipy"}.isdisjoint(loaded)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from kvopt.certificates import write_certificate
 from kvopt.cli import common
-from kvopt.hunting import Hunt, hunt
+
+if TYPE_CHECKING:
+    from kvopt.hunting import Hunt
 
 _NOTHING_FOUND = 3
 _INTERRUPTED = 130
@@ -54,6 +56,7 @@ def hunt_command(
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
+    from kvopt.hunting import hunt  # which loads numba: no other command should wait for it
 
     def watch(ratio: Fraction, tried: int) -> None:
         if not json and common.is_watched():
