@@ -384,6 +384,8 @@ def test_missing_certificates_are_named(studied: Path) -> None:
         (lambda c: c["policies"][1]["starts"].reverse(), "starts give|tokens held|before"),
         (lambda c: c["upper"]["starts"].pop(), "is not as it was written"),
         (lambda c: c["upper"].update(starts=None), "is not as it was written"),
+        (lambda c: c["upper"].update(starts=[s + 0.5 for s in c["upper"]["starts"]]), "written"),
+        (lambda c: c["policies"][0].update(lost=[[-1, 0, 1]]), "is not as it was written"),
         (lambda c: c["instance"].update(memory=10**6), "of another instance"),
         (lambda c: c["policies"].clear(), "is not in the certificate"),
         (lambda c: c.update(schema="other"), "schema"),

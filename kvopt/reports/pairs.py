@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
@@ -111,8 +113,10 @@ def _run(instance: Instance, label: str, content: object, value: int | None) -> 
     try:
         if not isinstance(content, dict):
             raise TypeError
-        lost = [Lost(*map(int, piece)) for piece in content.get("lost", ())]
-        starts = tuple(map(int, content["starts"]))
+        lost = [Lost(*_integers(piece)) for piece in content.get("lost", ())]
+        starts = _integers(content["starts"])
+        if any(piece.request not in range(len(instance)) for piece in lost):
+            raise IndexError
         made = PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
         broken = made.violations()  # refuses starts that are too few or too many
     except (KeyError, IndexError, TypeError, ValueError):
@@ -121,3 +125,10 @@ def _run(instance: Instance, label: str, content: object, value: int | None) -> 
         reason = broken[0] if broken else f"starts give {made.objective}, the record says {value}"
         raise InvalidInput(reason, field=label)
     return made
+
+
+def _integers(values: Iterable[object]) -> tuple[int, ...]:
+    found = tuple(values)
+    if any(type(value) is not int for value in found):
+        raise TypeError
+    return cast(tuple[int, ...], found)

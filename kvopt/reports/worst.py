@@ -49,11 +49,9 @@ def worst(context: Context) -> Section | None:
 def _articles(context: Context, runs: Sequence[Run]) -> list[Markup]:
     """Draw runs of one certificate one after another, and return all in the order given."""
     certificates = Certificates(context.study)
-    order = sorted(
-        range(len(runs)), key=lambda place: (runs[place].record.certificate or "", place)
-    )
-    made = {place: _article(context, runs[place], certificates, place < _OPEN) for place in order}
-    return [made[place] for place in range(len(runs))]
+    places = sorted(range(len(runs)), key=lambda i: runs[i].record.certificate or "")
+    made = {i: _article(context, runs[i], certificates, i < _OPEN) for i in places}
+    return [made[i] for i in range(len(runs))]
 
 
 def _article(context: Context, run: Run, certificates: Certificates, is_open: bool) -> Markup:
