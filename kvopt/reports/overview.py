@@ -52,7 +52,7 @@ def _tiles(context: Context) -> list[Markup]:
         _tile(f"{proved:,} of {len(study.instances):,}", "instances with a proved optimum"),
         _tile(
             percent(known),
-            "mean width of the ratio intervals, of their upper ends"
+            "mean width of the ratio intervals, as a share of the upper end"
             + (f"; {unbounded:,} without an upper end" if unbounded else ""),
         ),
         *_largest(context),
@@ -102,7 +102,7 @@ def _warnings(context: Context) -> Markup | None:
     rest = unfolded(f"{len(more)} more", tag("ul", *more)) if more else None
     return tag(
         "div",
-        tag("strong", "Mind:"),
+        tag("strong", "Warnings"),
         tag("ul", *shown[:_SHOWN_WARNINGS]),
         rest,
         class_="warning",
