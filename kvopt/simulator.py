@@ -117,11 +117,10 @@ class Simulation:
         self.policy = policy
         self.clock = clock
         self.view = View(instance, policy.prediction_model().beliefs(instance))
-        self.view.arrivals = clock.arrivals
         self.outputs = [request.output for request in instance]
         self.starts: list[int | None] = [None] * len(instance)
         self.lost: list[Lost] = []
-        self.arriving = sorted(range(len(instance)), key=lambda i: (-self.view.arrivals[i], -i))
+        self.arriving = sorted(range(len(instance)), key=lambda i: (-clock.arrivals[i], -i))
         self.ends: list[tuple[int, int, int]] = []  # (completion, request, start); may be stale
         self.waiting: set[int] = set()
         self.seen: set[Hashable] = set()  # states after evictions since the last completion
@@ -176,6 +175,7 @@ class Simulation:
         while self.arriving and self.clock.has_arrived(view, self.arriving[-1]):
             i = self.arriving.pop()
             self.waiting.add(i)
+            view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
             self.policy.arrived(view, i)
 
     def _evict(self) -> bool:

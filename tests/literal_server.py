@@ -27,13 +27,14 @@ class Served:
 
 @dataclass
 class Server:
-    """What a server knows between rounds: tokens that each active request has produced."""
+    """What a server knows between rounds: tokens produced, and when it saw each request."""
 
     instance: Instance
     policy: str
     time: int = 0
     produced: dict[int, int] = field(default_factory=dict)
     waiting: list[int] = field(default_factory=list)
+    seen: dict[int, int] = field(default_factory=dict)
 
     def held(self) -> int:
         """Tokens held when the next round ends."""
@@ -57,14 +58,12 @@ class Server:
                 return False
         return True
 
-    def rank(self, i: int) -> tuple[int | float | None, ...]:
-        """Return the place in line."""
+    def rank(self, i: int) -> tuple[int, ...]:
+        """Return the place in line; what arrived during one round arrived together."""
         r = self.instance.requests[i]
         if self.policy == "mc-sf":
-            return (r.output, r.prompt, r.arrival_seconds, i)
-        if self.policy == "fcfs":
-            return (r.arrival_seconds, r.prompt, r.arrival_seconds, i)
-        return (r.arrival_seconds, i)
+            return (r.output, r.prompt, self.seen[i], i)
+        return (self.seen[i], i)
 
 
 def serve(instance: Instance, policy: str, model: BatchTime) -> Served | None:
@@ -73,12 +72,13 @@ def serve(instance: Instance, policy: str, model: BatchTime) -> Served | None:
     found = Served([None] * count, [None] * count, [None] * count)
     arrivals = [round((r.arrival_seconds or 0) * 10**9) for r in instance]
     to_come = sorted(range(count), key=lambda i: arrivals[i])
-    for _ in range(_ENDLESS):
+    for turn in range(_ENDLESS):
         if not (to_come or server.waiting or server.produced):
             return found
         if not server.produced and not server.waiting:
             server.time = max(server.time, arrivals[to_come[0]])
         while to_come and arrivals[to_come[0]] <= server.time:
+            server.seen[to_come[0]] = turn
             server.waiting.append(to_come.pop(0))
         if server.held() > instance.memory:
             found.evictions += len(server.produced)
