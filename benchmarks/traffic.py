@@ -33,6 +33,8 @@ EIGHT = (
 PRINTED = (32.112, 46.472, 51.933, 51.046, 50.401, 50.395, 53.393, 50.862)
 """Table 1 of jaillet-2025-v2: mean latencies of the eight."""
 RATES = (50, 10)
+ENDLESS = 50_000
+"""Rounds after which a run with coins counts as endless; a thousand requests take 1,500."""
 
 
 def conversation(n: int, rate: float, seed: int) -> Instance:
@@ -147,7 +149,9 @@ def sweeps(options: argparse.Namespace) -> None:
         instance = conversation(options.n, rate, options.seed)
 
         def cell(alpha: float, beta: float, instance: Instance = instance) -> str:
-            run = simulate_seconds(instance, f"alpha-beta:alpha={alpha},beta={beta}", MODEL)
+            run = simulate_seconds(
+                instance, f"alpha-beta:alpha={alpha},beta={beta},rounds={ENDLESS}", MODEL
+            )
             return f"{shown(mean(run))} ({run.evictions})"
 
         print(f"### Mean latency (evictions), {rate} requests a second, n = {options.n}\n")
@@ -265,7 +269,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--n", type=int, default=5000)
+    parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--limit", type=float, default=60.0)
     options = parser.parse_args()
     for part in options.parts:
