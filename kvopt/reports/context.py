@@ -149,7 +149,7 @@ def cards(caption: Node, head: Sequence[str], rows: Sequence[Sequence[Node]]) ->
     )
 
 
-def column(title: str, sort: str) -> Markup:
+def column(title: Node, sort: str) -> Markup:
     """Return a heading that sorts its column when pressed, as ``number`` or as ``text``."""
     button = tag("button", title, type="button")
     return tag("th", button, scope="col", aria_sort="none", data_kind=sort)

@@ -97,7 +97,9 @@ def _drawn(family: _Family, letters: Mapping[str, str]) -> Markup:
         *_letters(letters, family.schedulers, x, y),
     )
     parts = join(
-        picture, legend(letters, list(family.schedulers)), unfolded("Numbers", _numbers(family))
+        picture,
+        legend(letters, list(family.schedulers)),
+        unfolded("Numbers", _numbers(family, letters)),
     )
     return figure(family.name, None, parts)
 
@@ -137,11 +139,11 @@ def _letters(
     return parts
 
 
-def _numbers(family: _Family) -> Markup:
+def _numbers(family: _Family, letters: Mapping[str, str]) -> Markup:
     """Return the curves as a table."""
     head = [column("requests", "number"), column("proved bound", "number")]
     head += [column("best schedule", "number")]
-    head += [column(name, "number") for name in family.schedulers]
+    head += [column(tag("abbr", letters[name], title=name), "number") for name in family.schedulers]
     found = (family.lower, family.upper, *family.schedulers.values())
     rows = [
         tag(

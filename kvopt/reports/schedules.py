@@ -16,6 +16,9 @@ _TALLEST_ROW = 16.0
 _MOST_LOST = 200
 """Evictions up to which each has a bar of its own."""
 
+_THIN = 4.0
+"""Height of rows from which on lines of waiting requests would run together."""
+
 _LABELLED = 24
 """Requests up to which each row has its name."""
 
@@ -64,7 +67,7 @@ class _Rows:
         lost = [piece for piece in work if piece.lost]
         drawn = self._bars if len(lost) <= _MOST_LOST else self._spans
         return [
-            tag("path", d=self._waits(floor), class_="wait"),
+            tag("path", d=self._waits(floor), class_="wait" if self.row > _THIN else "wait many"),
             *self._bars(kept, floor, ("prompt", "grown")),
             *drawn(lost, floor, ("lost", "lost")),
             *self._names(floor),
