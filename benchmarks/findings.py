@@ -52,6 +52,8 @@ def sizes(records: Sequence[Record]) -> None:
     """Print latency a request by size, where there is one instance of each of several sizes."""
     by_size: dict[int, dict[str, Record]] = {}
     for record in records:
+        if "n" not in record.instance.parameters:
+            return
         by_size.setdefault(record.instance.requests, {})[record.policy or ""] = record
     hashes = {record.instance.hash for record in records}
     if not 3 <= len(by_size) == len(hashes):

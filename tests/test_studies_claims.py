@@ -94,25 +94,41 @@ class TestArrivals:
 class TestTable4:
     """wang-2025 table 4."""
 
-    def rows(self, family: str, values: tuple[int, int, int], lower: int) -> list[Record]:
+    def rows(self, family: str, *values: tuple[int, int, int], lower: int) -> list[Record]:
         policies = ("sorted-lp", "sorted-f:phase1=swap", "lp-swap")
         return [
-            record(0, policy, value, family=family, upper=min(values), lower=lower)
-            for policy, value in zip(policies, values, strict=True)
+            record(number, policy, value, family=family, upper=min(three), lower=lower)
+            for number, three in enumerate(values)
+            for policy, value in zip(policies, three, strict=True)
         ]
 
     def test_impossible_from_below_and_from_above(self) -> None:
-        uniform = table_4(self.rows("uniform", (41_000, 40_000, 42_000), 30_000))
-        assert judgements(uniform) == ["not reproduced as printed", "reproduced"]
-        assert "no schedule of any draw reaches what is printed" in uniform[0].found
-        exponential = table_4(self.rows("exponential", (1_300, 1_200, 1_250), 1_000))
-        assert judgements(exponential) == ["not reproduced as printed"] * 2
-        assert "the worst run of any draw stays below" in exponential[0].found
+        uniform = table_4(self.rows("uniform", (41_000, 40_000, 42_000), lower=30_000))
+        assert judgements(uniform) == ["not reproduced as printed", "undecided"]
+        assert "no schedule of any draw comes near what is printed" in uniform[0].found
+        exponential = table_4(self.rows("exponential", (1_300, 1_200, 1_250), lower=1_000))
+        assert judgements(exponential) == ["not reproduced as printed", "undecided"]
+        assert "the worst run of any draw is far below" in exponential[0].found
 
-    def test_a_bound_below_the_table_leaves_it_open(self) -> None:
-        assert judgements(table_4(self.rows("uniform", (41_000, 40_000, 42_000), 9_000))) == [
-            "undecided", "reproduced",
-        ]  # fmt: skip
+    def test_a_bound_below_or_near_the_table_leaves_it_open(self) -> None:
+        for lower in (9_000, 15_000):
+            assert (
+                judgements(table_4(self.rows("uniform", (41_000, 40_000, 42_000), lower=lower)))
+                == ["undecided"] * 2
+            )
+
+    def test_an_order_has_to_stand_out(self) -> None:
+        printed = [(10_000 + i, 9_000 + i, 11_000 + i) for i in range(5)]  # uniform: b < a < c
+        other = [(a, c, b) for a, b, c in printed]
+        noisy = [(a + 9_000 * (i % 2), b, c) for i, (a, b, c) in enumerate(printed)]
+        for values, wanted in (
+            (printed, "reproduced"),
+            (other, "not reproduced as printed"),
+            (noisy, "undecided"),
+            (other[:4], "undecided"),
+            ([(10_000, 10_000, 10_000)] * 5, "undecided"),
+        ):
+            assert table_4(self.rows("uniform", *values, lower=1))[1].verdict == wanted
 
 
 class TestCurves:
