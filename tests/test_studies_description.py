@@ -14,7 +14,8 @@ from kvopt.instance import Instance, Request
 from kvopt.policies import registry
 from kvopt.studies import builtin_names, builtin_study, read_study
 from kvopt.studies.builtin import builtin_text
-from kvopt.studies.description import Limits, resolved_text, study_from_text
+from kvopt.studies.description import Limits, study_from_text
+from kvopt.studies.resolved import resolved_text
 from kvopt.studies.tasks import tasks_of
 
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
@@ -111,7 +112,10 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         ("policies = [1]\n" + ENTRY, "line 1: policies: must be a list of texts, got [1]"),
         (ENTRY, "line 1: instances[0].policies: is missing: a study needs policies"),
         (HEAD + 'claims = ["no"]\n' + ENTRY, "line 3: claims: must be among arrival-1, "),
-        (HEAD + 'modules = ["no_such"]\n' + ENTRY, "line 3: modules: no_such cannot be loaded: "),
+        (
+            HEAD + 'modules = ["no_such"]\n' + ENTRY,
+            "line 3: modules: no_such cannot be loaded: ",
+        ),
         ('name = "a/b"\n' + ENTRY, "line 1: name: must be letters, digits and dashes, got 'a/b'"),
         ("name = 3\n" + ENTRY, "line 1: name: must be a text, got 3"),
     ],

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -15,11 +11,12 @@ from typing import Any, get_args
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import read_text
 from kvopt.policies.registry import policy as policy_from
+from kvopt.studies.modules import import_modules, located
 from kvopt.studies.sources import Kind, Source
 from kvopt.studies.tables import Table
 
 _TOP = ("name", "title", "policies", "predictions", "claims", "modules", "limits", "instances")
-_LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
+LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
     "family", "file", "game", "inline", "requests",
     "draws", "seed", "n", "memory", "parameters", "policies",
@@ -113,8 +110,12 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     name = top.string("name", None if file is None else file.stem)
     if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
-    modules = tuple(_located(module, folder) for module in top.strings("modules", ()))
-    _import_all(modules, lambda reason: top.fault("modules", reason))
+    modules = tuple(located(module, folder) for module in top.strings("modules", ()))
+    try:
+        import_modules(modules)
+    except Exception as error:  # whatever the code of others does when it is loaded
+        reason = f"{', '.join(modules)} cannot be loaded: {type(error).__name__}: {error}"
+        raise top.fault("modules", reason) from None
     models = top.strings("predictions", ("",))
     policies = _policies(top, models, ())
     entries = tuple(
@@ -134,59 +135,6 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     )
     top.done(*_TOP)
     return study
-
-
-def resolved_text(study: Study) -> str:
-    """Return the TOML text of a study with everything said that a file may leave out.
-
-    Lists that stood for several entries are written out.
-    """
-    lines = [
-        f"name = {_toml(study.name)}",
-        f"title = {_toml(study.title)}",
-        f"claims = {_toml(study.claims)}",
-        f"modules = {_toml(study.modules)}",
-        "",
-        "[limits]",
-    ]
-    for key in _LIMITS:
-        values = list(dict.fromkeys(getattr(limits, key) for limits in study.limits))
-        lines.append(f"{key} = {_toml(values[0] if len(values) == 1 else values)}")
-    for entry in study.entries:
-        draws = None if entry.source.seed is None else entry.draws
-        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
-        lines += ["", "[[instances]]"]
-        lines += [f"{key} = {_toml(value)}" for key, value in said.items() if value is not None]
-    return "\n".join(lines) + "\n"
-
-
-def import_modules(modules: Sequence[str]) -> None:
-    """Import what registers policies, by module name or by path."""
-    for module in modules:
-        if not module.endswith(".py"):
-            importlib.import_module(module)
-            continue
-        name = f"kvopt_study_{Path(module).stem}"
-        known = sys.modules.get(name)
-        if known is not None and known.__file__ == module:
-            continue
-        spec = importlib.util.spec_from_file_location(name, module)
-        assert spec is not None, "a path that ends in .py has a loader"
-        assert spec.loader is not None, "and so does its specification"
-        sys.modules[name] = found = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
-
-
-def _located(module: str, folder: Path) -> str:
-    return str((folder / module).resolve()) if module.endswith(".py") else module
-
-
-def _import_all(modules: Sequence[str], fault: Callable[[str], InvalidInput]) -> None:
-    for module in modules:
-        try:
-            import_modules([module])
-        except Exception as error:  # whatever the code of others does when it is loaded
-            raise fault(f"{module} cannot be loaded: {type(error).__name__}: {error}") from None
 
 
 def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
@@ -210,7 +158,7 @@ def _limits(table: Table) -> Iterator[Limits]:
     policy_time_limit = table.number("policy_time_limit", 0.0)
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
-    table.done(*_LIMITS)
+    table.done(*LIMITS)
     for time_limit in time_limits:
         yield Limits(time_limit, policy_time_limit or time_limit, threads, seed)
 
@@ -255,16 +203,3 @@ def _claims(top: Table) -> tuple[str, ...]:
         if name not in CLAIMS:
             raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {name!r}")
     return names
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML; JSON texts are TOML texts, but for an unescaped delete."""
-    if isinstance(value, dict):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(key)} = {_toml(part)}" for key, part in value.items())
-            + "}"
-        )
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value).replace("\x7f", "\\u007f")

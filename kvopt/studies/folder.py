@@ -13,7 +13,8 @@ from kvopt.files import write_atomically
 from kvopt.files.atomic import TEMPORARY
 from kvopt.studies import records
 from kvopt.studies.claims import Verdict
-from kvopt.studies.description import Study, resolved_text, study_from_text
+from kvopt.studies.description import Study, study_from_text
+from kvopt.studies.resolved import resolved_text
 from kvopt.studies.work import FOLDER, Done
 
 DESCRIPTION = "study.toml"

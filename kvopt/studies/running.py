@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from kvopt.errors import KvoptError
@@ -20,10 +15,12 @@ from kvopt.studies.builtin import builtin_study
 from kvopt.studies.claims import CLAIMS, Verdict
 from kvopt.studies.description import Study, read_study
 from kvopt.studies.executors import Submit, workers
+from kvopt.studies.interrupts import interruptible
+from kvopt.studies.known import Known
 from kvopt.studies.lock import locked
 from kvopt.studies.progress import StudyObserver, StudyProgress, Tally
 from kvopt.studies.records import Record, lines_of, read_records
-from kvopt.studies.tasks import Task, origin_key, tasks_of
+from kvopt.studies.tasks import Task, tasks_of
 from kvopt.studies.work import Done
 
 
@@ -130,7 +127,7 @@ class _Run:
         self.ledger = folder.Ledger(directory)
         self.damaged: list[str] = []
         self.signal_number: int | None = None
-        known = _Known(directory, lines_of(directory, self.damaged.append), retry)
+        known = Known(directory, lines_of(directory, self.damaged.append), retry)
         tasks = list(tasks_of(study, limit))
         self.tally = Tally(len(tasks), observer)
         self.left: list[Task] = []
@@ -146,8 +143,11 @@ class _Run:
         self.tally.tell()
         if not self.left:
             return
-        with _interruptible(self), workers(jobs, scheduler) as (submit, window):
+        with interruptible(self._end_by), workers(jobs, scheduler) as (submit, window):
             self._work(submit, window)
+
+    def _end_by(self, number: int) -> None:
+        self.signal_number = number
 
     def _work(self, submit: Submit, window: int) -> None:
         pending: dict[Future[dict[str, Any]], Task] = {}
@@ -188,53 +188,3 @@ def _came_of(future: Future[dict[str, Any]], task: Task) -> Done:
         raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
     except Exception as error:  # the machine that should do it failed, and others after it
         return Done((task.failure(f"{type(error).__name__}: {error}", 0.0),))
-
-
-class _Known:
-    """What earlier runs left behind."""
-
-    def __init__(self, directory: Path, records: Iterable[Record], retry: bool) -> None:
-        self._directory = directory
-        self._records: dict[str, Record] = {}
-        for record in records:
-            for key in (record.key, origin_key(record)):
-                self._records[key] = record
-        if retry:
-            kept = ((key, r) for key, r in self._records.items() if r.outcome != "error")
-            self._records = dict(kept)
-
-    def records(self, task: Task) -> list[Record] | None:
-        """Return the records of a task, None if it is not done."""
-        found = [self._records.get(task.handle(policy)) for policy in task.policies]
-        proved = [record for record in found if record is not None and self._is_proved(record)]
-        if len(proved) == len(found):
-            return proved
-        whole = self._records.get(task.handle(None))
-        return None if whole is None else [whole]
-
-    def _is_proved(self, record: Record) -> bool:
-        return record.certificate is not None and (self._directory / record.certificate).is_file()
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a run as Ctrl-C does."""
-
-
-@contextmanager
-def _interruptible(run: _Run) -> Iterator[None]:
-    """End the block at Ctrl-C or SIGTERM, and remember which of them it was."""
-
-    def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        raise _Terminated
-
-    in_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, terminate) if in_main else None
-    try:
-        yield
-    except _Terminated:
-        run.signal_number = signal.SIGTERM
-    except KeyboardInterrupt:
-        run.signal_number = signal.SIGINT
-    finally:
-        if in_main:
-            signal.signal(signal.SIGTERM, before)

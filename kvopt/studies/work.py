@@ -18,7 +18,7 @@ from kvopt.instance import Instance
 from kvopt.policies.registry import policy as policy_from
 from kvopt.runs import PolicyRun
 from kvopt.simulator import Stopped, simulate
-from kvopt.studies.description import import_modules
+from kvopt.studies.modules import import_modules
 from kvopt.studies.records import Record, StudiedInstance, record_key
 from kvopt.studies.tasks import Task
 from kvopt.verify import verify
