@@ -193,15 +193,23 @@ def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None
         assert seconds["starts_seconds"] == plain["starts"]
         assert seconds["makespan_seconds"] == plain["makespan"]
         assert seconds["latency"]["mean"] == pytest.approx(plain["objective"] / 30)
-    code, table, _ = run(*arguments)
+    code, table, _ = run(*arguments, "--timeline", tmp_path / "memory.csv")
     assert code == 0
     assert "1.0000" in table
+    with (tmp_path / "memory.csv").open(newline="") as file:
+        points = list(csv.DictReader(file))
+    peaks = {
+        policy: max(int(point["tokens"]) for point in points if point["policy"] == policy)
+        for policy in ("svf", "fcfs")
+    }
+    assert peaks == {entry["policy"]: entry["peak_memory"] for entry in found["policies"]}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("--batch-time", "x.json"), "--batch-time: goes with --seconds"),
+        (("--timeline", "x.csv"), "--timeline: goes with --seconds"),
         (("--seconds", "-o", "s.json"), "-o: goes with rounds"),
         (("--seconds", "--batch-time", "gpt"), "batch time: must be a .json file or one of"),
         (("--seconds", "--batch-time", "none.json"), "none.json: cannot be read"),

@@ -51,6 +51,10 @@ def run_command(
             "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
         ),
     ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option("--timeline", metavar="CSV", help="With --seconds: write memory over time."),
+    ] = None,
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 
@@ -63,10 +67,11 @@ def run_command(
     if seconds:
         if output is not None:
             raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
-        run_in_seconds(file, names, memory, model, json)
+        run_in_seconds(file, names, memory, model, json, timeline)
         return
-    if model is not None:
-        raise InvalidInput("goes with --seconds", field="--batch-time")
+    for option, value in (("--batch-time", model), ("--timeline", timeline)):
+        if value is not None:
+            raise InvalidInput("goes with --seconds", field=option)
     instance = read_instance(file, memory)
     runs: list[PolicyRun] = []
     interrupted = False

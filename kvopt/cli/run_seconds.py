@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from csv import writer
+from io import StringIO
 from pathlib import Path
 
 import typer
 from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.files import read_instance
+from kvopt.files import read_instance, write_atomically
 from kvopt.seconds import SecondsRun, simulate_seconds
 from kvopt.seconds.files import batch_time
 from kvopt.seconds.model import NANOSECONDS
@@ -19,7 +21,12 @@ _INTERRUPTED = 130
 
 
 def run_in_seconds(
-    file: Path, policies: list[str], memory: int | None, model: str | None, json: bool
+    file: Path,
+    policies: list[str],
+    memory: int | None,
+    model: str | None,
+    json: bool,
+    timeline: Path | None,
 ) -> None:
     """Simulate schedulers in continuous time and compare what their users wait."""
     clock = batch_time(model or DEFAULT_MODEL)
@@ -33,6 +40,8 @@ def run_in_seconds(
             runs.append(simulate_seconds(instance, policy, clock))
     except KeyboardInterrupt:
         interrupted = True
+    if timeline is not None:
+        write_atomically(timeline, _timeline(runs))
     if json:
         common.print_json(
             {"batch_time": clock.to_json(), "policies": [run.to_json() for run in runs]}
@@ -41,6 +50,16 @@ def run_in_seconds(
         _print(runs)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
+
+
+def _timeline(runs: list[SecondsRun]) -> str:
+    """Return memory over time as CSV; between two rows of a policy it is a straight line."""
+    text = StringIO()
+    table = writer(text, lineterminator="\n")
+    table.writerow(("policy", "seconds", "tokens"))
+    for run in runs:
+        table.writerows((run.policy, *point) for point in zip(*run.memory_over_time(), strict=True))
+    return text.getvalue()
 
 
 def _print(runs: list[SecondsRun]) -> None:
