@@ -114,7 +114,7 @@ def _list(json: bool) -> None:
         return
     table = common.new_table("study", "instances>", "what it asks")
     for study in studies:
-        instances = sum(entry.draws for entry in study.entries) * len(study.limits)
+        instances = sum(entry.instances for entry in study.entries) * len(study.limits)
         table.add_row(study.name, common.or_dash(instances), escape(study.title))
     common.print_table(table)
 

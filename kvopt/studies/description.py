@@ -65,6 +65,11 @@ class Entry:
     draws: int
     policies: tuple[str, ...]
 
+    @property
+    def instances(self) -> int:
+        """How many instances it gives: of a game one for each opponent."""
+        return self.draws * (len(self.policies) if self.source.kind == "game" else 1)
+
     def sources(self, most: int | None = None) -> Iterator[Source]:
         """Yield the source of each draw, of the first ``most`` only if that is given."""
         first = self.source.seed or 0
