@@ -17,18 +17,21 @@ MEMORY = 16_492
 ROUND_MS = 50.0
 """Length of a round where real arrivals are used: a batch of Llama-2-70B on two A100."""
 
+FILES = {
+    "conv": ("AzureLLMInferenceTrace_conv.csv", "azure"),
+    "code": ("AzureLLMInferenceTrace_code.csv", "azure"),
+    "mooncake": ("mooncake_conversation_trace.jsonl", "mooncake"),
+    "arxiv": ("arxiv_summarization_lengths.csv", "lengths"),
+}
+"""File and format of each trace."""
+
 Shape = tuple[int, int]
 
 
 @cache
 def trace(data: Path, name: str) -> Instance:
     """Return what fits of a trace: ``conv`` and ``code`` of Azure, ``mooncake``, ``arxiv``."""
-    file, format_ = {
-        "conv": ("AzureLLMInferenceTrace_conv.csv", "azure"),
-        "code": ("AzureLLMInferenceTrace_code.csv", "azure"),
-        "mooncake": ("mooncake_conversation_trace.jsonl", "mooncake"),
-        "arxiv": ("arxiv_summarization_lengths.csv", "lengths"),
-    }[name]
+    file, format_ = FILES[name]
     return import_trace(data / file, format_, MEMORY, round_ms=ROUND_MS)
 
 
