@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from functools import partial
 
+from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput
 from kvopt.instance import Instance
 from kvopt.listing import offer_list_schedules
-from kvopt.proofs import VolumeProof
+from kvopt.proofs import Prices, VolumeProof
 from kvopt.result import SolveResult
 from kvopt.schedule import Schedule
 from kvopt.search import Engine, Observer, Search, StopCriterion
+
+_FEW_COSTS = 10_000_000
+"""Starts whose costs are looked at in a tenth of a second without anything compiled."""
 
 ENGINES = ("auto", "exact", "highs", "cpsat", "pyomo")
 
@@ -32,6 +36,7 @@ def solve(
     threads: int | None = None,
     seed: int = 0,
     start: Schedule | None = None,
+    prices: Prices | None = None,
     quick_start: bool = True,
     presolve: bool = True,
     pyomo_solver: str = "highs",
@@ -55,6 +60,8 @@ def solve(
         Where a solver makes random choices.
     start
         A feasible schedule to begin from.
+    prices
+        Prices of a bound to begin from, those of a `BoundResult` say; they are evaluated again.
     quick_start
         Begin from list schedules and the volume bound, which take moments.
     presolve
@@ -94,6 +101,8 @@ def solve(
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, start, quick_start)
+        if prices is not None:
+            _offer_prices(search, prices)
         if not search.should_stop():
             work(search)
     return search.result(engine)
@@ -138,6 +147,16 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
     elif quick_start:
         search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
         offer_list_schedules(search)
+
+
+def _offer_prices(search: Search, prices: Prices) -> None:
+    scanner = None
+    if len(search.instance) * len(prices.numerators) > _FEW_COSTS:
+        from kvopt.bounds.kinds import Kinds
+        from kvopt.bounds.scan import Scanner  # it loads numba
+
+        scanner = Scanner(Kinds.of(search.instance), search.threads)
+    search.offer_checked(price_bound(search.instance, prices, scanner), "prices", prices)
 
 
 def checked_limit(time_limit: float | None) -> float | None:

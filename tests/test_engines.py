@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import instance_of, instances, plain, random_instances
 
-from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, solve
+from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, generate, solve
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.errors import InvalidInput, SolverFault
 from kvopt.listing import offer_list_schedules
-from kvopt.proofs import VolumeProof
+from kvopt.proofs import Prices, VolumeProof
 from kvopt.result import BoundSource, Progress, StopReason
 from kvopt.schedule import Schedule
 from kvopt.search import Search
@@ -306,3 +306,18 @@ def test_a_late_or_swapped_start_does_no_harm(engine: str) -> None:
     assert result.objective == 7
     assert result.status is Status.OPTIMAL
     assert result.faults == ()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_prices_to_begin_from_are_evaluated_again(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = generate("conversation", n=60, memory=1_500, seed=1)
+    proof = bound(instance, "lagrangian", time_limit=2).checked
+    assert proof is not None
+    assert isinstance(proof.proof, Prices)
+    if compiled:
+        monkeypatch.setattr("kvopt.solving._FEW_COSTS", 0)
+    result = solve(instance, time_limit=0, prices=proof.proof)
+    assert result.lower_bound == proof.value
+    assert result.bound_source is BoundSource.CHECKED

@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
-from kvopt.proofs import CheckedBound
+from kvopt.proofs import CheckedBound, Prices
 from kvopt.result import Progress, SolveResult, relative_gap
 from kvopt.runs import Lost, Outcome, PolicyRun
 from kvopt.schedule import Schedule
@@ -295,6 +295,7 @@ def _solve(search: Search) -> None:
         threads=search.threads,
         seed=search.seed,
         start=search.schedule,
+        prices=_prices(search),
         quick_start=False,
         checkable=True,
         stop=meets_the_proof,
@@ -306,6 +307,12 @@ def _solve(search: Search) -> None:
             f"{found.bounded_by} claims that no schedule is below {claim:,}; a solver's word is "
             "no proof, so the certificate does not claim it"
         )
+
+
+def _prices(search: Search) -> Prices | None:
+    """Return the prices that are known, so that the bound is not looked for again."""
+    proof = None if search.checked is None else search.checked.proof
+    return proof if isinstance(proof, Prices) else None
 
 
 def _take(search: Search, found: SolveResult) -> None:

@@ -9,6 +9,7 @@ from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.listing import offer_list_schedules
+from kvopt.proofs import Prices
 from kvopt.search import Search
 
 _LP_COLUMNS = 100_000
@@ -44,7 +45,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 def _run_large(search: Search, presolve: bool) -> None:
     """Bound by the LP or by prices, then search for schedules as suits the size."""
-    if search.schedule is not None:
+    if search.schedule is not None and not _has_prices(search):
         _bound(search)
     if search.should_stop():
         return
@@ -66,6 +67,10 @@ def _improve(search: Search, count: int) -> None:
     seconds = share * search.remaining
     # Compiling at the first call cannot be interrupted: limits are watched from here.
     run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
+
+
+def _has_prices(search: Search) -> bool:
+    return search.checked is not None and isinstance(search.checked.proof, Prices)
 
 
 def _bound(search: Search) -> None:
