@@ -97,9 +97,10 @@ def main() -> None:
     options = parser.parse_args()
     print("| case | step | s | CPU s | peak MB | load |\n|---|---|---|---|---|---|")
     rows = [line for case in options.cases for line in finished(case, options)]
-    head = ["case", "bound", "best", *options.policies]
-    print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
-    print("\n".join(rows))
+    if rows:
+        head = ["case", "bound", "best", *options.policies]
+        print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+        print("\n".join(rows))
 
 
 def finished(case: str, options: argparse.Namespace) -> Iterator[str]:
