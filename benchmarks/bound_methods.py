@@ -18,6 +18,7 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
+from kvopt.bounds.volume import volume_bound
 
 CASES = (
     ("arrival-1", 20, None), ("arrival-1", 50, None), ("arrival-2", 30, None),
@@ -38,9 +39,10 @@ def main() -> None:
     options = parser.parse_args()
     bound(generate("arrival-1", 5), "lagrangian")  # loads what is compiled
     print(
-        "| family | n | M | volume | fluid | LP (s) | improved prices (s) | of the LP | rounding |"
+        "| family | n | M | volume of memory | with staircases | fluid | LP (s) "
+        "| improved prices (s) | of the LP | rounding |"
     )
-    print("|" + "---|" * 9)
+    print("|" + "---|" * 10)
     for family, n, memory in CASES:
         instance = generate(family, n, memory, seed=options.seed)
         head = (family, f"{len(instance)}", f"{instance.memory:,}")
@@ -48,6 +50,7 @@ def main() -> None:
 
 
 def cells(instance: Instance, limit: float) -> Iterator[str]:
+    yield f"{volume_bound(instance):,}"
     yield f"{bound(instance, 'volume').value:,}"
     values = fluid_prices(instance)
     prices = rounded_prices(values, denominator_for(instance, values))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.configurations.size import check_size
 from kvopt.engines.threads import run_in_thread, signals_interrupt
@@ -27,6 +28,11 @@ Method = Callable[[Search], None]
 
 
 def _volume(search: Search) -> None:
+    _quick_volume(search)
+    offer_staircase_bound(search)
+
+
+def _quick_volume(search: Search) -> None:
     search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
 
 
@@ -75,12 +81,13 @@ def _auto(search: Search) -> None:
 
     The LP costs a few seconds there, and may give one round more.
     """
-    _volume(search)
+    _quick_volume(search)
     offer_list_schedules(search)
     assert search.schedule is not None
     try:
         check_size(search.instance, search.schedule.makespan)
     except TooLarge:
+        offer_staircase_bound(search)
         _lagrangian(search)
         _small_lp(search)
     else:

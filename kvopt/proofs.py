@@ -27,9 +27,21 @@ class Prices:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
 
 
+Staircase = tuple[int, ...]
+"""Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
+
+
 @dataclass(frozen=True, slots=True)
 class VolumeProof:
-    """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all."""
+    """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all.
+
+    Parameters
+    ----------
+    staircases
+        Whose volumes count beside those of memory, see `kvopt.bounds.staircases`.
+    """
+
+    staircases: tuple[Staircase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ _INSTANCE = {
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
 _PROOF = (
     {"kind": "prices", "denominator": int, "first": int, "numerators": [int]},
-    {"kind": "volume"},
+    {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
 )
 _POLICY = (
@@ -333,7 +333,7 @@ def _judged(memory: int, requests: list[Request], proof: dict[str, Any]) -> tupl
     if proof["kind"] == "configurations":
         return _by_configurations(memory, requests, proof)
     if proof["kind"] == "volume":
-        return _volume_bound(memory, requests), "volume"
+        return _volume_bound(memory, requests, proof.get("staircases", [])), "volume"
     return _price_bound(memory, requests, proof), "prices"
 
 
@@ -460,34 +460,66 @@ class _Costs:
         return min(costs) - self.scale * arrival
 
 
-def _volume_bound(memory: int, requests: list[Request]) -> int:
-    """Return what follows from memory used like water, M tokens in each round.
+def _volume_bound(memory: int, requests: list[Request], staircases: list[list[int]]) -> int:
+    """Return what follows from resources used like water: memory, M tokens in each round.
 
-    A request needs v = s o + o (o + 1) / 2 token-rounds.  Serving the least remaining volume
-    first completes, by every time, as many requests as any schedule can.  So the j-th
-    completion of a schedule is not before the j-th of this fluid, nor before the j-th smallest
-    a + o.  Time is counted in tokens: round t is the tokens (t - 1) M + 1 .. t M.
+    A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
+    not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
+    staircase with so many thresholds no more can stand together: another resource.
     """
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
-    arriving = sorted((r.arrival * memory, v) for r, v in zip(requests, volumes, strict=True))
+    ranks = [sorted(request.arrival + request.output for request in requests)]
+    ranks.append(_fluid(requests, volumes, memory))
+    if len(staircases) * sum(request.output for request in requests) > MOST_STEPS:
+        raise Unreadable("lower: its staircases would take too long to check")
+    for thresholds in staircases:
+        if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
+            raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
+        needed = [_passed(memory, thresholds, request) for request in requests]
+        ranks.append(_fluid(requests, needed, len(thresholds)))
+    bound: int = sum(max(rank) for rank in zip(*ranks, strict=True))
+    return bound - sum(request.arrival for request in requests)
+
+
+def _passed(memory: int, thresholds: list[int], request: Request) -> int:
+    """Count the states of a staircase that a request passes.
+
+    They are the (h, r) with i thresholds up to h, i >= 1, and h + (i + 1) r + H_1 + .. + H_i > M.
+    """
+    count = i = total = 0
+    for held in range(request.prompt + 1, request.prompt + request.output + 1):
+        while i < len(thresholds) and thresholds[i] <= held:
+            total += thresholds[i]
+            i += 1
+        left = request.prompt + request.output - held
+        count += i > 0 and held + (i + 1) * left + total > memory
+    return count
+
+
+def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
+    """Return completions of the fluid that serves the least remaining volume first, ascending.
+
+    By every time it completes as many requests as any schedule can.  Time is counted in units:
+    round t is the units (t - 1) rate + 1 .. t rate.
+    """
+    arriving = sorted((r.arrival * rate, v) for r, v in zip(requests, volumes, strict=True))
     ends = [time for time, _ in arriving[1:]]
-    ends += [arriving[-1][0] + sum(volumes)] if arriving else []  # by then all is served
+    ends += [arriving[-1][0] + sum(volumes) + 1] if arriving else []  # by then all is served
     clock = 0
     waiting: list[int] = []
     fluid: list[int] = []
     for (time, volume), end in zip(arriving, ends, strict=True):
         clock = max(clock, time)
         heappush(waiting, volume)
-        while waiting and clock < end:
+        while waiting and (clock < end or waiting[0] == 0):
             left = heappop(waiting)
             served = min(left, end - clock)
             clock += served
             if served < left:
                 heappush(waiting, left - served)
             else:
-                fluid.append(-(-clock // memory))
-    alone = sorted(request.arrival + request.output for request in requests)
-    return sum(map(max, fluid, alone)) - sum(request.arrival for request in requests)
+                fluid.append(-(-clock // rate))
+    return fluid
 
 
 # ---- proofs by configurations -----------------------------------------------------------

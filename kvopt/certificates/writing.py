@@ -64,8 +64,10 @@ def compact_instance_text(instance: Instance) -> str:
 def proof_to_json(proof: Proof) -> dict[str, Any]:
     """Return the JSON object of a proof; prices begin with the first that is not 0."""
     match proof:
-        case VolumeProof():
+        case VolumeProof(()):
             return {"kind": "volume"}
+        case VolumeProof(staircases):
+            return {"kind": "volume", "staircases": staircases}
         case Prices(numerators, denominator):
             first = next((t for t, price in enumerate(numerators, 1) if price), 1)
             return {

@@ -1,0 +1,106 @@
+"""Volumes from staircases: at most so many requests in certain states, used like water.
+
+Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can stand together at any
+time (``docs/configurations.md``, Claim 7).  So they are a resource of q - 1 units in each round.
+A request needs as many units as it passes states of the staircase, whenever it starts, and the
+fluid of `kvopt.bounds.volume` bounds completions as it does for memory.  Different staircases
+are best for different ranks: early ones for short requests, late ones for long ones.  So the
+largest bound of each rank counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.bounds.volume import fluid_completions
+from kvopt.instance import Instance
+from kvopt.proofs import Staircase, VolumeProof
+from kvopt.search import Search
+
+Integers = NDArray[np.int64]
+
+MOST_REQUESTS = 20_000
+"""A hundred fluids of so many take some ten seconds."""
+_STEPS = 12
+_SHARES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+"""Thresholds that are tried, in units of memory shared evenly by one request more."""
+_MOST_KEPT = 8
+"""Staircases in a proof: the next would add next to nothing."""
+
+
+def offer_staircase_bound(search: Search) -> None:
+    """Offer the bound of some staircases with equal thresholds, with and beside memory."""
+    instance = search.instance
+    if not len(instance) or len(instance) > MOST_REQUESTS:
+        return
+    tried: dict[Staircase, Integers] = {}
+    for staircase in _candidates(instance.memory):
+        if search.should_stop():
+            break
+        tried[staircase] = _completions(instance, staircase)
+    envelope, kept = _begin(instance), list[Staircase]()
+    while tried and len(kept) < _MOST_KEPT:
+        best = max(tried, key=lambda each: int(np.maximum(envelope, tried[each]).sum()))
+        raised = np.maximum(envelope, tried.pop(best))
+        if raised.sum() == envelope.sum():
+            break
+        envelope = raised
+        kept.append(best)
+    value = staircase_bound(instance, kept)
+    search.offer_checked(value, "volume", VolumeProof(tuple(kept)))
+
+
+def staircase_bound(instance: Instance, staircases: Sequence[Staircase]) -> int:
+    """Return the bound of the volumes of memory and of these staircases; exact integers."""
+    envelope = _begin(instance)
+    for staircase in staircases:
+        envelope = np.maximum(envelope, _completions(instance, staircase))
+    return int(envelope.sum()) - sum(request.arrival for request in instance)
+
+
+def units_needed(
+    memory: int, staircase: Staircase, prompts: Integers, outputs: Integers
+) -> Integers:
+    """Return how many states of a staircase each request passes.
+
+    With i thresholds up to h the state after g rounds, ``h = s + g`` and ``r = o - g``, is in it
+    if ``h + (i + 1) r >= M + 1 - S``, that is ``i g <= s + (i + 1) o - M - 1 + S``, where S is the
+    sum of these thresholds.
+    """
+    needed: Integers = np.zeros(len(prompts), dtype=np.int64)
+    ends = [*staircase[1:], memory + 1]
+    total = 0
+    for i, (low, high) in enumerate(zip(staircase, ends, strict=True), 1):
+        total += low
+        first = np.maximum(1, low - prompts)
+        last = np.minimum(outputs, high - 1 - prompts)
+        last = np.minimum(last, (prompts + (i + 1) * outputs - memory - 1 + total) // i)
+        needed += np.maximum(0, last - first + 1)
+    return needed
+
+
+def _candidates(memory: int) -> Iterator[Staircase]:
+    """Yield staircases, each once."""
+    for steps in range(1, _STEPS + 1):
+        lows = {max(1, int(share * memory / (steps + 1))) for share in _SHARES}
+        yield from ((low,) * steps for low in sorted(lows) if low <= memory)
+
+
+def _begin(instance: Instance) -> Integers:
+    """Return for each rank what memory and single requests say about its completion."""
+    fluid = fluid_completions([(r.arrival, r.volume) for r in instance], instance.memory)
+    alone = sorted(r.arrival + r.output for r in instance)
+    return np.maximum(np.array(fluid, dtype=np.int64), np.array(alone, dtype=np.int64))
+
+
+def _completions(instance: Instance, staircase: Staircase) -> Integers:
+    prompts, outputs = (
+        np.array([getattr(r, name) for r in instance], dtype=np.int64)
+        for name in ("prompt", "output")
+    )
+    needed = units_needed(instance.memory, staircase, prompts, outputs)
+    jobs = [(r.arrival, units) for r, units in zip(instance, needed.tolist(), strict=True)]
+    return np.array(fluid_completions(jobs, len(staircase)), dtype=np.int64)

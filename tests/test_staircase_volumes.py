@@ -1,0 +1,96 @@
+"""Volumes of staircases: counted literally, below the optimum, checked by the verifier."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from certificates import proved
+from literal.configurations import staircase
+from oracle import optimum
+from strategies import plain, random_instances
+
+from kvopt import Certificate, Schedule, bound, generate, run, verify
+from kvopt.bounds.staircases import staircase_bound, units_needed
+from kvopt.bounds.volume import volume_bound
+from kvopt.certificates import write_certificate
+from kvopt.proofs import CheckedBound, Staircase, VolumeProof
+from kvopt.verify import Invalid, Unreadable
+
+
+def drawn(source: random.Random, memory: int) -> Staircase:
+    steps = source.randint(1, min(memory, 5))
+    return tuple(sorted(source.randint(1, memory) for _ in range(steps)))
+
+
+def test_units_are_the_states_that_a_request_passes() -> None:
+    source = random.Random(1)
+    for _ in range(300):
+        memory = source.randint(1, 16)
+        thresholds = drawn(source, memory)
+        chosen, _ = staircase(memory, thresholds)
+        shapes = [(s, o) for s in range(memory) for o in range(1, memory - s + 1)]
+        passed = [sum((s + g, o - g) in chosen for g in range(1, o + 1)) for s, o in shapes]
+        prompts, outputs = np.array(shapes, dtype=np.int64).T
+        assert units_needed(memory, thresholds, prompts, outputs).tolist() == passed
+
+
+@pytest.mark.parametrize("last_arrival", [0, 4])
+def test_bound_stays_below_the_optimum_and_the_verifier_agrees(last_arrival: int) -> None:
+    source, raised = random.Random(last_arrival), 0
+    for instance in random_instances(1500, seed=last_arrival, last_arrival=last_arrival):
+        chosen = [drawn(source, instance.memory) for _ in range(3)]
+        value = staircase_bound(instance, chosen)
+        best, _ = optimum(*plain(instance))
+        assert volume_bound(instance) <= value <= best
+        raised += value > volume_bound(instance)
+        proof = {"kind": "volume", "staircases": [list(each) for each in chosen]}
+        assert proved(instance, proof) == value
+    assert raised > 100
+
+
+def test_it_raises_the_bound_of_papers_families(tmp_path: Path) -> None:
+    instance = generate("arrival-1", seed=0)
+    found = bound(instance, "volume")
+    assert found.value is not None
+    assert found.value > 1.15 * volume_bound(instance)
+    schedule = run(instance, "svf").schedule
+    assert schedule is not None
+    path = tmp_path / "certificate.json"
+    write_certificate(Certificate(instance, schedule, found.checked), path)
+    assert verify(path).valid
+
+
+def test_a_claim_above_is_refused(tmp_path: Path) -> None:
+    instance = generate("arrival-1", seed=0)
+    schedule = Schedule(instance, run(instance, "svf").starts)  # type: ignore[arg-type]
+    found = bound(instance, "volume").checked
+    assert found is not None
+    assert isinstance(found.proof, VolumeProof)
+    assert found.proof.staircases
+    path = tmp_path / "certificate.json"
+    write_certificate(
+        Certificate(instance, schedule, CheckedBound(found.value + 1, "volume", found.proof)), path
+    )
+    assert verify(path).exit_status == 1
+    write_certificate(
+        Certificate(instance, schedule, CheckedBound(found.value, "volume", VolumeProof())), path
+    )
+    assert verify(path).exit_status == 1
+
+
+@pytest.mark.parametrize("thresholds", [[], [0], [-1, 2], [3, 2]])
+def test_thresholds_that_are_none(thresholds: list[int]) -> None:
+    instance = generate("arrival-1", n=5, seed=0)
+    with pytest.raises(Invalid):
+        proved(instance, {"kind": "volume", "staircases": [thresholds]})
+
+
+def test_too_many_staircases_are_not_begun() -> None:
+    instance = generate("arrival-1", n=5, seed=0)
+    proof: dict[str, Any] = {"kind": "volume", "staircases": [[1]] * 10_000_000}
+    with pytest.raises(Unreadable):
+        proved(instance, proof)
