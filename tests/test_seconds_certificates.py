@@ -17,11 +17,11 @@ from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
 from kvopt import Instance, Request, generate, write_instance
+from kvopt.certificates import writing
 from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
 from kvopt.policies import policy
 from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
-from kvopt.seconds import certificates_writing as writing
 from kvopt.seconds.bounds_evaluation import SharesProof, shares_bound
 from kvopt.seconds.certificates import certify_seconds
 from kvopt.seconds.certificates_writing import seconds_certificate_text, write_seconds_certificate

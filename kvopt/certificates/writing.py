@@ -27,10 +27,7 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    text = certificate_text(certificate)
-    if len(text.encode()) > LARGEST_FILE:
-        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
-    write_atomically(path, text)
+    write_checkable(certificate_text(certificate), path)
 
 
 def certificate_text(certificate: Certificate) -> str:
@@ -44,8 +41,20 @@ def certificate_text(certificate: Certificate) -> str:
         "policies": [_run_to_json(run) for run in certificate.runs],
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
+    return text_of(members, certificate.instance)
+
+
+def write_checkable(text: str, path: str | Path) -> None:
+    """Write the text of a certificate unless ``kvopt verify`` would refuse its size."""
+    if len(text.encode()) > LARGEST_FILE:
+        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
+    write_atomically(path, text)
+
+
+def text_of(members: dict[str, Any], instance: Instance) -> str:
+    """Return JSON with a member a line, the instance as the last one."""
     lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
-    lines.append(f'"instance": {compact_instance_text(certificate.instance)}')
+    lines.append(f'"instance": {compact_instance_text(instance)}')
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.writing import LARGEST_FILE, compact_instance_text
-from kvopt.errors import TooLarge
-from kvopt.files import write_atomically
+from kvopt.certificates.writing import text_of, write_checkable
 from kvopt.seconds.bounds import SecondsBound
 from kvopt.seconds.certificates import SecondsCertificate
 from kvopt.seconds.run import SecondsRun
@@ -24,10 +21,7 @@ def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path)
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    text = seconds_certificate_text(certificate)
-    if len(text.encode()) > LARGEST_FILE:
-        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
-    write_atomically(path, text)
+    write_checkable(seconds_certificate_text(certificate), path)
 
 
 def seconds_certificate_text(certificate: SecondsCertificate) -> str:
@@ -42,9 +36,7 @@ def seconds_certificate_text(certificate: SecondsCertificate) -> str:
         "policies": [*map(_judged, certificate.runs), *map(_unfinished, certificate.unfinished)],
         "provenance": certificate.provenance,
     }
-    lines = [f'"{name}": {json.dumps(value, allow_nan=False)}' for name, value in members.items()]
-    lines.append(f'"instance": {compact_instance_text(certificate.instance)}')
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    return text_of(members, certificate.instance)
 
 
 def _claim(run: SecondsRun) -> dict[str, Any]:
