@@ -6,6 +6,7 @@ import os
 from functools import partial
 
 from kvopt.bounds.prices import price_bound
+from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_interrupt
@@ -146,6 +147,8 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
         search.offer_checked(0, "empty instance", VolumeProof())
     elif quick_start:
         search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
+        if len(search.instance) <= FEW_REQUESTS:
+            offer_staircase_bound(search)
         offer_list_schedules(search)
 
 

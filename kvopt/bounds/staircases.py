@@ -24,6 +24,8 @@ Integers = NDArray[np.int64]
 
 MOST_REQUESTS = 20_000
 """A hundred fluids of so many take some ten seconds."""
+FEW_REQUESTS = 300
+"""Up to here it all takes some hundredths of a second, whatever the limit is."""
 _STEPS = 12
 _SHARES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 """Thresholds that are tried, in units of memory shared evenly by one request more."""
@@ -38,7 +40,7 @@ def offer_staircase_bound(search: Search) -> None:
         return
     tried: dict[Staircase, Integers] = {}
     for staircase in _candidates(instance.memory):
-        if search.should_stop():
+        if len(instance) > FEW_REQUESTS and search.should_stop():
             break
         tried[staircase] = _completions(instance, staircase)
     envelope, kept = _begin(instance), list[Staircase]()
