@@ -14,6 +14,7 @@ from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
+from kvopt.listing import offer_better_than_one_after_another
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.proofs import CheckedBound, Prices
@@ -201,6 +202,7 @@ def _quick(search: Search) -> None:
     """Take both sides that are there within moments, whatever the limit is."""
     found = solve(search.instance, time_limit=0, threads=search.threads, seed=search.seed)
     _take(search, found)
+    offer_better_than_one_after_another(search)  # which takes more than moments where many wait
 
 
 def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Policy | PolicyRun]:
