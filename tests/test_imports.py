@@ -26,27 +26,26 @@ LIGHT = (
 def test_light_module_loads_nothing_heavy(module: str) -> None:
     # Other tests fill sys.modules of this process, so a fresh one has to answer.
     code = f"import sys, {module}; print(*(name.partition('.')[0] for name in sys.modules))"
-    loaded = subprocess.run(
+    loaded = printed(code)
+    assert "kvopt" in loaded
+    assert HEAVY.isdisjoint(loaded)
+
+
+def printed(code: str) -> list[str]:
+    """Return the words that a fresh interpreter prints."""
+    return subprocess.run(
         [sys.executable, "-c", code],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.split()
-    assert "kvopt" in loaded
-    assert HEAVY.isdisjoint(loaded)
 
 
 def test_the_verifier_stands_on_the_standard_library_alone() -> None:
     # The package that it lives in is loaded with it, and names its version: nothing else.
     code = "import sys; old = {*sys.modules}; import kvopt.verify; print(*{*sys.modules} - old)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    loaded = printed(code)
     ours = {name for name in loaded if name.partition(".")[0] == "kvopt"}
     assert ours == {"kvopt", "kvopt.version", "kvopt.verify"}
     assert {name.partition(".")[0] for name in loaded} - {"kvopt"} <= sys.stdlib_module_names
@@ -54,12 +53,6 @@ def test_the_verifier_stands_on_the_standard_library_alone() -> None:
 
 def test_the_command_line_starts_without_what_single_commands_need() -> None:
     code = "import sys, kvopt.cli.app; print(*{name.partition('.')[0] for name in sys.modules})"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    loaded = printed(code)
     assert "kvopt" in loaded
     assert {"highspy", "matplotlib", "networkx", "numba", "ortools", "scipy"}.isdisjoint(loaded)
