@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -97,6 +98,25 @@ def test_swaps_in_any_order_are_the_pseudo_code() -> None:
         order = items(waiting)
         filled = literal.greedy_fill(order, memory)
         assert items(swapped(waiting, memory)) == literal.local_swap(filled, order, memory)
+
+
+def test_compiled_swaps_are_the_pseudo_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[swap.__module__], "_FEW", 0)
+    rng = random.Random(11)
+    for waiting, memory in problems(1000, 11, most=40):
+        assert items(swap(waiting, memory)) == literal.phase1_swap(items(waiting), memory)
+        rng.shuffle(waiting)
+        order = items(waiting)
+        filled = literal.greedy_fill(order, memory)
+        assert items(swapped(waiting, memory)) == literal.local_swap(filled, order, memory)
+
+
+def test_ratios_of_large_peaks_are_exact() -> None:
+    for seed, (waiting, memory) in enumerate(problems(300, 12, most=20)):
+        large = [c._replace(output=c.output * 10**9, prompt=c.prompt * 10**9) for c in waiting]
+        sample = random.Random(seed).sample(range(len(waiting)), max(1, len(waiting) // 2))
+        expected = literal.phase1_quantile(items(large), memory * 10**9, sample)
+        assert items(quantile(large, memory * 10**9, seed)) == expected
 
 
 def test_quantile_is_its_pseudo_code() -> None:

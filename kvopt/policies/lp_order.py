@@ -57,6 +57,7 @@ class LpOrderPolicy(PlannedPolicy):
 
         By default all of them may start at once; ``arrivals`` lets them arrive when they do.
         """
+        candidates = sorted(candidates, key=lambda c: c.position)  # the LP has them in this order
         instance = Instance(
             view.memory,
             [Request(c.arrival if arrivals else 0, c.prompt, c.output) for c in candidates],

@@ -24,14 +24,13 @@ class LpSwap(LpOrderPolicy):
     name = "lp-swap"
     source = "wang-2025, Algorithm 7"
 
-    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
         """Yield batch after batch, each by believed output."""
-        candidates = self.candidates(view, waiting)
-        ordered = self.by_mean_start(view, candidates)
+        ordered = self.by_mean_start(view, waiting)
         places = {candidate.position: place for place, candidate in enumerate(ordered)}
 
         def solve(left: Sequence[Candidate], memory: int) -> list[Candidate]:
             return swapped(sorted(left, key=lambda c: places[c.position]), memory)
 
-        for batch in batches(candidates, view.memory, solve):
+        for batch in batches(waiting, view.memory, solve):
             yield [candidate.position for candidate in batch]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kvopt.policies.base import View
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.prefix import Key, PrefixPolicy
+from kvopt.policies.waiting import SortedLine
 
 
 @dataclass
@@ -30,19 +31,19 @@ class PlannedPolicy(PrefixPolicy):
         self._places: dict[int, int] = {}
         self._next_place = 0  # never lower: what an older plan placed comes first
         self._stale = False
-        self._unplaced: set[int] = set()
         self._plan: Iterator[Sequence[int]] = iter(())
+        self._unplaced = 0  # how many the plan has still to place
+        self._waiting: SortedLine[Candidate] = SortedLine()
+        self._prompts: SortedLine[int] = SortedLine()  # of the waiting
         self._smallest = (0, 0)  # no prompt and no output of the unplaced is below these
 
     @abstractmethod
-    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
-        """Yield everybody who waits, part after part, in the order of the plan."""
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield everybody who waits, given in tie order, part after part as the plan has it."""
 
-    def candidates(self, view: View, waiting: list[int]) -> list[Candidate]:
-        """Return what phase 1 has to know of requests."""
-        return [
-            Candidate(self.belief(view, i), view.prompts[i], view.arrivals[i], i) for i in waiting
-        ]
+    def candidate(self, view: View, i: int) -> Candidate:
+        """Return what phase 1 has to know of a request."""
+        return Candidate(self.belief(view, i), view.prompts[i], view.arrivals[i], i)
 
     def key(self, view: View, i: int) -> Key:
         """Return the place in the plan."""
@@ -50,7 +51,7 @@ class PlannedPolicy(PrefixPolicy):
 
     def arrived(self, view: View, i: int) -> None:
         """Wait for the plan of this round."""
-        self._unplaced.add(i)
+        self._wait(view, i)
         self._stale = True
 
     def evicted(self, view: View, i: int, start: int) -> None:
@@ -59,8 +60,9 @@ class PlannedPolicy(PrefixPolicy):
         self.rejoin(view, i)
 
     def rejoin(self, view: View, i: int) -> None:
-        """Stand in line at the place that one had."""
-        heapq.heappush(self._line, (self.full_key(view, i), i))
+        """Wait at the place that one has."""
+        self._wait(view, i)
+        self._stand_in_line(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line, and let the plan go on when nobody is left in it."""
@@ -68,19 +70,28 @@ class PlannedPolicy(PrefixPolicy):
         if self._stale:
             self._begin_plan(view)
         while self._line or self._continue_plan(view):
-            yield from super().admit(view)
+            for i in super().admit(view):
+                self._waiting.remove(self.candidate(view, i))
+                self._prompts.remove(view.prompts[i])
+                yield i
             if self._line:
                 return
 
+    def _wait(self, view: View, i: int) -> None:
+        self._waiting.add(self.candidate(view, i))
+        self._prompts.add(view.prompts[i])
+
+    def _stand_in_line(self, view: View, i: int) -> None:
+        heapq.heappush(self._line, (self.full_key(view, i), i))
+
     def _begin_plan(self, view: View) -> None:
         self._stale = False
-        self._unplaced.update(i for _, i in self._line)
         self._line.clear()
-        waiting = sorted(self._unplaced)
-        self._smallest = (
-            min(view.prompts[i] for i in waiting),
-            min(self.belief(view, i) for i in waiting),
-        )
+        waiting = (
+            self._waiting.items().copy()
+        )  # who is evicted before the plan goes on is not in it
+        self._unplaced = len(waiting)
+        self._smallest = self._prompts.items()[0], waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
@@ -93,6 +104,6 @@ class PlannedPolicy(PrefixPolicy):
         for i in next(self._plan):
             self._places[i] = self._next_place
             self._next_place += 1
-            self._unplaced.remove(i)
-            self.rejoin(view, i)
+            self._unplaced -= 1
+            self._stand_in_line(view, i)
         return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvopt.policies.base import View
-from kvopt.policies.phase1 import Auto, Phase1, batches, solver
+from kvopt.policies.phase1 import Auto, Candidate, Phase1, batches, solver
 from kvopt.policies.planned import PlannedPolicy
 from kvopt.policies.registry import register
 
@@ -38,9 +38,9 @@ class SortedF(PlannedPolicy):
         super().begin(view)
         self._solve = solver(self.phase1, self.seed)
 
-    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
         """Yield batch after batch."""
-        for batch in batches(self.candidates(view, waiting), view.memory, self._solve):
+        for batch in batches(waiting, view.memory, self._solve):
             yield [candidate.position for candidate in batch]
 
     def note(self) -> str | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvopt.policies.base import Need, View
 from kvopt.policies.lp_order import LpOrderPolicy
+from kvopt.policies.phase1 import Candidate
 from kvopt.policies.registry import register
 
 
@@ -36,7 +37,7 @@ class SortedLp(LpOrderPolicy):
         """Start with no plan, or with the only one."""
         super().begin(view)
         if self.hindsight:
-            everybody = self.candidates(view, list(range(len(view.prompts))))
+            everybody = [self.candidate(view, i) for i in range(len(view.prompts))]
             order = self.by_mean_start(view, everybody, arrivals=True)
             self._places = {c.position: place for place, c in enumerate(order)}
 
@@ -47,6 +48,6 @@ class SortedLp(LpOrderPolicy):
         else:
             super().arrived(view, i)
 
-    def plan(self, view: View, waiting: list[int]) -> Iterator[Sequence[int]]:
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
         """Yield everybody, by mean start."""
-        yield [c.position for c in self.by_mean_start(view, self.candidates(view, waiting))]
+        yield [candidate.position for candidate in self.by_mean_start(view, waiting)]

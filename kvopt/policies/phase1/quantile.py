@@ -10,42 +10,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import numpy as np
+
 from kvopt.policies.phase1.batch import Candidate
+from kvopt.policies.phase1.swap import Integers, Marks, columns
 
 
 def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[Candidate]:
-    """Return a core of small requests, filled up by ratio.
+    """Return a core of small requests, filled up by ratio; candidates come in tie order.
 
     The sample is drawn afresh for every batch, from the same seed: a batch depends on nothing
     but the candidates.
     """
-    sample = Random(seed).sample(waiting, max(1, len(waiting) // 2))
-    most_peak = _lower_quantile([candidate.peak for candidate in sample])
-    most_output = _lower_quantile([candidate.output for candidate in sample])
-    core, rest = [], []
-    for candidate in waiting:
-        peak = candidate.peak
-        if peak <= most_peak and candidate.output <= most_output and peak <= memory:
-            core.append(candidate)
-            memory -= peak
-        else:
-            rest.append(candidate)
-    return sorted(core + _filled(rest, memory))
+    outputs, prompts = columns(waiting)
+    peaks = outputs + prompts
+    sample = Random(seed).sample(range(len(waiting)), max(1, len(waiting) // 2))
+    small = peaks <= _lower_quantile(peaks[sample])
+    small &= outputs <= _lower_quantile(outputs[sample])
+    chosen = np.zeros(len(waiting), dtype=np.bool_)
+    memory = _fill(chosen, np.flatnonzero(small), peaks, memory)
+    rest = np.flatnonzero(~chosen)
+    order = _by_ratio([waiting[place] for place in rest.tolist()], outputs[rest], peaks[rest])
+    _fill(chosen, rest[order], peaks, memory)
+    return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
 
 
-def _lower_quantile(values: list[int]) -> int:
+def _lower_quantile(values: Integers) -> int:
     """Return the 0.3 quantile, the lower one of the two values around it."""
-    return sorted(values)[3 * (len(values) - 1) // 10]
+    rank = 3 * (len(values) - 1) // 10
+    return int(np.partition(values, rank)[rank])
 
 
-def _filled(rest: list[Candidate], memory: int) -> list[Candidate]:
-    """Take by ascending ratio whatever fits."""
+def _fill(chosen: Marks, places: Integers, peaks: Integers, memory: int) -> int:
+    """Choose whatever fits, in the order of the places; return the memory that is left."""
+    taken = []
+    for place, peak in zip(places.tolist(), peaks[places].tolist(), strict=True):
+        if peak <= memory:
+            taken.append(place)
+            memory -= peak
+    chosen[taken] = True
+    return memory
+
+
+def _by_ratio(rest: Sequence[Candidate], outputs: Integers, peaks: Integers) -> Integers:
+    """Return the places by ascending output / peak, ties by prompt, arrival, position."""
+    largest = int(peaks.max(initial=0))
     # Fractions over peaks up to P differ by at least 1 / P^2, so the floors order them exactly.
-    scale = max((candidate.peak for candidate in rest), default=0) ** 2
-    rest = sorted(rest, key=lambda c: (c.output * scale // c.peak, c[1:]))
-    filled = []
-    for candidate in rest:
-        if candidate.peak <= memory:
-            filled.append(candidate)
-            memory -= candidate.peak
-    return filled
+    if largest**3 < 2**63:
+        ratios = outputs * largest**2 // peaks
+        positions = np.array([candidate.position for candidate in rest], dtype=np.int64)
+        arrivals = np.array([candidate.arrival for candidate in rest], dtype=np.int64)
+        return np.lexsort((positions, arrivals, peaks - outputs, ratios))
+    keys = [(c.output * largest**2 // c.peak, *c[1:]) for c in rest]
+    return np.array(sorted(range(len(rest)), key=keys.__getitem__), dtype=np.int64)

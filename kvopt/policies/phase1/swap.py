@@ -3,34 +3,38 @@
 Fill a batch greedily by peak, then exchange a member for an outsider as long as that lowers
 F.  The size stays, so F falls exactly when the outsider's output is smaller.  The paper scans
 pairs, members first, makes the first exchange that helps and begins again, which costs up to
-n^2 looks an exchange.  The same pair is found here with one pass: among outsiders sorted by
-peak, the least output up to a peak tells each member whether anybody small enough is shorter.
+n^2 looks an exchange.  The same pair is found with one pass (`kvopt.policies.phase1.exchanges`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.policies.phase1.batch import Candidate
+from kvopt.policies.phase1.exchanges import exchange
 
 Integers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]
 
-_NOBODY = 2**62
-"""More than any output."""
+_FEW = 128
+"""Candidates up to which loading a compiler takes longer than it saves."""
 
 
 def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
-    """Return the batch of the greedy fill by peak after local swaps."""
-    return swapped(sorted(waiting, key=by_peak), memory)
+    """Return the batch of the greedy fill by peak after local swaps, in the tie order given.
 
-
-def by_peak(candidate: Candidate) -> tuple[int, ...]:
-    """Return the order of Algorithm 3, line 1, with ties by prompt, arrival, position."""
-    return candidate.peak, *candidate[1:]
+    Peaks are scanned in ascending order, ties by prompt, arrival, position.
+    """
+    outputs, prompts = columns(waiting)
+    peaks = outputs + prompts
+    order = np.lexsort((prompts, peaks))  # stable, and of one prompt and peak outputs are equal
+    chosen = np.empty(len(waiting), dtype=np.bool_)
+    chosen[order] = _chosen(peaks[order], outputs[order], memory)
+    return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
 
 
 def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
@@ -38,16 +42,24 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
 
     Everything keeps to the sufficient condition that all peaks fit together.
     """
-    peaks = np.array([candidate.peak for candidate in order], dtype=np.int64)
-    outputs = np.array([candidate.output for candidate in order], dtype=np.int64)
+    outputs, prompts = columns(order)
+    chosen = _chosen(outputs + prompts, outputs, memory)
+    return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
+
+
+def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
+    """Return the outputs and the prompts."""
+    outputs, prompts = ([c[field] for c in candidates] for field in (0, 1))
+    return np.array(outputs, dtype=np.int64), np.array(prompts, dtype=np.int64)
+
+
+def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
+    """Return who is in the batch, for candidates in the order of scanning."""
     chosen = _filled(peaks.tolist(), memory)
     slack = memory - int(peaks[chosen].sum())
     by_size = peaks.argsort(kind="stable")
-    while pair := _first_exchange(peaks, outputs, by_size, chosen, slack):
-        out, into = pair
-        chosen[out], chosen[into] = False, True
-        slack += int(peaks[out] - peaks[into])
-    return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
+    (exchange if len(peaks) <= _FEW else _compiled())(peaks, outputs, by_size, chosen, slack)
+    return chosen
 
 
 def _filled(peaks: list[int], memory: int) -> Marks:
@@ -60,18 +72,8 @@ def _filled(peaks: list[int], memory: int) -> Marks:
     return chosen
 
 
-def _first_exchange(
-    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Marks, slack: int
-) -> tuple[int, int] | None:
-    """Return the first member that somebody shorter can replace, and the first who can."""
-    outsiders = np.where(chosen, _NOBODY, outputs)
-    shortest = np.minimum.accumulate(outsiders[by_size])  # among outsiders up to a peak
-    members = np.flatnonzero(chosen)
-    within = peaks[by_size].searchsorted(peaks[members] + slack, "right")
-    helped = shortest[within - 1] < outputs[members]
-    first = int(helped.argmax())
-    if not helped[first]:
-        return None
-    out = int(members[first])
-    able = (outsiders < outputs[out]) & (peaks <= peaks[out] + slack)
-    return out, int(able.argmax())
+@cache
+def _compiled() -> Callable[[Integers, Integers, Integers, Marks, int], None]:
+    from kvopt.compiled import compiled  # it loads numba
+
+    return compiled(exchange)

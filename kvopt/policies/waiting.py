@@ -1,0 +1,51 @@
+"""Everybody who waits, in tie order and kept that way."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Generic, Protocol, Self, TypeVar
+
+
+class _Ordered(Protocol):
+    def __lt__(self, other: Self, /) -> bool: ...
+
+
+Item = TypeVar("Item", bound=_Ordered)
+
+_FEW = 32
+"""Newcomers up to which each is put into its place; more are sorted in together."""
+
+
+class SortedLine(Generic[Item]):
+    """A sorted list that items join and leave.
+
+    A plan looks at everybody, and under load there is a plan in almost every round: sorting
+    all of them anew each time would take longer than the plan.
+    """
+
+    def __init__(self) -> None:
+        self._items: list[Item] = []
+        self._new: list[Item] = []
+
+    def add(self, item: Item) -> None:
+        """Let an item join."""
+        self._new.append(item)
+
+    def remove(self, item: Item) -> None:
+        """Let an item leave that is in the line."""
+        items = self.items()
+        del items[bisect_left(items, item)]
+
+    def items(self) -> list[Item]:
+        """Return everybody in order; not a copy."""
+        items, new = self._items, self._new
+        if len(new) > _FEW:
+            items += new
+            items.sort()
+            new.clear()
+        while new:
+            insort(items, new.pop())
+        return items
+
+    def __len__(self) -> int:
+        return len(self._items) + len(self._new)
