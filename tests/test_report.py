@@ -172,7 +172,7 @@ def test_nothing_heavy_is_loaded() -> None:
 
 def test_table_holds_what_certificates_prove(studied: Path) -> None:
     """Work every number out again, from certificates alone."""
-    proved: dict[tuple[str, str], list[list[Fraction]]] = {}
+    proved: dict[tuple[str | None, str], list[list[Fraction]]] = {}
     families = {record.instance.hash: record.instance.family for record in read_records(studied)}
     for path in (studied / "certificates").iterdir():
         content = json.loads(path.read_text())
@@ -181,7 +181,9 @@ def test_table_holds_what_certificates_prove(studied: Path) -> None:
                 sides = (content[side]["value"] for side in ("upper", "lower"))
                 group = (families[content["hash"]], run["policy"])
                 proved.setdefault(group, []).append([Fraction(run["value"], s) for s in sides])
-    rows = {(row[0], row[1]): row[2:] for row in page_of(studied).rows if len(row) == _COLUMNS}
+    rows: dict[tuple[str | None, str], list[str]] = {
+        (row[0], row[1]): row[2:] for row in page_of(studied).rows if len(row) == _COLUMNS
+    }
     del rows["family", "scheduler"]
     assert {key for key, row in rows.items() if row[1] != "-"} == set(proved)
     for key, found in proved.items():
@@ -283,16 +285,21 @@ def test_instances_from_files_have_short_names_while_these_differ(studied: Path)
     folders = {"arrival-1": "/long/way/to", "arrival-2": "/another"}
 
     def filed(record: Record) -> Record:
-        family = f"{folders[record.instance.family]}/{record.instance.family}.json"
-        return replace(record, instance=replace(record.instance, family=family))
+        family = str(record.instance.family)
+        return from_file(record, f"{folders[family]}/{family}.json")
+
+    def from_file(record: Record, path: str) -> Record:
+        name, keys = Path(path).name, {"file": path}
+        instance = replace(record.instance, name=name, family=None, parameters=keys, seed=None)
+        return replace(record, instance=instance)
 
     rewrite(studied, filed)
     families = {row[0] for row in page_of(studied).rows if len(row) == _COLUMNS}
     assert families == {"family", "arrival-1.json", "arrival-2.json"}
 
     def alike(record: Record) -> Record:
-        family = record.instance.family.replace("arrival-1", "x").replace("arrival-2", "x")
-        return replace(record, instance=replace(record.instance, family=family))
+        path = str(record.instance.parameters["file"])
+        return from_file(record, path.replace("arrival-1", "x").replace("arrival-2", "x"))
 
     rewrite(studied, alike)
     families = {row[0] for row in page_of(studied).rows if len(row) == _COLUMNS}

@@ -122,3 +122,14 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
     assert (code, "--scheduler" in err) == (2, True)
     assert time.monotonic() - began < 60
     assert len(read_records(tmp_path / "out")) == kept
+
+
+def test_a_study_in_seconds_is_the_same_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
+    path = tiny(tmp_path / "tiny.toml", 3)
+    path.write_text('clock = "seconds"\n' + path.read_text())
+    found = run_study(path, tmp_path / "out", scheduler=cluster.address)
+    here = run_study(path, tmp_path / "here", jobs=1)
+    assert found.progress.failed == 0
+    assert {(r.key, r.value, r.upper, r.lower) for r in found.records} == {
+        (r.key, r.value, r.upper, r.lower) for r in here.records
+    }

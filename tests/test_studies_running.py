@@ -24,6 +24,7 @@ from strategies import plain
 from studied import BAD_POLICIES, tiny
 
 import kvopt
+from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
@@ -340,10 +341,10 @@ class TestFailures:
 def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
     found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
     assert found.lower is not None
-    work._verified(found)
+    work._verify(certificate_text(found))
     false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
     with pytest.raises(work.Unverified, match="does not verify"):
-        work._verified(false)
+        work._verify(certificate_text(false))
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:

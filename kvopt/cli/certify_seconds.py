@@ -9,13 +9,12 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.cli.run_seconds import DEFAULT_MODEL
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
 from kvopt.seconds.certificates_writing import write_seconds_certificate
-from kvopt.seconds.files import batch_time
+from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 from kvopt.seconds.model import NANOSECONDS
 
 _INTERRUPTED = 130

@@ -12,10 +12,8 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.files import read_instance, write_atomically
 from kvopt.seconds import SecondsRun, simulate_seconds
-from kvopt.seconds.files import batch_time
+from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 from kvopt.seconds.model import NANOSECONDS
-
-DEFAULT_MODEL = "llama-2-70b-2xa100"
 
 _INTERRUPTED = 130
 

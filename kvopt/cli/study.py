@@ -138,12 +138,16 @@ def _to_json(found: StudyResult) -> dict[str, object]:
 def _print(found: StudyResult) -> None:
     from kvopt.studies.summary import by_policy
 
+    in_seconds = found.study.limits[0].batch_time is not None
     table = common.new_table(
-        "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>"
-    )
+        "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
+        *(["mean s>"] if in_seconds else []),
+    )  # fmt: skip
     for row in by_policy(found.records):
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
-        table.add_row(escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst)))
+        cells = [escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst))]
+        mean = "-" if row.latency is None else f"{row.latency:,.3f}"
+        table.add_row(*cells, *([mean] if in_seconds else []))
     if table.row_count:
         common.print_table(table)
     for verdict in found.verdicts:

@@ -7,15 +7,15 @@ sorted by what they are, so that the same results give the same page.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import read_text
 from kvopt.reports.claims import check_inside, read_verdicts
+from kvopt.reports.families import headed
 from kvopt.studies.claims import Verdict
 from kvopt.studies.intervals import Interval, ratio_of
 from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
@@ -47,11 +47,10 @@ class Study:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Records of policies, without instances that failed as a whole."""
+        """Records of policies under their headings, without instances that failed as a whole."""
         return tuple(
             Run(record, None if record.value is None else ratio_of(record))
-            for record in self.records
-            if record.policy is not None
+            for record in headed([r for r in self.records if r.policy is not None])
         )
 
     @cached_property
@@ -98,7 +97,7 @@ def read_study(folder: Path) -> Study:
     if not path.is_file():
         raise InvalidInput(f"holds no study: {FILE} is missing", file=str(folder))
     warnings: list[str] = []
-    records = sorted(_named_shortly(read_records(folder, warnings.append)), key=_order)
+    records = sorted(read_records(folder, warnings.append), key=_order)
     for record in records:
         check_inside(record.certificate, path)
         _check_bound(record, path)
@@ -113,20 +112,6 @@ def read_study(folder: Path) -> Study:
     )
 
 
-def _named_shortly(records: Sequence[Record]) -> list[Record]:
-    """Call instances from files by the names of these, as long as that tells them apart."""
-    families = {record.instance.family for record in records}
-    names = {family: PurePath(family).name or family for family in families}
-    if len(set(names.values())) < len(families):
-        return list(records)
-    return [
-        replace(record, instance=replace(record.instance, family=names[record.instance.family]))
-        if "/" in record.instance.family
-        else record
-        for record in records
-    ]
-
-
 def _check_bound(record: Record, path: Path) -> None:
     """Refuse a bound that a schedule in the same record refutes."""
     known = [total for total in (record.value, record.upper) if total is not None]
@@ -138,7 +123,12 @@ def _check_bound(record: Record, path: Path) -> None:
 
 def limits_of(record: Record) -> str:
     """Return the limits of a record on one line."""
-    return ", ".join(f"{name} {value}" for name, value in sorted(record.limits.items()))
+    return ", ".join(f"{name} {_said(value)}" for name, value in sorted(record.limits.items()))
+
+
+def _said(value: Any) -> str:
+    """Return a limit in words: of a model that says how long rounds last its name."""
+    return str(value.get("name") or "without a name") if isinstance(value, dict) else str(value)
 
 
 def _work(record: Record) -> tuple[str, str]:
@@ -149,7 +139,7 @@ def _order(record: Record) -> tuple[Any, ...]:
     instance: StudiedInstance = record.instance
     seed = -1 if instance.seed is None else instance.seed
     size = (instance.requests, instance.memory)
-    return instance.family, *size, seed, *_work(record), record.policy or ""
+    return instance.family or "", *size, seed, *_work(record), record.policy or ""
 
 
 def _most_first(run: Run) -> tuple[Any, ...]:

@@ -99,7 +99,8 @@ def groups(study: Study) -> list[Group]:
     for run in study.runs:
         record = run.record
         limits = ", ".join(f"{name} {record.limits.get(name)}" for name in unequal)
-        found.setdefault((record.instance.family, record.policy or "", limits), []).append(run)
+        heading = record.instance.family or ""
+        found.setdefault((heading, record.policy or "", limits), []).append(run)
     made = [Group(*key, tuple(runs)) for key, runs in found.items()]
     return sorted(made, key=_order)
 

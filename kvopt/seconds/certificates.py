@@ -108,7 +108,7 @@ class SecondsCertificate:
 def certify_seconds(
     instance: Instance,
     model: BatchTime,
-    policies: Iterable[str | Policy] = (),
+    policies: Iterable[str | Policy | SecondsRun] = (),
     *,
     time_limit: float | None = None,
     command: str | None = None,
@@ -122,7 +122,7 @@ def certify_seconds(
     model
         How long rounds last.
     policies
-        Schedulers to judge, ``NAME[:key=value,...]`` or objects.
+        Schedulers to judge, ``NAME[:key=value,...]`` or objects, or runs of them by this model.
     time_limit
         Seconds; schedulers that did not finish by then are left out.
     command
@@ -141,7 +141,7 @@ def certify_seconds(
     limit = checked_limit(time_limit)
     share = None if limit is None else _BOUND_SHARE * limit
     lower = seconds_bound(instance, model, time_limit=share)
-    schedulers = [(p, policy_from(p)) if isinstance(p, str) else (p.name, p) for p in policies]
+    judged = [_named(policy) for policy in policies]
     orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
 
     interrupted = False
@@ -149,8 +149,10 @@ def certify_seconds(
     def is_late() -> bool:
         return interrupted or (limit is not None and time.monotonic() - began > limit)
 
-    def run(label: str, scheduler: Policy) -> SecondsRun | None:
+    def run(label: str, scheduler: Policy | SecondsRun) -> SecondsRun | None:
         nonlocal interrupted
+        if isinstance(scheduler, SecondsRun):
+            return scheduler
         try:
             found = simulate_seconds(instance, scheduler, model, should_stop=is_late)
         except Stopped:
@@ -160,7 +162,7 @@ def certify_seconds(
             return None
         return replace(found, policy=label)
 
-    tried = [(label, run(label, scheduler)) for label, scheduler in schedulers]
+    tried = [(label, run(label, scheduler)) for label, scheduler in judged]
     runs = [found for _, found in tried if found is not None]
     best = _best([*runs, *(run(order.name, order) for order in orders)])
     return SecondsCertificate(
@@ -173,6 +175,12 @@ def certify_seconds(
         provenance=_provenance(began, time_limit, command, best),
         interrupted=interrupted,
     )
+
+
+def _named(policy: str | Policy | SecondsRun) -> tuple[str, Policy | SecondsRun]:
+    if isinstance(policy, str):
+        return policy, policy_from(policy)
+    return (policy.policy if isinstance(policy, SecondsRun) else policy.name), policy
 
 
 def _best(runs: Sequence[SecondsRun | None]) -> SecondsRun | None:

@@ -12,6 +12,8 @@ from kvopt.files.reading import check_fields, check_schema, parse_json, read_tex
 from kvopt.seconds.model import BatchTime, Line
 
 SCHEMA = "kvopt.batch-time/1"
+DEFAULT_MODEL = "llama-2-70b-2xa100"
+"""Preset that is used when nothing else is asked for."""
 
 _SOURCE = (
     "Llama-2-70B divided among two A100: 80 layers of the operators that Vidur profiled, without "

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import read_text
 from kvopt.policies.registry import policy as policy_from
+from kvopt.seconds.model import BatchTime
+from kvopt.studies.clocks import clock_of, model_from_json
 from kvopt.studies.modules import import_modules, located
 from kvopt.studies.sources import Kind, Source
 from kvopt.studies.tables import Table
 
-_TOP = ("name", "title", "policies", "predictions", "claims", "modules", "limits", "instances")
+_TOP = (
+    "name", "title", "clock", "batch_time", "certify", "policies", "predictions", "claims",
+    "modules", "limits", "instances",
+)  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
     "family", "file", "game", "inline", "requests",
@@ -25,7 +30,7 @@ _ENTRY = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of the work on one instance.
+    """Limits of the work on one instance, and what kind of work it is.
 
     Parameters
     ----------
@@ -35,16 +40,30 @@ class Limits:
         Seconds for each run of a policy.
     threads, seed
         For the solvers.
+    batch_time
+        How long a round lasts in a study in seconds, None in rounds.
+    certify
+        Whether the optimum is bounded; without it runs are simulated only.
     """
 
     time_limit: float = 60.0
     policy_time_limit: float = 60.0
     threads: int = 1
     seed: int = 0
+    batch_time: BatchTime | None = None
+    certify: bool = True
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as a record carries them."""
-        return asdict(self)
+        """Return the limits as a record carries them; what most studies have is not said."""
+        said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
+        if self.batch_time is not None:
+            said["batch_time"] = self.batch_time.to_json()
+        return said if self.certify else {**said, "certify": False}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Build limits from what `to_json` returned."""
+        return cls(**{**value, "batch_time": model_from_json(value.get("batch_time"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +140,13 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     except Exception as error:  # whatever the code of others does when it is loaded
         reason = f"{', '.join(modules)} cannot be loaded: {type(error).__name__}: {error}"
         raise top.fault("modules", reason) from None
+    clock, certify = clock_of(top, folder), top.boolean("certify", True)
     models = top.strings("predictions", ("",))
     policies = _policies(top, models, ())
     entries = tuple(
         entry
         for table in top.tables("instances")
-        for entry in _entries(table, models, policies, folder)
+        for entry in _entries(table, models, policies, folder, clock is not None)
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
@@ -134,7 +154,10 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
         name=name,
         title=top.string("title", name),
         entries=entries,
-        limits=tuple(_limits(top.table("limits"))),
+        limits=tuple(
+            replace(limits, batch_time=clock, certify=certify)
+            for limits in _limits(top.table("limits"))
+        ),
         claims=_claims(top),
         modules=modules,
     )
@@ -169,7 +192,7 @@ def _limits(table: Table) -> Iterator[Limits]:
 
 
 def _entries(
-    table: Table, models: Sequence[str], policies: Sequence[str], folder: Path
+    table: Table, models: Sequence[str], policies: Sequence[str], folder: Path, in_seconds: bool
 ) -> Iterator[Entry]:
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
@@ -193,7 +216,7 @@ def _entries(
         parameters = dict(zip(keys, values, strict=True))
         source = Source(kind, name, seed, n, memory, parameters)
         try:
-            source.check(chosen)
+            source.check(chosen, in_seconds)
         except InvalidInput as error:
             raise table.fault(kind, f"{name}: {error}") from None
         yield Entry(source, draws, chosen)

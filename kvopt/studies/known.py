@@ -25,7 +25,11 @@ class Known:
     def records(self, task: Task) -> list[Record] | None:
         """Return the records of a task, None if it is not done."""
         found = [self._records.get(task.handle(policy)) for policy in task.policies]
-        proved = [record for record in found if record is not None and self._is_proved(record)]
+        proved = [
+            record
+            for record in found
+            if record is not None and (self._is_proved(record) or not task.limits.certify)
+        ]
         if len(proved) == len(found):
             return proved
         whole = self._records.get(task.handle(None))

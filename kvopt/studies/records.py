@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, check_schema, parse_json
+from kvopt.studies.times import Times
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
@@ -34,7 +35,8 @@ class StudiedInstance:
     Parameters
     ----------
     name, family, parameters, seed
-        What it was drawn from; ``seed`` is None where nothing was drawn.
+        What it was drawn from; ``seed`` is None where nothing was drawn, ``family`` where a file
+        does not name one.
     requests, memory
         Its size.
     hash
@@ -42,7 +44,7 @@ class StudiedInstance:
     """
 
     name: str
-    family: str
+    family: str | None
     parameters: Mapping[str, Any]
     seed: int | None
     requests: int
@@ -65,11 +67,13 @@ class Record:
     policy
         The policy as it was given; None for an instance that failed as a whole.
     limits
-        Limits of the search for the optimum: ``time_limit``, ``threads``, ``seed``.
+        Limits of the search for the optimum: ``time_limit``, ``threads``, ``seed``; in a study in
+        seconds also its ``batch_time``.
     outcome
         ``completed``, ``livelock``, ``unfinished`` or ``error``.
     value, evictions, makespan, peak_memory
-        Of the run of the policy; total latency is None unless completed.
+        Of the run of the policy; total latency is None unless completed.  Times are rounds, or
+        nanoseconds in a study in seconds.
     upper, lower
         The optimum lies between them; None while a side is unknown.
     bounded_by, found_by
@@ -82,6 +86,8 @@ class Record:
         What went wrong.
     versions
         Of kvopt and the solvers.
+    times
+        What users waited, in a study in seconds.
     """
 
     key: str
@@ -102,6 +108,12 @@ class Record:
     certificate: str | None = None
     error: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    times: Times | None = None
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether the run was on the clock of a batch-time model."""
+        return self.limits.get("batch_time") is not None
 
     @property
     def ratio(self) -> tuple[float | None, float | None]:
@@ -118,6 +130,10 @@ class Record:
         content: dict[str, Any] = {"schema": SCHEMA}
         content |= {item.name: getattr(self, item.name) for item in fields(self)}
         content["instance"] = dict(vars(self.instance))
+        if self.times is None:
+            del content["times"]
+        else:
+            content["times"] = self.times.to_json()
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
@@ -126,14 +142,17 @@ class Record:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         if isinstance(value, dict):
             check_schema(value, SCHEMA)
-        names = [item.name for item in fields(cls)]
-        top = check_fields(value, "record", ["schema", *names, "ratio", "proved", "digest"], ())
+        names = [item.name for item in fields(cls) if item.name != "times"]
+        needed = ["schema", *names, "ratio", "proved", "digest"]
+        top = check_fields(value, "record", needed, ("times",))
         content = {name: part for name, part in top.items() if name != "digest"}
         if top["digest"] != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         place = [item.name for item in fields(StudiedInstance)]
         instance = StudiedInstance(**check_fields(top["instance"], "instance", place, ()))
-        found = cls(**{name: top[name] for name in names if name != "instance"}, instance=instance)
+        times = Times.from_json(top["times"]) if "times" in top else None
+        parts = {name: top[name] for name in names if name != "instance"}
+        found = cls(**parts, instance=instance, times=times)
         found._check(top)
         return found
 

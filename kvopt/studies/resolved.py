@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kvopt.studies.description import LIMITS, Study
+from kvopt.studies.description import LIMITS, Limits, Study
 
 
 def resolved_text(study: Study) -> str:
@@ -16,6 +16,7 @@ def resolved_text(study: Study) -> str:
     lines = [
         f"name = {_toml(study.name)}",
         f"title = {_toml(study.title)}",
+        *_clock(study.limits[0]),
         f"claims = {_toml(study.claims)}",
         f"modules = {_toml(study.modules)}",
         "",
@@ -30,6 +31,14 @@ def resolved_text(study: Study) -> str:
         lines += ["", "[[instances]]"]
         lines += [f"{key} = {_toml(value)}" for key, value in said.items() if value is not None]
     return "\n".join(lines) + "\n"
+
+
+def _clock(limits: Limits) -> list[str]:
+    """Say by which clock a study goes; the model itself, so that no file has to be there."""
+    lines = [f"certify = {_toml(limits.certify)}"]
+    if limits.batch_time is None:
+        return ['clock = "rounds"', *lines]
+    return ['clock = "seconds"', f"batch_time = {_toml(limits.batch_time.to_json())}", *lines]
 
 
 def _toml(value: Any) -> str:

@@ -40,7 +40,8 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 def _answer(request: Mapping[str, Any], replies: TextIO) -> dict[str, Any]:
     from kvopt.studies.tasks import Task
-    from kvopt.studies.work import Interrupted, carry_out
+    from kvopt.studies.ways import Interrupted
+    from kvopt.studies.work import carry_out
 
     def announce(step: str, seconds: float) -> None:
         _say(replies, {"step": step, "seconds": seconds})

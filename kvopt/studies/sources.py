@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from kvopt.errors import InvalidInput, shown
@@ -11,6 +12,7 @@ from kvopt.families import generate
 from kvopt.files import read_instance
 from kvopt.instance import Instance, Request, checked_integer
 from kvopt.schedule import Schedule
+from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.studies.games import check_game, play
 from kvopt.studies.records import StudiedInstance
 
@@ -45,7 +47,8 @@ class Source:
     def asked(self) -> dict[str, Any]:
         """What was asked for, as a record carries it."""
         sizes = {key: size for key, size in (("n", self.n), ("memory", self.memory)) if size}
-        return {**sizes, **self.parameters}
+        file = {"file": self.name} if self.kind == "file" else {}
+        return {**sizes, **file, **self.parameters}
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a description that give this source."""
@@ -55,17 +58,21 @@ class Source:
         said |= {"parameters": keys or None}
         return said
 
-    def check(self, policies: Sequence[str]) -> None:
-        """Refuse what cannot be drawn."""
+    def check(self, policies: Sequence[str], in_seconds: bool = False) -> None:
+        """Refuse what cannot be drawn, or has no arrivals on the clock of the study."""
         for key, size in (("n", self.n), ("memory", self.memory)):
             if size is not None:
                 checked_integer(size, key, 1)
         if self.kind == "file" and (self.n is not None or self.parameters):
             raise InvalidInput("a file has its own requests", field="n, parameters")
+        if self.kind == "game" and in_seconds:
+            raise InvalidInput("is played in rounds, not in seconds", field="clock")
         if self.kind == "game":
             check_game(self.name, policies, self.asked)
-        else:
-            self.instance()
+            return
+        instance = self.instance()
+        if in_seconds:
+            arrivals_ns(instance)
 
     def instance(self, policy: str | None = None) -> Instance:
         """Draw the instance; a game needs the policy that it is played against."""
@@ -109,9 +116,10 @@ class Source:
 
     def described(self, instance: Instance) -> StudiedInstance:
         """Return what a record says of an instance from here."""
+        is_file = self.kind == "file"
         return StudiedInstance(
-            name=instance.name or self.name,
-            family=self.name,
+            name=Path(self.name).name if is_file else instance.name or self.name,
+            family=_own_family(instance) if is_file else self.name,
             parameters=self.asked,
             seed=self.seed,
             requests=len(instance),
@@ -130,3 +138,9 @@ class Source:
             memory=self.memory or 0,
             hash=f"none:{asdict(self)}",
         )
+
+
+def _own_family(instance: Instance) -> str | None:
+    """Return the family that a generated file says it is from."""
+    family = instance.notes.get("family") if isinstance(instance.notes, dict) else None
+    return family if isinstance(family, str) else None

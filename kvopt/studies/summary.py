@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kvopt.seconds.model import NANOSECONDS
 from kvopt.studies.intervals import Interval, largest_of, mean_of, ratio_of
 from kvopt.studies.records import Record
 
@@ -21,6 +22,8 @@ class PolicyRow:
         Records; those with a total latency; those of them whose optimum is known.
     mean, worst
         Of value / optimum over what completed.
+    latency
+        Seconds that a request took, on average over what completed; None in a study in rounds.
     """
 
     policy: str
@@ -29,6 +32,7 @@ class PolicyRow:
     proved: int
     mean: Interval
     worst: Interval
+    latency: float | None = None
 
 
 def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
@@ -50,4 +54,12 @@ def _row(policy: str, records: list[Record]) -> PolicyRow:
         proved=sum(record.proved for record in completed),
         mean=mean_of(ratios),
         worst=largest_of(ratios),
+        latency=mean_seconds(completed),
     )
+
+
+def mean_seconds(records: Iterable[Record]) -> float | None:
+    """Return the mean latency of a request in seconds, over runs that completed on that clock."""
+    runs = [record for record in records if record.in_seconds and record.value is not None]
+    served = sum(record.instance.requests for record in runs)
+    return sum(r.value or 0 for r in runs) / served / NANOSECONDS if served else None

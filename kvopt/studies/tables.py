@@ -79,6 +79,13 @@ class Table:
                 raise self.fault(key, f"has {part!r} twice")
         return tuple(value)
 
+    def boolean(self, key: str, default: bool) -> bool:
+        """Return true or false."""
+        value = self.take(key, default)
+        if not isinstance(value, bool):
+            raise self.fault(key, f"must be true or false, got {shown(value)}")
+        return value
+
     def integer(self, key: str, default: int | None, least: int = 0) -> Any:
         """Return an integer."""
         return self._checked(key, default, lambda value: checked_integer(value, key, least))

@@ -44,7 +44,7 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as it goes to the process that does it."""
-        return {**asdict(self), "version": __version__}
+        return {**asdict(self), "limits": self.limits.to_json(), "version": __version__}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Task:
@@ -56,7 +56,7 @@ class Task:
             study=value["study"],
             source=Source(**value["source"]),
             policies=tuple(value["policies"]),
-            limits=Limits(**value["limits"]),
+            limits=Limits.from_json(value["limits"]),
             modules=tuple(value["modules"]),
             instance=StudiedInstance(**value["instance"]),
         )

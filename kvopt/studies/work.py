@@ -9,18 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates import Certificate, JudgedRun, certify
-from kvopt.certificates.writing import certificate_text
 from kvopt.dependencies import versions
 from kvopt.errors import KvoptError
 from kvopt.files import write_atomically
 from kvopt.instance import Instance
-from kvopt.policies.registry import policy as policy_from
-from kvopt.runs import PolicyRun
-from kvopt.simulator import Stopped, simulate
+from kvopt.simulator import Stopped
 from kvopt.studies.modules import import_modules
 from kvopt.studies.records import Record, StudiedInstance, record_key
 from kvopt.studies.tasks import Task
+from kvopt.studies.ways import Run, Sides, Way, reached, way_of
 from kvopt.verify import verify
 from kvopt.version import __version__
 
@@ -66,10 +63,6 @@ class Done:
         return cls(records, value["path"], value["certificate"])
 
 
-class Interrupted(KvoptError):
-    """A signal ended the work: what was found until then is no result of the study."""
-
-
 class Unverified(KvoptError):
     """The verifier does not agree with a certificate."""
 
@@ -87,67 +80,65 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
         Told of each step, so that a step that never ends can be ended from outside.
     """
     began = time.monotonic()
-    announce("instance", task.limits.policy_time_limit + _ROOM)
+    limits, way = task.limits, way_of(task.limits.batch_time)
+    announce("instance", limits.policy_time_limit + _ROOM)
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
     found = task.source.described(instance)
-    runs: dict[str, PolicyRun | str | None] = {}
+    runs: dict[str, Run | str | None] = {}
     for label in task.policies:
         if label in skip:
             runs[label] = skip[label]
             continue
-        announce(f"policy {label}", _PATIENCE * task.limits.policy_time_limit + 1)
-        runs[label] = _run(instance, label, task.limits.policy_time_limit)
-    announce("certify", task.limits.time_limit + _ROOM)
-    certificate = _certified(instance, runs, task)
-    announce("verify", _VERIFYING)
-    text = _verified(certificate)
-    path = _path(task, found)
+        announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
+        runs[label] = _run(way, instance, label, limits.policy_time_limit)
+    path = None
+    if limits.certify:
+        announce("certify", limits.time_limit + _ROOM)
+        sides = way.certified(instance, runs, task)
+        announce("verify", _VERIFYING)
+        _verify(sides.text)
+        path = _path(task, found)
+    else:
+        sides = reached(runs, way)
     seconds = time.monotonic() - began
-    records = [_record(task, found, certificate, label, runs[label], seconds) for label in runs]
-    return Done(tuple(replace(record, certificate=path) for record in records), path, text)
+    records = [_record(task, found, sides, label, seconds) for label in runs]
+    return Done(
+        tuple(
+            replace(record, certificate=path, **_measures(way, run))
+            for record, run in zip(records, runs.values(), strict=True)
+        ),
+        path,
+        sides.text,
+    )
 
 
-def _run(instance: Instance, label: str, limit: float) -> PolicyRun | str | None:
+def _run(way: Way, instance: Instance, label: str, limit: float) -> Run | str | None:
     """Return the run of a policy, what went wrong, or None when time ran out."""
     end = time.monotonic() + limit
     try:
-        return simulate(instance, policy_from(label), label, lambda: time.monotonic() > end)
+        return way.run(instance, label, lambda: time.monotonic() > end)
     except Stopped:
         return None
     except Exception as error:  # the code of others may raise anything
         return f"{type(error).__name__}: {error}"
 
 
-def _certified(
-    instance: Instance, runs: Mapping[str, PolicyRun | str | None], task: Task
-) -> Certificate:
-    limits = task.limits
-    found = certify(
-        instance,
-        [run for run in runs.values() if isinstance(run, PolicyRun)],
-        task.source.reference(instance),
-        time_limit=limits.time_limit,
-        threads=limits.threads,
-        seed=limits.seed,
-        command=f"kvopt study {task.study}",
-    )
-    if found.signal_number is not None:
-        raise Interrupted(f"signal {found.signal_number}")
-    late = [JudgedRun(label, "unfinished") for label, run in runs.items() if run is None]
-    return replace(found, runs=(*found.runs, *late))
-
-
-def _verified(certificate: Certificate) -> str:
-    """Return the text of a certificate once the verifier agrees with it."""
-    text = certificate_text(certificate)
+def _verify(text: str | None) -> None:
+    """Refuse a certificate that the verifier does not agree with."""
+    assert text is not None, "who certifies has a certificate"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
         verdict = verify(path)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
-    return text
+
+
+def _measures(way: Way, run: Run | str | None) -> dict[str, Any]:
+    if run is None:
+        return {}
+    return {"outcome": "error", "error": run} if isinstance(run, str) else way.measures(run)
 
 
 def _path(task: Task, instance: StudiedInstance) -> str:
@@ -157,38 +148,21 @@ def _path(task: Task, instance: StudiedInstance) -> str:
 
 
 def _record(
-    task: Task,
-    instance: StudiedInstance,
-    certificate: Certificate,
-    label: str,
-    run: PolicyRun | str | None,
-    seconds: float,
+    task: Task, instance: StudiedInstance, sides: Sides, label: str, seconds: float
 ) -> Record:
+    """Return the record of a run that did not end; what is known of others is put in."""
     limits = task.limits.to_json()
-    record = Record(
+    return Record(
         key=record_key(instance.hash, label, limits, __version__),
         study=task.study,
         instance=instance,
         policy=label,
         limits=limits,
         outcome="unfinished",
-        upper=certificate.objective,
-        lower=certificate.lower_bound,
-        bounded_by=certificate.provenance["bounded_by"],
-        found_by=certificate.provenance["found_by"],
+        upper=sides.upper,
+        lower=sides.lower,
+        bounded_by=sides.bounded_by,
+        found_by=sides.found_by,
         seconds=round(seconds, 3),
         versions=versions(),
-    )
-    if run is None:
-        return record
-    if isinstance(run, str):
-        return replace(record, outcome="error", error=run)
-    finished = run.schedule is not None
-    return replace(
-        record,
-        outcome=str(run.outcome),
-        value=run.objective,
-        evictions=run.evictions,
-        makespan=run.makespan if finished else None,
-        peak_memory=run.peak_memory,
     )

@@ -1,0 +1,61 @@
+"""Under which heading a record stands: its family, its file, in seconds also its setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kvopt.families import FAMILIES
+from kvopt.studies.records import Record, StudiedInstance
+
+_SIZE = "n"
+"""Key of a family that says how many requests there are: runs of all sizes stand together."""
+
+
+def headed(records: Sequence[Record]) -> list[Record]:
+    """Return records whose family is the heading under which they stand.
+
+    Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
+    family in which records differ are part of the heading.
+    """
+    names = {(r.instance.name, _file(r.instance)) for r in records if r.instance.family is None}
+    ambiguous = len({name for name, _ in names}) < len(names)
+    varied = _varied(records)
+    return [
+        replace(record, instance=replace(record.instance, family=_heading(record, varied)))
+        if record.instance.family is not None
+        else replace(record, instance=_of_file(record.instance, ambiguous))
+        for record in records
+    ]
+
+
+def _file(instance: StudiedInstance) -> str:
+    return str(instance.parameters.get("file", ""))
+
+
+def _of_file(instance: StudiedInstance, ambiguous: bool) -> StudiedInstance:
+    return replace(instance, family=_file(instance) if ambiguous else instance.name)
+
+
+def _heading(record: Record, varied: dict[str, list[str]]) -> str:
+    family = record.instance.family or ""
+    if not record.in_seconds:
+        return family
+    found = FAMILIES.get(family)
+    stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
+    keys = record.instance.parameters
+    settings = [f", {key} {keys[key]}" for key in varied[family] if key in keys]
+    return family + stand_in + "".join(settings)
+
+
+def _varied(records: Sequence[Record]) -> dict[str, list[str]]:
+    """Return the keys in which the records of each family differ."""
+    values: dict[str, dict[str, set[str]]] = {}
+    for record in records:
+        keys = values.setdefault(record.instance.family or "", {})
+        for key, value in record.instance.parameters.items():
+            keys.setdefault(key, set()).add(repr(value))
+    return {
+        family: [key for key, found in sorted(keys.items()) if len(found) > 1 and key != _SIZE]
+        for family, keys in values.items()
+    }
