@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import EC1, Run
 from hypothesis import settings
-from reported import make_study
+from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
@@ -67,3 +67,9 @@ def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studied(finished_study: Path, tmp_path: Path) -> Path:
     """Return a folder of a small study."""
     return shutil.copytree(finished_study, tmp_path / "study")
+
+
+@pytest.fixture(scope="session")
+def study_in_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small study in seconds, which nobody may change."""
+    return make_study_in_seconds(tmp_path_factory.mktemp("seconds"))

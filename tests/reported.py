@@ -50,6 +50,23 @@ seed = 2
 policies = ["mc-sf", "fcfs", "breaks"]
 """
 
+_SECONDS = """
+name = "traffic"
+title = "Conversations on a small server (stand-in lengths)"
+clock = "seconds"
+batch_time = { lines = [{ round_ns = 1000000, token_ns = 2000 }], kv_ns = 10, prompt_ns = 0 }
+policies = [
+    "mc-sf", "fcfs", "alpha-protect:alpha=0.05", "alpha-beta:alpha=0.05,beta=0.5,rounds=3000",
+]
+
+[[instances]]
+family = "conversation"
+n = [30, 60, 90]
+draws = 2
+memory = 1500
+parameters = { per_second = [300, 500] }
+"""
+
 RECORDS = 6 * 4 + 3
 
 
@@ -63,4 +80,12 @@ def make_study(folder: Path) -> Path:
     finally:
         registry._POLICIES.clear()
         registry._POLICIES.update(before)
+    return folder / "out"
+
+
+def make_study_in_seconds(folder: Path, *, certify: bool = True) -> Path:
+    """Run a study of traffic; return its folder."""
+    text = _SECONDS if certify else f"certify = false{_SECONDS}"
+    (folder / "traffic.toml").write_text(text)
+    run_study(read_study(folder / "traffic.toml"), folder / "out", jobs=1)
     return folder / "out"

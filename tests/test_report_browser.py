@@ -286,3 +286,27 @@ def test_landmarks_and_names_are_there(browser: Browser, page: Path) -> None:
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert browser.ask("return [...document.querySelectorAll('table')].every(t => t.caption)")
+
+
+@pytest.mark.parametrize("width", [PHONE, 1280])
+def test_a_study_in_seconds_is_shown(
+    browser: Browser, study_in_seconds: Path, tmp_path: Path, width: int
+) -> None:
+    folder = shutil.copytree(study_in_seconds, tmp_path / "study")
+    browser.open(write_report(folder).page, width=width)
+    assert browser.messages() == []
+    assert len([url for url in browser.requests() if not url.startswith("data:")]) == 1
+    assert browser.ask("return document.documentElement.scrollWidth") <= width
+    parts = browser.ask("return [...document.querySelectorAll('section')].map(s => s.id)")
+    assert {"latency", "volume", "evictions", "memory"} <= {*parts}
+    assert "worst" not in parts
+    empty = """
+        return [...document.querySelectorAll("#latency svg, #volume svg, #evictions svg, #memory svg")]
+          .filter(s => !s.getBBox().width || /NaN|Infinity/.test(s.outerHTML)).length;
+        """  # noqa: E501
+    assert browser.ask(empty) == 0
+    assert "stand-in" in browser.ask("return document.querySelector('header').innerText")
+    x, y, words = first_chart(browser)
+    browser.point(x, y)
+    assert tip(browser).splitlines()[2].startswith("mean latency of the optimum in [")
+    assert str(words[4]).startswith("mean latency ")

@@ -13,6 +13,7 @@ from kvopt.reports.html import Markup, join, number, tag
 from kvopt.reports.letters import apart, legend
 from kvopt.reports.points import spread
 from kvopt.reports.summaries import Group
+from kvopt.reports.units import scale_of
 from kvopt.studies.records import Record
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 414.0, 24.0, 224.0
@@ -23,6 +24,12 @@ _NOTE = (
     "Mean latency of a request against the number of requests. Each letter is a scheduler; the "
     "hatched band holds the optimum, between the proved bound and the best schedule. A scheduler "
     "has no place where not all of its runs completed."
+)
+_NOTE_IN_SECONDS = (
+    "Mean latency of a request in seconds against the number of requests. Each letter is a "
+    "scheduler. The dashed line is the proved bound, below which no scheduler can be, and the "
+    "hatched band between it and the best schedule holds the optimum; without certificates there "
+    "is neither. A scheduler has no place where not all of its runs completed."
 )
 
 Curve = dict[int, float]
@@ -37,6 +44,7 @@ class _Family:
     schedulers: dict[str, Curve]
     lower: Curve
     upper: Curve
+    unit: str = "rounds"
 
     @property
     def sizes(self) -> list[int]:
@@ -50,7 +58,8 @@ def curves(context: Context) -> Section | None:
     figures = [_drawn(each, context.letters) for each in found if each.sizes]
     if not figures:
         return None
-    body = join(tag("p", _NOTE), tag("div", *figures, class_="figures wide"))
+    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    body = join(tag("p", note), tag("div", *figures, class_="figures wide"))
     return Section("volume", "Latency over request volume", body)
 
 
@@ -60,7 +69,8 @@ def _family(context: Context, name: str) -> _Family:
     found = {group.label: curve for group in groups if (curve := _of_group(group))}
     lower = _means((record, record.lower) for record in known)
     upper = _means((record, record.upper) for record in known)
-    return _Family(name, found, lower, upper)
+    unit = "s" if known and known[0].in_seconds else "rounds"
+    return _Family(name, found, lower, upper, unit)
 
 
 def _of_group(group: Group) -> Curve:
@@ -76,7 +86,7 @@ def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
         if total is None or not count:
             unknown.add(count)
         else:
-            sizes.setdefault(count, []).append(total / count)
+            sizes.setdefault(count, []).append(total / count / scale_of(record))
     return {size: fmean(values) for size, values in sizes.items() if size not in unknown}
 
 
@@ -89,10 +99,11 @@ def _drawn(family: _Family, letters: Mapping[str, str]) -> Markup:
     frame = Frame(_WIDTH, _HEIGHT, x, y)
     picture = frame.svg(
         f"{family.name}: mean latency of a request against the number of requests",
-        frame.left(y.ticks(5), "mean latency (rounds)"),
+        frame.left(y.ticks(5), f"mean latency ({family.unit})"),
         frame.bottom(x.ticks(6), "requests"),
         line(_LEFT, _BOTTOM, _RIGHT - 14, _BOTTOM, "axis"),
         tag("path", d=_band(family, x, y), class_="band"),
+        _bound(family, x, y) if family.unit == "s" else Markup(""),
         *(_line(curve, x, y) for curve in family.schedulers.values()),
         *_letters(letters, family.schedulers, x, y),
     )
@@ -119,6 +130,15 @@ def _band(family: _Family, x: Scale, y: Scale) -> str:
     over = [f"{number(x.at(size))} {number(y.at(family.upper[size]))}" for size in sizes]
     under = [f"{number(x.at(size))} {number(y.at(family.lower[size]))}" for size in sizes]
     return f"M{'L'.join([*over, *reversed(under)])}z" if sizes else ""
+
+
+def _bound(family: _Family, x: Scale, y: Scale) -> Markup:
+    places = [
+        f"{number(x.at(n))} {number(y.at(family.lower[n]))}"
+        for n in family.sizes
+        if n in family.lower
+    ]
+    return tag("path", d="M" + "L".join(places), class_="trend") if places else Markup("")
 
 
 def _letters(

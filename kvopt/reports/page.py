@@ -17,6 +17,7 @@ from typing import Any
 from kvopt.reports.closing import failures, provenance
 from kvopt.reports.context import Context, Section
 from kvopt.reports.curves import curves
+from kvopt.reports.filling import filling
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.overview import overview
 from kvopt.reports.policies import policies
@@ -24,7 +25,9 @@ from kvopt.reports.ranking import ranking
 from kvopt.reports.ratios import histograms
 from kvopt.reports.sizes import gaps, scatter
 from kvopt.reports.tradeoff import tradeoff
+from kvopt.reports.units import optimum_of
 from kvopt.reports.verdicts import verdicts
+from kvopt.reports.waiting import waiting
 from kvopt.reports.worst import worst
 from kvopt.studies.records import Record
 from kvopt.version import __version__
@@ -45,6 +48,7 @@ def page(context: Context) -> str:
     made = (
         overview(context),
         verdicts(context),
+        waiting(context),
         policies(context),
         ranking(context),
         histograms(context),
@@ -52,6 +56,7 @@ def page(context: Context) -> str:
         gaps(context),
         curves(context),
         tradeoff(context),
+        filling(context),
         worst(context),
         failures(context),
         provenance(context),
@@ -103,6 +108,7 @@ def _header(context: Context, sections: Sequence[Section]) -> Markup:
         "header",
         tag("p", "kvopt study", class_="kind"),
         tag("h1", context.study.name),
+        tag("p", context.study.title) if context.study.in_seconds else None,
         tag("nav", tag("ul", *links), aria_label="Contents"),
     )
 
@@ -131,10 +137,5 @@ def _data(context: Context, sections: Sequence[Section]) -> Markup:
 def _instance(context: Context, record: Record) -> list[str | None]:
     instance = record.instance
     seed = "" if instance.seed is None else f", seed {instance.seed}"
-    if record.proved:
-        optimum = f"optimum {record.upper:,}"
-    else:
-        ends = ("-" if end is None else f"{end:,}" for end in (record.lower, record.upper))
-        optimum = f"optimum in [{', '.join(ends)}]"
     size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
-    return [instance.name, size, optimum, context.certificate(record.certificate)]
+    return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]

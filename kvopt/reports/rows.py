@@ -8,6 +8,7 @@ import json
 
 from kvopt.reports.study import Study
 from kvopt.studies.records import Record
+from kvopt.studies.times import Times
 
 COLUMNS = (
     "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
@@ -15,6 +16,13 @@ COLUMNS = (
     "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
     "certificate", "instance_hash", "key",
 )  # fmt: skip
+
+SECONDS_COLUMNS = (
+    "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
+    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "requests_completed", "ended_s",
+)  # fmt: skip
+"""Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet take a text for a formula."""
@@ -24,10 +32,11 @@ def csv_text(study: Study) -> str:
     """Return the records as CSV; a cell is empty where nothing is known."""
     sink = io.StringIO(newline="")
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
+    writer.writerow(columns)
     for record in study.records:
-        cells = _cells(record)
-        writer.writerow([_safe(cells[name]) for name in COLUMNS])
+        cells = _cells(record) | _times(record.times)
+        writer.writerow([_safe(cells.get(name)) for name in columns])
     return sink.getvalue()
 
 
@@ -43,6 +52,22 @@ def _cells(record: Record) -> dict[str, object]:
         "proved": record.proved,
         "limits": _json(record.limits),
         "instance_hash": instance.hash,
+    }
+
+
+def _times(times: Times | None) -> dict[str, object]:
+    if times is None:
+        return {}
+    latency = {f"{name}_s": value for name, value in times.latency.items()}
+    first = {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    return {
+        **latency,
+        **first,
+        "tokens_per_second": times.tokens_per_second,
+        "arriving_tokens_per_second": times.arriving_tokens_per_second,
+        "mean_memory": times.mean_memory,
+        "requests_completed": times.completed,
+        "ended_s": times.ended,
     }
 
 

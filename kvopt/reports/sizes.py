@@ -14,6 +14,7 @@ from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.points import Axis, Chart, Point, as_float, chart, spread
 from kvopt.reports.study import Run
 from kvopt.reports.summaries import Group
+from kvopt.reports.units import latency_of
 from kvopt.studies.records import Record
 
 _ALIKE = 2
@@ -107,7 +108,7 @@ def _scatter(context: Context, group: Group, across: _Across, up: Axis) -> Chart
         if run.ratio is None or not run.ratio.least:
             continue
         place = context.study.place(run.record)
-        said = f"total latency {run.record.value:,}: {run.ratio} times the optimum"
+        said = f"{latency_of(run.record)}: {run.ratio} times the optimum"
         x, most = across.places[place], as_float(run.ratio.most)
         points.append(Point(x, float(run.ratio.least), most, place, said))
     name = f"{group.label}, {group.family}: ratio of {len(points)} runs, worst {group.worst}"

@@ -7,6 +7,7 @@ sorted by what they are, so that the same results give the same page.
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +45,20 @@ class Study:
     def name(self) -> str:
         """Name of the study, or of its folder while it has no record."""
         return self.records[0].study if self.records else self.folder.resolve().name
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether runs were on the clock of a batch-time model."""
+        return any(record.in_seconds for record in self.records)
+
+    @property
+    def title(self) -> str | None:
+        """What the description says of the study in a line: on what it stands in, for example."""
+        try:
+            title = tomllib.loads(self.description or "").get("title")
+        except tomllib.TOMLDecodeError:
+            return None
+        return title if isinstance(title, str) else None
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section
@@ -12,6 +12,8 @@ from kvopt.reports.html import Markup, join, number, tag
 from kvopt.reports.letters import apart, legend
 from kvopt.reports.points import as_float, spread
 from kvopt.reports.summaries import Group
+from kvopt.seconds.model import NANOSECONDS
+from kvopt.studies.summary import mean_seconds
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 420.0, 24.0, 224.0
 
@@ -20,6 +22,12 @@ _NOTE = (
     "is better. A dot is the lower end of the ratio, a line leads to the upper end. The stairs "
     "join schedulers that no other one beats on both, judged by lower ends. Schedulers with runs "
     "that did not complete are left out."
+)
+_NOTE_IN_SECONDS = (
+    "Mean latency of a request in seconds against evictions for each request, at the largest "
+    "number of requests at which somebody evicted and completed: down and left is better. The "
+    "stairs join schedulers that no other one beats on both; the dashed line is the proved bound, "
+    "where there is one. Schedulers with runs that did not complete are left out."
 )
 
 
@@ -33,50 +41,101 @@ class _Place:
     most: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What is drawn upwards, from where on, and what no scheduler can be below."""
+
+    name: str
+    title: str
+    floor: int
+    value: float | None = None
+
+
 def tradeoff(context: Context) -> Section | None:
     """Return a picture for each family in which something was evicted."""
     figures = []
     for family in context.families:
-        places = [
-            place
-            for group in context.groups
-            if group.family == family and (place := _place(group)) is not None
-        ]
-        if any(place.evictions for place in places):
-            figures.append(_drawn(family, places, context.letters))
+        for size in _sizes(context, family):
+            places = [
+                place
+                for group in context.groups
+                if group.family == family and (place := _place(group, size)) is not None
+            ]
+            if any(place.evictions for place in places):
+                bound = _bound(context, family, size)
+                title = family if size is None else f"{family}, {size:,} requests"
+                figures.append(_drawn(title, places, context.letters, bound))
+                break
     if not figures:
         return None
-    body = join(tag("p", _NOTE), tag("div", *figures, class_="figures wide"))
+    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    body = join(tag("p", note), tag("div", *figures, class_="figures wide"))
     return Section("evictions", "Latency against evictions", body)
 
 
-def _place(group: Group) -> _Place | None:
+def _sizes(context: Context, family: str) -> Sequence[int | None]:
+    """Return the sizes to try, the largest first; ratios of all sizes are looked at together."""
+    known = [r for r in context.study.instances if r.instance.family == family]
+    if not any(record.in_seconds for record in known):
+        return [None]
+    return sorted({record.instance.requests for record in known}, reverse=True)
+
+
+def _place(group: Group, size: int | None) -> _Place | None:
+    if size is not None:
+        of_size = tuple(run for run in group.runs if run.record.instance.requests == size)
+        group = replace(group, runs=of_size)
     served = sum(run.record.instance.requests for run in group.runs)
     average = group.mean
     if average.least is None or not served or group.ended("completed") < len(group.runs):
         return None
     evictions = group.evictions / served
+    mean = mean_seconds(run.record for run in group.runs)
+    if mean is not None:
+        return _Place(group.label, evictions, mean, None)
     return _Place(group.label, evictions, float(average.least), as_float(average.most))
 
 
-def _drawn(family: str, places: Sequence[_Place], letters: Mapping[str, str]) -> Markup:
+def _bound(context: Context, family: str, size: int | None) -> _Bound:
+    """Return what is drawn upwards, in seconds with the mean latency that is proved to be least."""
+    if size is None:
+        return _Bound("mean ratio", "mean ratio to the optimum", 1)
+    here = [r for r in context.study.instances if r.instance.family == family]
+    known = [record for record in here if record.instance.requests == size]
+    served = size * len(known)
+    totals = [record.lower for record in known if record.lower is not None]
+    least = sum(totals) / served / NANOSECONDS if served and len(totals) == len(known) else None
+    return _Bound("mean latency", "mean latency (s)", 0, least)
+
+
+def _drawn(
+    family: str, places: Sequence[_Place], letters: Mapping[str, str], bound: _Bound
+) -> Markup:
     ends = [end for place in places for end in (place.least, place.most) if end is not None]
+    ends += [] if bound.value is None else [bound.value]
     across = spread("evictions", [0.0, *(place.evictions for place in places)])
-    up = spread("ratio", ends, floor=1)
+    up = spread(bound.name, ends, floor=bound.floor)
     x = Scale(across.low, across.high, _LEFT, _RIGHT - 16)
     y = Scale(up.low, up.high, _BOTTOM, _TOP, up.logarithmic)
     frame = Frame(_WIDTH, _HEIGHT, x, y)
     picture = frame.svg(
-        f"{family}: mean ratio against evictions of {len(places)} schedulers",
-        frame.left(y.ticks(5), "mean ratio to the optimum"),
+        f"{family}: {bound.name} against evictions of {len(places)} schedulers",
+        frame.left(y.ticks(5), bound.title),
         frame.bottom(x.ticks(6), "evictions per request"),
         line(_LEFT, _BOTTOM, _RIGHT - 16, _BOTTOM, "axis"),
+        *_across(bound, x, y),
         tag("path", d=_stairs(places, x, y), class_="trend"),
         tag("path", d="".join(_span(place, x, y) for place in places), class_="span"),
         tag("path", d="".join(_dot(place, x, y) for place in places), class_="dots"),
         *_letters(letters, places, x, y),
     )
     return figure(family, None, join(picture, legend(letters, [place.name for place in places])))
+
+
+def _across(bound: _Bound, x: Scale, y: Scale) -> list[Markup]:
+    if bound.value is None:
+        return []
+    return [line(x.start, y.at(bound.value), x.end, y.at(bound.value), "capacity")]
 
 
 def _stairs(places: Sequence[_Place], x: Scale, y: Scale) -> str:

@@ -28,7 +28,12 @@ _UNEVEN = 3
 
 
 def worst(context: Context) -> Section | None:
-    """Return the pictures, None where no run is proved to be worse than the optimum."""
+    """Return the pictures, None where no run is proved to be worse than the optimum.
+
+    In seconds rounds differ in length, and `kvopt.reports.filling` draws runs instead.
+    """
+    if context.study.in_seconds:
+        return None
     runs = worst_runs(context.study, _FEW, _MOST)
     if not runs:
         return None

@@ -23,7 +23,7 @@ class PolicyRow:
     mean, worst
         Of value / optimum over what completed.
     latency
-        Seconds that a request took, on average over what completed; None in a study in rounds.
+        Seconds that a request took, on average; None where not every run completed, and in rounds.
     """
 
     policy: str
@@ -54,7 +54,7 @@ def _row(policy: str, records: list[Record]) -> PolicyRow:
         proved=sum(record.proved for record in completed),
         mean=mean_of(ratios),
         worst=largest_of(ratios),
-        latency=mean_seconds(completed),
+        latency=mean_seconds(completed) if len(completed) == len(records) else None,
     )
 
 

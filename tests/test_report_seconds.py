@@ -1,0 +1,208 @@
+"""Reports of studies in seconds: every number is that of a simulation or of a certificate."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from commands import Run
+from reported import make_study_in_seconds
+
+from kvopt.errors import InvalidInput
+from kvopt.reports import write_report
+from kvopt.reports.families import headed
+from kvopt.reports.rows import COLUMNS, SECONDS_COLUMNS
+from kvopt.studies.records import FILE, Record, read_records
+
+HEADING = "conversation (stand-in), per_second {}"
+
+
+@pytest.fixture
+def traffic(study_in_seconds: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(study_in_seconds, tmp_path / "study")
+
+
+def page_of(folder: Path) -> str:
+    return write_report(folder).page.read_text()
+
+
+def section(page: str, place: str) -> str:
+    found = re.search(rf'<section id="{place}".*?</section>', page, re.DOTALL)
+    assert found, place
+    return found[0]
+
+
+def cells(row: str) -> list[str]:
+    return [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
+
+
+def rewrite(folder: Path, change: Callable[[Record], Record]) -> None:
+    lines = [json.dumps(change(record).to_json()) for record in read_records(folder)]
+    (folder / FILE).write_text("".join(line + "\n" for line in lines))
+
+
+def runs(folder: Path, rate: int, size: int, policy: str) -> list[Record]:
+    return [
+        record
+        for record in read_records(folder)
+        if record.instance.parameters["per_second"] == rate
+        and record.instance.requests == size
+        and record.policy == policy
+    ]
+
+
+def test_the_study_of_these_tests_has_what_they_look_at(traffic: Path) -> None:
+    records = read_records(traffic)
+    assert {record.outcome for record in records} == {"completed", "livelock"}
+    assert any(record.evictions and record.value for record in records)
+
+
+def test_latencies_are_those_of_the_records(traffic: Path) -> None:
+    found = section(page_of(traffic), "latency")
+    tables = re.findall(r"<table>.*?</table>", found, re.DOTALL)
+    assert len(tables) == 2 * 3
+    for text in tables:
+        rate, size = map(int, re.findall(r"per_second (\d+), (\d+) requests", text)[0])
+        rows = [cells(row) for row in re.findall("<tr>.*?</tr>", text)[1:]]
+        assert len(rows) == 4
+        for name, count, completed, *shown, evictions in rows:
+            mine = runs(traffic, rate, size, name)
+            done = [record for record in mine if record.outcome == "completed"]
+            assert (int(count), int(completed)) == (len(mine), len(done))
+            assert int(evictions.replace(",", "")) == sum(r.evictions for r in mine)
+            if len(done) < len(mine):
+                assert set(shown) == {"-"}
+                continue
+            times = [record.times for record in mine if record.times is not None]
+            wanted = [
+                *(fmean(t.latency[key] or 0 for t in times) for key in ("median", "p99", "mean")),
+                *(fmean(t.first_token[key] or 0 for t in times) for key in ("mean", "p99")),
+                fmean(t.tokens_per_second or 0 for t in times),
+            ]
+            *numbers, share = shown
+            assert [float(n.replace(",", "")) for n in numbers] == pytest.approx(wanted, abs=6e-4)
+            held = fmean(t.mean_memory or 0 for t in times) / 1500
+            assert float(share.rstrip("%")) == pytest.approx(100 * held, abs=0.06)
+
+
+def test_curves_are_mean_latencies_over_the_certified_bound(traffic: Path) -> None:
+    found = section(page_of(traffic), "volume")
+    assert "mean latency (s)" in found
+    assert found.count('class="band"') == 2
+    assert len(re.findall(r'class="trend"', found)) == 2
+    for rate in (300, 500):
+        table = re.search(rf"Mean latency of a request, {re.escape(HEADING.format(rate))}.*", found)
+        assert table
+        rows = [cells(row) for row in re.findall("<tr>.*?</tr>", table[0])][1:4]
+        for size, lower, upper, *_ in rows:
+            mine = runs(traffic, rate, int(size), "mc-sf")
+            for shown, side in ((lower, "lower"), (upper, "upper")):
+                mean = fmean(getattr(record, side) / int(size) / 1e9 for record in mine)
+                assert float(shown) == pytest.approx(mean, abs=0.0051)
+
+
+def test_pareto_view_has_who_completed(traffic: Path) -> None:
+    found = section(page_of(traffic), "evictions")
+    assert "mean latency (s)" in found
+    assert 'class="capacity"' in found, "the proved bound"
+    for title in re.findall(r"<strong>(.*?)</strong>", found):
+        rate, size = map(int, re.findall(r"per_second (\d+), (\d+) requests", title)[0])
+        places = re.findall(rf"{re.escape(title)}: mean latency against evictions of (\d+)", found)
+        policies = (
+            "mc-sf",
+            "fcfs",
+            "alpha-protect:alpha=0.05",
+            "alpha-beta:alpha=0.05,beta=0.5,rounds=3000",
+        )
+        groups = [runs(traffic, rate, size, policy) for policy in policies]
+        complete = [group for group in groups if all(r.value is not None for r in group)]
+        assert [int(n) for n in places] == [len(complete)]
+        assert any(record.evictions for group in complete for record in group)
+
+
+def test_memory_of_chosen_runs(traffic: Path) -> None:
+    found = section(page_of(traffic), "memory")
+    drawn = re.findall(r"<strong>(.*?), 90 requests</strong><span>(.*?)</span>", found)
+    assert len(drawn) >= 4
+    for policy, said in drawn:
+        mine = [r for rate in (300, 500) for r in runs(traffic, rate, 90, policy)]
+        peaks = {f"at most {r.peak_memory:,} of 1,500 tokens" for r in mine}
+        assert said.split(",")[0] in {peak.split(",")[0] for peak in peaks}
+    assert any("livelock" in said for _, said in drawn)
+    assert found.count('class="grown"') == len(drawn)
+
+
+def test_the_table_has_seconds(traffic: Path) -> None:
+    written = write_report(traffic)
+    assert written.table is not None
+    with written.table.open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert tuple(rows[0]) == (*COLUMNS, *SECONDS_COLUMNS)
+    by_key = {record.key: record for record in read_records(traffic)}
+    assert len(rows) == len(by_key)
+    for row in rows:
+        times = by_key[row["key"]].times
+        assert times is not None
+        assert float(row["mean_s"]) == times.latency["mean"]
+        assert float(row["p99_s"]) == times.latency["p99"]
+        assert float(row["mean_memory"]) == times.mean_memory
+        assert int(row["memory"]) == 1500
+
+
+def test_certificates_are_verified_and_compared(traffic: Path, run: Run) -> None:
+    assert write_report(traffic, verify=True).faults == ()
+
+    def better(record: Record) -> Record:
+        if record.lower is None or record.policy != "mc-sf":
+            return record
+        return replace(record, lower=record.lower + 1)
+
+    rewrite(traffic, better)
+    code, _, err = run("report", traffic, "--verify")
+    assert code == 1
+    assert "lower is " in err
+
+
+def test_without_certificates_nothing_is_bounded(tmp_path: Path) -> None:
+    page = page_of(make_study_in_seconds(tmp_path, certify=False))
+    found = section(page, "volume")
+    assert 'class="trend"' not in found
+    assert 'class="capacity"' not in section(page, "evictions")
+    assert "gaps" not in re.findall(r'<section id="(\w+)"', page)
+
+
+def test_hostile_times_are_refused_not_shown(traffic: Path) -> None:
+    def hostile(record: Record) -> Record:
+        assert record.times is not None
+        return replace(record, times=replace(record.times, latency={"mean": "<b>"}))  # type: ignore[dict-item]
+
+    rewrite(traffic, hostile)
+    written = write_report(traffic)
+    assert written.records == 0
+    assert len(written.warnings) == 48
+
+
+def test_a_title_that_is_no_text_is_left_out(traffic: Path) -> None:
+    for text in ("title = 3", "title = ", ""):
+        (traffic / "study.toml").write_text(text)
+        assert "<header>" in page_of(traffic)
+
+
+def test_headings_say_in_what_the_records_differ(traffic: Path) -> None:
+    records = read_records(traffic)
+    assert {r.instance.family for r in headed(records)} == {HEADING.format(r) for r in (300, 500)}
+    one = [r for r in records if r.instance.parameters["per_second"] == 300]
+    assert {r.instance.family for r in headed(one)} == {"conversation (stand-in)"}
+
+
+def test_a_bound_above_a_run_is_refused(traffic: Path) -> None:
+    rewrite(traffic, lambda record: replace(record, lower=10**18))
+    with pytest.raises(InvalidInput, match="lower: "):
+        write_report(traffic)
