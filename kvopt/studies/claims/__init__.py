@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 
 from kvopt.studies.claims.adversaries import adversary
 from kvopt.studies.claims.arrivals import arrival_1, arrival_2
-from kvopt.studies.claims.chen import chen_1, chen_2, chen_3
+from kvopt.studies.claims.chen import chen_1, chen_2, chen_3, chen_6
 from kvopt.studies.claims.equal import equal_prompts
 from kvopt.studies.claims.mixed import mixed
+from kvopt.studies.claims.prediction_errors import errors
+from kvopt.studies.claims.protection import protection
 from kvopt.studies.claims.regret import regret
+from kvopt.studies.claims.table_1 import table_1
 from kvopt.studies.claims.table_4 import table_4
+from kvopt.studies.claims.traffic import traffic
 from kvopt.studies.claims.verdict import Verdict
 from kvopt.studies.records import Record
 
@@ -27,7 +31,12 @@ CLAIMS: dict[str, Claim] = {
     "chen-1": chen_1,
     "chen-2": chen_2,
     "chen-3": chen_3,
+    "chen-6": chen_6,
     "equal-prompts": equal_prompts,
     "adversary": adversary,
     "regret": regret,
+    "v2-5.2-traffic": traffic,
+    "v2-5.2-table-1": table_1,
+    "v2-5.2-alpha": protection,
+    "v2-5.2-errors": errors,
 }

@@ -62,6 +62,12 @@ def chen_3(records: Sequence[Record]) -> list[Verdict]:
     return [*found, *_benchmark(groups)]
 
 
+def chen_6(records: Sequence[Record]) -> list[Verdict]:
+    """Judge all three on the same requests."""
+    found = [*chen_1(records), *chen_2(records), *chen_3(records)]
+    return list({verdict.claim: verdict for verdict in found}.values())
+
+
 def _close(groups: Sequence[Runs], policy: str, source: str) -> list[Verdict]:
     found: list[Verdict] = []
     for benchmark, name in _BENCHMARKS.items():

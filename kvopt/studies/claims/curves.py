@@ -39,8 +39,8 @@ def compared(
     """Judge whether one policy's total latency is ``least .. most`` times another's everywhere.
 
     Instances on which all policies are the same, because nothing has to wait, are left out.  The
-    papers measured seconds on data that cannot be had; a claim that does not show in rounds on
-    the stand-in is left open, not refuted.
+    papers measured seconds on data that cannot be had; a claim that does not show on the
+    stand-in is left open, not refuted.
     """
     busy = [group for group in groups if len({record.value for record in group.values()}) > 1]
     pairs = [(group[policy], group[other]) for group in busy if {policy, other} <= group.keys()]
@@ -51,12 +51,13 @@ def compared(
     holds = least <= low and (most is None or high <= most)
     ends = f"{rounded(low, up=False)} to {rounded(high, up=True)}"
     first = sorted(pairs, key=lambda pair: -_share(*pair))
+    clock = "seconds" if first[0][0].in_seconds else "rounds"
     return [
         Verdict(
             claim=claim,
             source=source,
             published=published,
-            found=f"{policy} is {ends} times {other}, in rounds, on {len(shares)} instances",
+            found=f"{policy} is {ends} times {other}, in {clock}, on {len(shares)} instances",
             verdict="reproduced" if holds else "undecided",
             certificates=certificates_of(mine for mine, _ in first),
         )
