@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from kvopt.lookahead import LookAhead
 from kvopt.policies.base import Policy, View
-from kvopt.policies.largest_set import Candidate, Running, largest_set
+from kvopt.policies.largest_set import largest_set
+from kvopt.policies.phase1 import Candidate
+from kvopt.policies.phase1.batch import columns
 from kvopt.policies.registry import register
+from kvopt.policies.waiting import SortedLine
 
 
 @register
@@ -18,8 +21,7 @@ class HSf(Policy):
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
     (output, prompt, arrival, position).  Shortest first finds such a set only where prompts
-    are equal, so it is searched for (`kvopt.policies.largest_set`): exact, and slow for
-    backlogs of many thousands.
+    are equal, so it is searched for (`kvopt.policies.largest_set`).
     """
 
     name = "h-sf"
@@ -28,12 +30,14 @@ class HSf(Policy):
     def begin(self, view: View) -> None:
         """Start with nobody waiting."""
         self._ahead = LookAhead(view.memory)
-        self._waiting: set[int] = set()
+        self._waiting: SortedLine[Candidate] = SortedLine()
+        self._prompts: SortedLine[int] = SortedLine()  # of the waiting
         self._wake: int | None = None
 
     def arrived(self, view: View, i: int) -> None:
         """Wait."""
-        self._waiting.add(i)
+        self._waiting.add(self._candidate(view, i))
+        self._prompts.add(view.prompts[i])
 
     def finished(self, view: View, i: int, start: int) -> None:
         """Give back what was promised."""
@@ -42,42 +46,53 @@ class HSf(Policy):
     def evicted(self, view: View, i: int, start: int) -> None:
         """Give back what was promised and wait again."""
         self.finished(view, i, start)
-        self._waiting.add(i)
+        self.arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
         """Start a largest set; when nobody fits, remember when somebody may."""
-        waits = [self._ahead.wait(s, o, view.now) for s, o in self._smallest(view)]
-        self._wake = view.now + min(waits) if waits and len(self._ahead) else None
-        if not waits or min(waits) > 0:
+        self._wake = None
+        if not len(self._waiting):
             return
-        chosen = self._chosen(view)
-        self._waiting.difference_update(chosen)
-        for i in chosen:
-            self._ahead.add(view.prompts[i], view.beliefs.output[i], view.now)
-            yield i
-        self._wake = view.now + 1
+        if wait := self._wait(view):
+            self._wake = view.now + wait if len(self._ahead) else None
+            return
+        for candidate in self._chosen(view):
+            self._waiting.remove(candidate)
+            self._prompts.remove(candidate.prompt)
+            self._ahead.add(candidate.prompt, candidate.output, view.now)
+            yield candidate.position
+        self._wake = view.now + 1 if len(self._waiting) else None
 
     def wake(self, view: View) -> int | None:
         """Ask again when somebody may fit."""
-        return self._wake if self._waiting else None
+        return self._wake
 
-    def _smallest(self, view: View) -> list[tuple[int, int]]:
-        """Return waiting shapes that no other is smaller than: who else fits, these do."""
-        shapes = sorted({(view.prompts[i], view.beliefs.output[i]) for i in self._waiting})
-        smallest: list[tuple[int, int]] = []
-        for shape in shapes:
-            if not smallest or shape[1] < smallest[-1][1]:
-                smallest.append(shape)
-        return smallest
+    def _candidate(self, view: View, i: int) -> Candidate:
+        return Candidate(view.beliefs.output[i], view.prompts[i], view.arrivals[i], i)
 
-    def _chosen(self, view: View) -> list[int]:
-        outputs = view.beliefs.output
-        order = sorted(
-            self._waiting, key=lambda i: (outputs[i], view.prompts[i], view.arrivals[i], i)
-        )
+    def _wait(self, view: View) -> int:
+        """Return 0 if somebody fits, else a number of rounds in which nobody does."""
+        waiting, narrowest = self._waiting.items(), self._prompts.items()[0]
+        if wait := self._ahead.wait(narrowest, waiting[0].output, view.now):
+            return wait  # who is larger in both waits no less
+        least, prompt = 0, -1
+        for candidate in waiting:  # by output: only a smaller prompt can fit better
+            if prompt < 0 or candidate.prompt < prompt:
+                prompt = candidate.prompt
+                wait = self._ahead.wait(prompt, candidate.output, view.now)
+                if not wait:
+                    return 0
+                least = min(least or wait, wait)
+            if prompt == narrowest:
+                break
+        return least
+
+    def _chosen(self, view: View) -> list[Candidate]:
+        outputs, prompts, now = view.beliefs.output, view.prompts, view.now
         running = [
-            Running(view.prompts[i] + view.generated(i), max(outputs[i] - view.generated(i), 1))
-            for i in view.active
+            (prompts[i] + now - start, max(outputs[i] + start - now, 1))
+            for i, start in view.active.items()
         ]
-        candidates = [Candidate(view.prompts[i], outputs[i]) for i in order]
-        return [order[place] for place in largest_set(candidates, running, view.memory)]
+        waiting = self._waiting.items()
+        places = largest_set(*columns(waiting), running, view.memory)
+        return [waiting[place] for place in places]

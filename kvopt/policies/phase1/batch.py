@@ -11,6 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Marks = npt.NDArray[np.bool_]
+
 
 class Candidate(NamedTuple):
     """A waiting request as phase 1 sees it; candidates compare in tie order.
@@ -36,6 +42,12 @@ class Candidate(NamedTuple):
 
 Solver = Callable[[Sequence[Candidate], int], list[Candidate]]
 """Chooses one batch from candidates and a memory; takes and returns them in tie order."""
+
+
+def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
+    """Return the prompts and the outputs."""
+    prompts, outputs = [c.prompt for c in candidates], [c.output for c in candidates]
+    return np.array(prompts, dtype=np.int64), np.array(outputs, dtype=np.int64)
 
 
 def batches(waiting: Sequence[Candidate], memory: int, solve: Solver) -> Iterator[list[Candidate]]:

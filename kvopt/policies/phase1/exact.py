@@ -2,9 +2,10 @@
 
 Take the members of a batch by descending output.  When c of them with prompts of S tokens in
 all run longer, a request (s, o) completes while they all are still there, and then
-``S + s + (c + 1) o`` tokens are held.  Whether it may join therefore depends on c and S alone,
-and of two ways to the same c and S only the one with the smaller sum of outputs matters: a
-dynamic program over the candidates with one entry for each c and S finds the best batch.
+``S + s + (c + 1) o`` tokens are held.  Whether it may join therefore depends on c and S alone:
+a dynamic program over the candidates finds the best batch (`kvopt.policies.fronts`).
+
+Prices on memory say early what cannot become a batch better than one that is known.
 
 The paper's own program (`kvopt.policies.phase1.dp`) asks that all peaks fit together.  That
 misses batches whose short members leave before the long ones have grown.
@@ -13,16 +14,124 @@ misses batches whose short members leave before the long ones have grown.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
-from kvopt.policies.phase1.batch import Candidate, starts_together
-from kvopt.policies.phase1.table import Rule, least_f
+import numpy as np
+
+from kvopt.machine_code import machine_code
+from kvopt.policies.fronts import FREE, NO_LIMIT, Prices, Together, undominated
+from kvopt.policies.phase1.ascent import Floats, ascend
+from kvopt.policies.phase1.batch import (
+    Candidate,
+    Integers,
+    best_count,
+    columns,
+    starts_together,
+)
+
+_LARGEST_MEMORY = 2**26
+"""Memory up to which priced tokens are sure to fit into 64 bits."""
+
+_SCALE, _HIGHEST = 2**16, 2**6
+"""Parts that prices are counted in, and the most that all of them may be together."""
+
+_STEPS = 20
+"""Steps of an ascent; more take longer than they save."""
+
+_WIDE = 3
+"""Sizes that one set of prices is good for."""
+
+_FEW = 60
+"""Candidates up to which an ascent, and a compiler for it, take longer than they save."""
 
 
 def exact(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
-    """Return the batch of least F among all that may start together."""
-    rule = Rule(
-        weight=lambda candidate: candidate.prompt,
-        room=lambda candidate, count: memory - count * candidate.output,
-        fits=lambda batch: starts_together(batch, memory),
-    )
-    return least_f(waiting, memory, rule)
+    """Return the batch of least F among all that may start together.
+
+    Among equal F the larger batch, then the one that is lexicographically first in tie order.
+    """
+    prompts, outputs = columns(waiting)
+    least = np.sort(prompts).cumsum() + outputs[0] * np.arange(1, len(waiting) + 1)
+    most = int(least.searchsorted(memory, "right"))  # no batch has more members
+    easy = waiting[: best_count([0, *accumulate(outputs[:most].tolist())])]
+    if starts_together(easy, memory):
+        return list(easy)  # the shortest of each size: nothing is better, fitting or not
+    places = undominated(prompts, most)
+    found = _Search(prompts[places], outputs[places], memory).best(most)
+    return [waiting[place] for place in places[found].tolist()]
+
+
+class _Search:
+    """The best batch by ranges of sizes: what one range needs is short, all sizes are not."""
+
+    def __init__(self, prompts: Integers, outputs: Integers, memory: int) -> None:
+        self.prompts, self.outputs, self.memory = prompts, outputs, memory
+        self.known = 0, 0  # sum of outputs and size of the best batch that was met
+
+    def best(self, most: int) -> list[int]:
+        """Return the places of the best batch of at most so many."""
+        found: dict[int, tuple[int, list[int]]] = {}
+        ranges = [range(1, most + 1)]
+        while ranges:
+            sizes, prices = self._narrowed(ranges.pop())
+            if len(sizes) > _WIDE:
+                middle = (sizes.start + sizes.stop) // 2
+                halves = range(middle, sizes.stop), range(sizes.start, middle)
+                ranges += sorted(halves, key=lambda half: self.known[1] in half)  # that one next
+            elif sizes:
+                found |= self._of_sizes(sizes, prices)
+                for size, (sum_, _) in found.items():
+                    self._meet(sum_, size)
+        size = best_count([found[size][0] if size in found else None for size in range(most + 1)])
+        return found[size][1]
+
+    def _meet(self, sum_: int, size: int) -> None:
+        if sum_ * self.known[1] ** 2 < self.known[0] * size**2:
+            self.known = sum_, size
+
+    def _narrowed(self, sizes: range) -> tuple[range, Prices]:
+        """Return the sizes that a batch no worse than the known one can have, and prices."""
+        count = len(self.outputs)
+        few = count <= _FEW
+        prices, *known = (ascend if few else machine_code(ascend))(
+            self.prompts, self.outputs, self.memory, np.zeros(count),
+            (sizes.start, sizes.stop - 1), self.known, 1 if few else _STEPS,
+        )  # fmt: skip
+        self.known = int(known[0]), int(known[1])
+        rounded = self._rounded(prices)
+        paid, timed = rounded.until(self.outputs)
+        costs = np.sort(self.outputs * rounded.scale + self.prompts * paid[1:] + timed[1:])
+        cheapest = np.append(0, costs.cumsum()) - self.memory * paid[-1]
+        shortest = np.append(0, self.outputs.cumsum())
+        good = [
+            size
+            for size, longest in zip(sizes, self._longest(sizes, rounded.scale), strict=True)
+            if size <= count
+            and shortest[size] <= longest
+            and cheapest[size] <= longest * rounded.scale
+        ]
+        return range(good[0], good[-1] + 1) if good else range(0), rounded
+
+    def _rounded(self, prices: Floats) -> Prices:
+        """Return prices in integers; none where sums of them might not fit into 64 bits."""
+        if self.memory > _LARGEST_MEMORY or not prices.sum() < _HIGHEST:
+            return FREE
+        places = np.flatnonzero(prices)
+        numerators = (prices[places] * _SCALE).astype(np.int64)
+        return Prices(self.outputs[places], numerators, _SCALE)
+
+    def _longest(self, sizes: range, scale: int) -> list[int]:
+        """Return the most that outputs may sum up to in a batch no worse than the known one."""
+        total, size = self.known
+        return [min(total * each**2 // size**2, NO_LIMIT // scale) for each in sizes]
+
+    def _of_sizes(self, sizes: range, prices: Prices) -> dict[int, tuple[int, list[int]]]:
+        # Without its longest member, of output o, the best batch of n has no smaller F, which
+        # says o <= (2 n - 1) F (the proof of Lemma 3.3).
+        total, size = self.known
+        longest = (2 * sizes[-1] - 1) * total // size**2
+        count = int(self.outputs.searchsorted(longest, "right"))
+        places = undominated(self.prompts[:count], sizes[-1])
+        together = Together.of(self.prompts[places], self.outputs[places], self.memory, sizes[-1])
+        found = together.best(sizes, self._longest(sizes, prices.scale), self.memory, prices)
+        return {size: (sum_, places[chosen].tolist()) for size, (sum_, chosen) in found.items()}

@@ -12,8 +12,7 @@ from random import Random
 
 import numpy as np
 
-from kvopt.policies.phase1.batch import Candidate
-from kvopt.policies.phase1.swap import Integers, Marks, columns
+from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns
 
 
 def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[Candidate]:
@@ -22,7 +21,7 @@ def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[C
     The sample is drawn afresh for every batch, from the same seed: a batch depends on nothing
     but the candidates.
     """
-    outputs, prompts = columns(waiting)
+    prompts, outputs = columns(waiting)
     peaks = outputs + prompts
     sample = Random(seed).sample(range(len(waiting)), max(1, len(waiting) // 2))
     small = peaks <= _lower_quantile(peaks[sample])

@@ -8,17 +8,13 @@ n^2 looks an exchange.  The same pair is found with one pass (`kvopt.policies.ph
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from kvopt.policies.phase1.batch import Candidate
+from kvopt.machine_code import machine_code
+from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns
 from kvopt.policies.phase1.exchanges import exchange
-
-Integers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
 
 _FEW = 128
 """Candidates up to which loading a compiler takes longer than it saves."""
@@ -29,7 +25,7 @@ def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
 
     Peaks are scanned in ascending order, ties by prompt, arrival, position.
     """
-    outputs, prompts = columns(waiting)
+    prompts, outputs = columns(waiting)
     peaks = outputs + prompts
     order = np.lexsort((prompts, peaks))  # stable, and of one prompt and peak outputs are equal
     chosen = np.empty(len(waiting), dtype=np.bool_)
@@ -42,15 +38,9 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
 
     Everything keeps to the sufficient condition that all peaks fit together.
     """
-    outputs, prompts = columns(order)
+    prompts, outputs = columns(order)
     chosen = _chosen(outputs + prompts, outputs, memory)
     return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
-
-
-def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
-    """Return the outputs and the prompts."""
-    outputs, prompts = ([c[field] for c in candidates] for field in (0, 1))
-    return np.array(outputs, dtype=np.int64), np.array(prompts, dtype=np.int64)
 
 
 def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
@@ -58,7 +48,8 @@ def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
     chosen = _filled(peaks.tolist(), memory)
     slack = memory - int(peaks[chosen].sum())
     by_size = peaks.argsort(kind="stable")
-    (exchange if len(peaks) <= _FEW else _compiled())(peaks, outputs, by_size, chosen, slack)
+    exchanging = exchange if len(peaks) <= _FEW else machine_code(exchange)
+    exchanging(peaks, outputs, by_size, chosen, slack)
     return chosen
 
 
@@ -70,10 +61,3 @@ def _filled(peaks: list[int], memory: int) -> Marks:
             chosen[place] = True
             memory -= peak
     return chosen
-
-
-@cache
-def _compiled() -> Callable[[Integers, Integers, Integers, Marks, int], None]:
-    from kvopt.compiled import compiled  # it loads numba
-
-    return compiled(exchange)
