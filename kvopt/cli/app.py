@@ -24,6 +24,7 @@ from kvopt.cli import (
     run,
     solve,
     study,
+    sweep,
     theory,
     verify,
 )
@@ -40,7 +41,7 @@ app = typer.Typer(
 )
 for command in (
     generate, solve, bound, run, certify, verify, policies, check, export, plot, reduce, hunt, info,
-    import_, capacity, batch_time, study, report, theory,
+    import_, capacity, batch_time, study, report, theory, sweep,
 ):  # fmt: skip
     command.register(app)
 

@@ -21,7 +21,9 @@ def verdicts(context: Context) -> Section | None:
     if not found:
         return None
     rows = [_row(context, verdict) for verdict in found]
-    caption = "What the papers say and what the runs show. Each verdict rests on its certificates."
+    caption = "What the papers say and what the runs show."
+    if any(verdict.certificates for verdict in found):
+        caption += " Each verdict rests on its certificates."
     head = ("Claim", "Published", "Found", "Verdict", "Certificates")
     return Section("verdicts", "Verdicts", cards(caption, head, rows))
 

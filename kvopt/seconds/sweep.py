@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
+from typing import TypeVar
 
 from kvopt.instance import Instance
-from kvopt.runs import Outcome
+from kvopt.runs import Outcome, PolicyRun
 from kvopt.seconds.model import BatchTime
 from kvopt.seconds.run import SecondsRun
 from kvopt.seconds.simulate import simulate_seconds
+
+Alpha = TypeVar("Alpha", Fraction, Decimal)
 
 HUNDREDTHS = tuple(Fraction(k, 100) for k in range(31))
 """0, 0.01, ..., 0.30: the step of jaillet-2025-v2."""
@@ -25,7 +29,7 @@ def alpha_grid(
     ]
 
 
-def smallest_safe_alpha(grid: Sequence[tuple[Fraction, SecondsRun]]) -> Fraction | None:
+def smallest_safe_alpha(grid: Sequence[tuple[Alpha, SecondsRun | PolicyRun]]) -> Alpha | None:
     """Return the alpha from which on every run of a grid completes, None if the last does not.
 
     A smaller alpha may complete by luck while a larger one loops: evictions that change the

@@ -1,0 +1,163 @@
+"""``kvopt sweep``: a scheduler over a grid of alpha and beta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.errors import InvalidInput
+from kvopt.files import read_instance
+from kvopt.seconds.files import DEFAULT_MODEL, batch_time
+
+if TYPE_CHECKING:
+    from kvopt.sweeping import SweptRun
+
+_NOTHING_FOUND = 3
+_INTERRUPTED = 130
+_HUNDREDTHS = "0:0.3:0.01"
+
+_Safe = Mapping[Decimal | None, Decimal | None]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command("sweep")(sweep_command)
+
+
+def sweep_command(
+    file: common.InstanceFile,
+    policy: Annotated[
+        str,
+        typer.Option("--policy", "-P", metavar="NAME[:KEY=VALUE,...]", help="The scheduler."),
+    ] = "alpha-protect",
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            "--alpha",
+            metavar="GRID",
+            help=f"0.1,0.2 or FROM:TO:STEP; without --beta {_HUNDREDTHS} by default.",
+        ),
+    ] = None,
+    beta: Annotated[
+        str | None, typer.Option("--beta", metavar="GRID", help="For alpha-beta: the same.")
+    ] = None,
+    seconds: Annotated[
+        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
+    ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
+        ),
+    ] = None,
+    safe: Annotated[
+        bool,
+        typer.Option(
+            "--smallest-safe",
+            help="Find the alpha from which on nothing loops, and run no more than that takes.",
+        ),
+    ] = False,
+    memory: common.Memory = None,
+    json: common.Json = False,
+) -> None:
+    """Run a scheduler for each value of alpha and beta, and see where evictions never end.
+
+    Exit status: 0, 3 if --smallest-safe finds none, 130 after Ctrl-C with what was found printed,
+    2 for input that is refused.
+    """
+    from kvopt.sweeping import grid, settings_of, smallest_safe, sweep
+
+    if alpha is None and (beta is None or safe):
+        alpha = _HUNDREDTHS
+    if model is not None and not seconds:
+        raise InvalidInput("goes with --seconds", field="--batch-time")
+    settings = settings_of(
+        policy,
+        () if alpha is None else grid(alpha, "--alpha"),
+        () if beta is None else grid(beta, "--beta"),
+    )
+    clock = batch_time(model or DEFAULT_MODEL) if seconds else None
+    instance = read_instance(file, memory)
+    runs: list[SweptRun] = []
+    interrupted = False
+    try:
+        for run in sweep(instance, settings, clock, to_the_first_loop=safe):
+            runs.append(run)
+            if common.is_watched() and not json:
+                said = f"{len(runs)}/{len(settings)}  {run.setting.label}: {run.run.outcome}"
+                common.messages.print(escape(said))
+    except KeyboardInterrupt:
+        interrupted = True
+    found = smallest_safe(runs) if safe and not interrupted else {}
+    runs.sort(key=lambda run: (run.setting.beta or 0, run.setting.alpha or 0))
+    if json:
+        common.print_json(
+            {
+                "batch_time": None if clock is None else clock.to_json(),
+                "runs": [run.to_json() for run in runs],
+                "smallest_safe": _safe_to_json(found) if safe and not interrupted else None,
+                "interrupted": interrupted,
+            }
+        )
+    else:
+        _print(runs, seconds)
+        _print_safe(found)
+    if interrupted:
+        raise typer.Exit(_INTERRUPTED)
+    if safe and None in found.values():
+        raise typer.Exit(_NOTHING_FOUND)
+
+
+def _safe_to_json(found: _Safe) -> list[dict[str, float | None]]:
+    return [{"beta": _number(beta), "alpha": _number(alpha)} for beta, alpha in found.items()]
+
+
+def _number(value: Decimal | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _print(runs: Sequence[SweptRun], seconds: bool) -> None:
+    swept = [
+        key for key in ("alpha", "beta") if any(getattr(r.setting, key) is not None for r in runs)
+    ]
+    latency = ("mean s>", "median s>", "p99 s>") if seconds else ("latency>", "mean>")
+    table = common.new_table(*(f"{key}>" for key in swept), *latency, "evictions>", "outcome")
+    for run in runs:
+        outcome = str(run.run.outcome)
+        if run.completed < len(run.run.starts):
+            outcome += f"; {run.completed} of {len(run.run.starts)} finished"
+        table.add_row(
+            *(f"{getattr(run.setting, key):f}" for key in swept),
+            *_latency(run),
+            common.or_dash(run.run.evictions),
+            outcome,
+        )
+    common.print_table(table)
+
+
+def _latency(run: SweptRun) -> list[str]:
+    """Return the cells of a run; of one that never ended they say nothing."""
+    from kvopt.runs import PolicyRun
+
+    found = run.run
+    if isinstance(found, PolicyRun):
+        value, count = found.objective, len(found.starts)
+        mean = "-" if value is None or not count else f"{value / count:,.2f}"
+        return [common.or_dash(value), mean]
+    times = found.to_json()["latency"] if found.objective_ns is not None else {}
+    cells = [times.get(key) for key in ("mean", "median", "p99")]
+    return ["-" if cell is None else f"{cell:,.3f}" for cell in cells]
+
+
+def _print_safe(found: _Safe) -> None:
+    for beta, alpha in found.items():
+        at = "" if beta is None else f" with beta = {beta:f}"
+        if alpha is None:
+            print(f"no alpha of the grid is safe{at}: its largest ends in a livelock")
+        else:
+            print(f"smallest alpha from which on nothing loops{at}: {alpha:f}")
