@@ -27,7 +27,7 @@ def main() -> None:
 
 def show(study: Study, records: Sequence[Record]) -> None:
     """Print one study."""
-    instances = {record.certificate for record in records}
+    instances = {record.instance.hash for record in records}
     limits = ", ".join(f"{limits.time_limit:g} s" for limits in study.limits)
     print(f"## {study.name}: {study.title}\n")
     print(f"{len(instances)} instances, limit {limits} each. {widths(records)}\n")
@@ -59,18 +59,22 @@ def sizes(records: Sequence[Record]) -> None:
     if not 3 <= len(by_size) == len(hashes):
         return
     policies = list(dict.fromkeys(record.policy or "" for record in records))
-    print("\nRounds a request:\n")
+    clock, scale = ("Seconds", 10**9) if records[0].in_seconds else ("Rounds", 1)
+    print(f"\n{clock} a request:\n")
     print("| n | optimum | " + " | ".join(f"`{policy}`" for policy in policies) + " |")
     print("|" + "---|" * (2 + len(policies)))
     for n, runs in sorted(by_size.items()):
         (first, *_) = runs.values()
-        cells = [a_request(runs[policy].value, n) if policy in runs else "-" for policy in policies]
-        optimum = f"{a_request(first.lower, n)} to {a_request(first.upper, n)}"
+        cells = [
+            a_request(runs[policy].value, n * scale) if policy in runs else "-"
+            for policy in policies
+        ]
+        optimum = f"{a_request(first.lower, n * scale)} to {a_request(first.upper, n * scale)}"
         print(f"| {n:,} | {optimum} | {' | '.join(cells)} |")
 
 
-def a_request(total: int | None, n: int) -> str:
-    return "-" if total is None else f"{total / n:,.1f}"
+def a_request(total: int | None, by: int) -> str:
+    return "-" if total is None else f"{total / by:,.1f}"
 
 
 def widths(records: Sequence[Record]) -> str:

@@ -17,8 +17,11 @@ from reported import make_study_in_seconds
 
 from kvopt.errors import InvalidInput
 from kvopt.reports import write_report
+from kvopt.reports.context import Context
 from kvopt.reports.families import headed
 from kvopt.reports.rows import COLUMNS, SECONDS_COLUMNS
+from kvopt.reports.study import read_study
+from kvopt.reports.tradeoff import _comparable, _notable, _Place
 from kvopt.studies.records import FILE, Record, read_records
 
 HEADING = "conversation (stand-in), per_second {}"
@@ -122,6 +125,27 @@ def test_pareto_view_has_who_completed(traffic: Path) -> None:
         complete = [group for group in groups if all(r.value is not None for r in group)]
         assert [int(n) for n in places] == [len(complete)]
         assert any(record.evictions for group in complete for record in group)
+
+
+def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
+    lines = [r for r in read_records(traffic) if (r.policy, r.instance.seed) != ("mc-sf", 1)]
+    (traffic / FILE).write_text("".join(json.dumps(r.to_json()) + "\n" for r in lines))
+    context = Context(read_study(traffic), traffic, None)
+    for family in context.families:
+        groups = [group for group in context.groups if group.family == family]
+        for group in _comparable(groups, 90):
+            assert {run.record.instance.seed for run in group.runs} == {0}
+        assert [len(group.runs) for group in _comparable(groups, None)] == [
+            len(group.runs) for group in groups
+        ]
+
+
+def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:
+    calm = [_Place(f"calm {k}", 0.0, 20.0 + k, None) for k in range(30)]
+    evicting = [_Place("evicts", 0.5, 10.0, None)]
+    names = [place.name for place in _notable([*calm, *evicting])]
+    assert names == ["calm 0", "calm 29", "evicts"]
+    assert [place.name for place in _notable(calm[:1])] == ["calm 0"]
 
 
 def test_memory_of_chosen_runs(traffic: Path) -> None:

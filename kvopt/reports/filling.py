@@ -50,9 +50,11 @@ def _chosen(records: Sequence[Record]) -> list[Record]:
     first = min(records, key=lambda r: (-r.instance.requests, r.instance.seed or 0))
     mine = [record for record in records if record.instance.hash == first.instance.hash]
     done = sorted((r for r in mine if r.value is not None), key=lambda r: r.value or 0)
-    evicting = [max(mine, key=lambda r: r.evictions)]
     endless = [record for record in mine if record.outcome == "livelock"]
-    picked = [*done[:1], *done[-1:], *(r for r in evicting if r.evictions), *endless[:1]]
+    evicting = max(mine, key=lambda r: (r.evictions, r.outcome == "livelock"))
+    picked = [*done[:1], *done[-1:], *([evicting] if evicting.evictions else [])]
+    if evicting not in endless:
+        picked += endless[:1]
     return list({record.key: record for record in picked}.values())
 
 

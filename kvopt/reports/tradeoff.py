@@ -27,8 +27,14 @@ _NOTE_IN_SECONDS = (
     "Mean latency of a request in seconds against evictions for each request, at the largest "
     "number of requests at which somebody evicted and completed: down and left is better. The "
     "stairs join schedulers that no other one beats on both; the dashed line is the proved bound, "
-    "where there is one. Schedulers with runs that did not complete are left out."
+    "where there is one. Only instances that all schedulers met count, and schedulers with runs "
+    "that did not complete are left out. Of very many, those stand with a letter that evict, and "
+    "the fastest and the slowest of the others."
 )
+
+
+_MOST_NAMED = 16
+"""Schedulers up to which each has its letter; beyond, only those that stand out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +62,15 @@ def tradeoff(context: Context) -> Section | None:
     figures = []
     for family in context.families:
         for size in _sizes(context, family):
-            places = [
-                place
-                for group in context.groups
-                if group.family == family and (place := _place(group, size)) is not None
-            ]
+            groups = _comparable([g for g in context.groups if g.family == family], size)
+            places = [place for group in groups if (place := _place(group)) is not None]
             if any(place.evictions for place in places):
                 bound = _bound(context, family, size)
                 title = family if size is None else f"{family}, {size:,} requests"
-                figures.append(_drawn(title, places, context.letters, bound))
+                many = size is not None and len(places) > _MOST_NAMED
+                named = _notable(places) if many else places
+                letters = {place.name: context.letters[place.name] for place in named}
+                figures.append(_drawn(title, places, letters, bound))
                 break
     if not figures:
         return None
@@ -81,10 +87,22 @@ def _sizes(context: Context, family: str) -> Sequence[int | None]:
     return sorted({record.instance.requests for record in known}, reverse=True)
 
 
-def _place(group: Group, size: int | None) -> _Place | None:
-    if size is not None:
-        of_size = tuple(run for run in group.runs if run.record.instance.requests == size)
-        group = replace(group, runs=of_size)
+def _comparable(groups: Sequence[Group], size: int | None) -> list[Group]:
+    """Return the runs on instances of one size that all schedulers met: seconds are no ratios."""
+    if size is None:
+        return list(groups)
+    met = [
+        {run.record.instance.hash for run in group.runs if run.record.instance.requests == size}
+        for group in groups
+    ]
+    common = set.intersection(*(found for found in met if found))
+    return [
+        replace(group, runs=tuple(r for r in group.runs if r.record.instance.hash in common))
+        for group in groups
+    ]
+
+
+def _place(group: Group) -> _Place | None:
     served = sum(run.record.instance.requests for run in group.runs)
     average = group.mean
     if average.least is None or not served or group.ended("completed") < len(group.runs):
@@ -118,6 +136,7 @@ def _drawn(
     x = Scale(across.low, across.high, _LEFT, _RIGHT - 16)
     y = Scale(up.low, up.high, _BOTTOM, _TOP, up.logarithmic)
     frame = Frame(_WIDTH, _HEIGHT, x, y)
+    named = [place for place in places if place.name in letters]
     picture = frame.svg(
         f"{family}: {bound.name} against evictions of {len(places)} schedulers",
         frame.left(y.ticks(5), bound.title),
@@ -127,15 +146,21 @@ def _drawn(
         tag("path", d=_stairs(places, x, y), class_="trend"),
         tag("path", d="".join(_span(place, x, y) for place in places), class_="span"),
         tag("path", d="".join(_dot(place, x, y) for place in places), class_="dots"),
-        *_letters(letters, places, x, y),
+        *_letters(letters, named, x, y),
     )
-    return figure(family, None, join(picture, legend(letters, [place.name for place in places])))
+    return figure(family, None, join(picture, legend(letters, [place.name for place in named])))
 
 
 def _across(bound: _Bound, x: Scale, y: Scale) -> list[Markup]:
     if bound.value is None:
         return []
     return [line(x.start, y.at(bound.value), x.end, y.at(bound.value), "capacity")]
+
+
+def _notable(places: Sequence[_Place]) -> list[_Place]:
+    """Return the fastest and the slowest of those who never evict, and all who do."""
+    calm = sorted((p for p in places if not p.evictions), key=lambda each: each.least)
+    return [*calm[:1], *calm[1:][-1:], *(place for place in places if place.evictions)]
 
 
 def _stairs(places: Sequence[_Place], x: Scale, y: Scale) -> str:
