@@ -45,13 +45,21 @@ def _lp(search: Search) -> None:
 
 
 def _lagrangian(search: Search) -> None:
-    """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP."""
+    """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
+
+    Where the limit came before a first step the volume bound stands in: it takes less time than
+    the first prices do.
+    """
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
+    spare = volume_bound(search.instance) if search.checked is None else 0
     # Compiling at the first call cannot be interrupted: limits are watched from here.
     run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
     if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
         _small_lp(search)
+    if search.checked is None and not search.remaining:
+        search.offer_checked(spare, "volume", VolumeProof())
+        search.note("lagrangian: nothing within the limit; this is the volume bound")
 
 
 def _small_lp(search: Search) -> None:
@@ -121,7 +129,8 @@ def bound(
     method
         ``volume``, ``lp``, ``lagrangian``, ``configuration``, or ``auto`` for the best of them.
     time_limit
-        Seconds; a method that did not finish gives None.
+        Seconds; a method that did not finish gives None.  Where ``lagrangian`` has nothing by
+        then, the volume bound takes its place, and the note says so.
     threads, seed
         For the LP solver.
     observer

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from kvopt.instance import Instance
+from kvopt.loads import LEAST, loads_at_ends
 from kvopt.schedule import Schedule
 
 
@@ -137,7 +138,9 @@ class PolicyRun:
 
     def _overlaps(self) -> list[str]:
         found = []
-        for i, pieces in groupby(sorted(self.pieces()), itemgetter(0)):
+        evicted = {piece.request for piece in self.lost}  # others run once
+        several = sorted(piece for piece in self.pieces() if piece[0] in evicted)
+        for i, pieces in groupby(several, itemgetter(0)):
             ends = -1
             for _, start, end in pieces:
                 if start < ends:
@@ -148,6 +151,11 @@ class PolicyRun:
     def _loads(self) -> list[int]:
         """Tokens held at the end of every piece of work, where memory peaks."""
         pieces = self.pieces()
+        if len(pieces) >= LEAST:
+            prompts = [self.instance.requests[i].prompt for i, _, _ in pieces]
+            starts, stops = [start for _, start, _ in pieces], [end for _, _, end in pieces]
+            if found := loads_at_ends(prompts, starts, stops):
+                return found[1]
         offsets = [self.instance.requests[i].prompt - start for i, start, _ in pieces]
         begins = sorted(
             (start, offset) for (_, start, _), offset in zip(pieces, offsets, strict=True)

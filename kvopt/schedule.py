@@ -14,6 +14,7 @@ from itertools import groupby
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.instance import Instance
+from kvopt.loads import LEAST, loads_at_ends
 
 _MOST_VIOLATIONS = 20
 
@@ -87,9 +88,13 @@ class Schedule:
 
     def check(self) -> ScheduleCheck:
         """Check every start against its arrival and memory at every completion time."""
+        return self._checked
+
+    @cached_property
+    def _checked(self) -> ScheduleCheck:
         violations = list(self._early_starts())
         peak, peak_time = 0, 0
-        for time, load in self.loads(set(self.completions)):
+        for time, load in self._loads_at_completions():
             if load > peak:
                 peak, peak_time = load, time
             if load > self.instance.memory:
@@ -104,6 +109,13 @@ class Schedule:
             makespan=self.makespan,
             violations=tuple(violations[:_MOST_VIOLATIONS]),
         )
+
+    def _loads_at_completions(self) -> Iterable[tuple[int, int]]:
+        if len(self.starts) >= LEAST:
+            prompts = [request.prompt for request in self.instance]
+            if found := loads_at_ends(prompts, self.starts, self.completions):
+                return zip(*found, strict=True)
+        return self.loads(set(self.completions))
 
     def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield ``(time, tokens held)`` for the given times, in ascending order."""

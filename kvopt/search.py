@@ -100,7 +100,15 @@ class Search:
 
     def offer_starts(self, starts: Sequence[int], found_by: str) -> bool:
         """Keep the starts if they are feasible and better; return whether they were kept."""
-        schedule = Schedule(self.instance, starts)
+        return self.offer_schedule(Schedule(self.instance, starts), found_by)
+
+    def offer_schedule(self, schedule: Schedule, found_by: str) -> bool:
+        """Keep a schedule of this very instance if it is feasible and better.
+
+        One that was checked before is not checked again.
+        """
+        if schedule.instance is not self.instance:
+            raise ValueError("the schedule is for another instance")
         check = schedule.check()
         with self._lock:
             if not check.feasible:

@@ -18,7 +18,7 @@ from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 import kvopt
-from kvopt import Instance, Schedule, certify
+from kvopt import Instance, Schedule, certify, generate
 from kvopt.certificates import building, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
@@ -138,6 +138,14 @@ class TestBuilding:
         assert found.lower_bound is not None
         write_certificate(found, tmp_path / "c")
         assert verify(tmp_path / "c").valid
+
+    def test_what_is_reserved_is_left_of_the_limit(self) -> None:
+        instance = generate("conversation", 300, seed=1)
+        found = certify(instance, ["mc-sf"], time_limit=600, reserve=599.5)
+        assert found.provenance["time_limit"] == 600
+        assert found.provenance["seconds"] < 10  # without a reserve it would go on for minutes
+        assert found.objective is not None
+        assert found.lower_bound is not None
 
     def test_only_proofs_are_claimed(self) -> None:
         found = certify(UNEVEN, time_limit=10)

@@ -19,8 +19,8 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner
-from kvopt.bounds.volume import fluid_completions
-from kvopt.proofs import Prices
+from kvopt.bounds.volume import fluid_completions, volume_bound
+from kvopt.proofs import Prices, VolumeProof
 from kvopt.result import Progress
 from kvopt.search import Search
 
@@ -226,9 +226,13 @@ def test_a_short_limit_gives_the_fluid_bound_without_compiling() -> None:
     assert result.value == price_bound(instance, fluid)
 
 
-def test_no_time_gives_no_bound() -> None:
+def test_no_time_gives_the_volume_bound_and_says_so() -> None:
     instance = generate("arrival-1", 20, seed=1)
-    assert bound(instance, "lagrangian", time_limit=0).value is None
+    found = bound(instance, "lagrangian", time_limit=0)
+    assert found.value == volume_bound(instance)
+    assert found.note == "lagrangian: nothing within the limit; this is the volume bound"
+    assert found.checked is not None
+    assert found.checked.proof == VolumeProof()
 
 
 def test_a_scan_stops_when_asked() -> None:

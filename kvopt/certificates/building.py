@@ -134,6 +134,7 @@ def certify(
     schedule: Schedule | None = None,
     *,
     time_limit: float | None = None,
+    reserve: float = 0.0,
     threads: int | None = None,
     seed: int = 0,
     observer: Observer | None = None,
@@ -152,6 +153,8 @@ def certify(
         A feasible schedule made elsewhere, to judge as well and to improve on.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
+    reserve
+        Seconds of the limit that were used before, or are needed afterwards to write.
     threads, seed
         For the solvers.
     observer
@@ -171,9 +174,10 @@ def certify(
     >>> found.objective, found.runs[0].value
     (27, 28)
     """
+    limit = checked_limit(time_limit)
     search = Search(
         instance,
-        time_limit=checked_limit(time_limit),
+        time_limit=None if limit is None else max(limit - reserve, 0.0),
         threads=threads or available_threads(),
         seed=seed,
         observer=observer,
@@ -233,7 +237,7 @@ def _judged(
             yield _of_run(search, policy)
             continue
         try:
-            if late:
+            if late or _is_over(search):
                 raise Stopped
             run = simulate(search.instance, policy, label, lambda: _is_over(search))
         except Stopped:
@@ -251,7 +255,10 @@ def _is_over(search: Search) -> bool:
 def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
     if run.schedule is None:
         return JudgedRun(run.policy, str(run.outcome))
-    search.offer_starts(run.schedule.starts, f"policy {run.policy}")
+    if run.schedule.instance is search.instance:
+        search.offer_schedule(run.schedule, f"policy {run.policy}")
+    else:
+        search.offer_starts(run.schedule.starts, f"policy {run.policy}")
     return JudgedRun(
         run.policy, str(run.outcome), run.objective, run.schedule.starts, tuple(run.lost)
     )
@@ -319,7 +326,7 @@ def _prices(search: Search) -> Prices | None:
 
 def _take(search: Search, found: SolveResult) -> None:
     if found.schedule is not None:
-        search.offer_starts(found.schedule.starts, found.found_by or found.engine)
+        search.offer_schedule(found.schedule, found.found_by or found.engine)
     if found.checked is not None:
         _offer(search, found.checked)
     for line in (*found.faults, *found.notes):

@@ -9,8 +9,8 @@ from typing import Any
 from kvopt.certificates.building import Certificate, JudgedRun
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
-from kvopt.files.instances import instance_to_json
-from kvopt.instance import Instance
+from kvopt.files.instances import instance_to_json, request_to_json
+from kvopt.instance import Instance, Request
 from kvopt.proofs import ConfigurationProof, Prices, Proof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
@@ -60,14 +60,26 @@ def text_of(members: dict[str, Any], instance: Instance) -> str:
 
 def compact_instance_text(instance: Instance) -> str:
     """Return an instance as short as it can be said, so that a million requests fit."""
-    content = instance_to_json(instance)
-    rows = content.pop("requests")
-    for position, row in enumerate(rows):
-        if row["id"] == f"r{position}":  # what readers take when there is none
-            del row["id"]
     encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-    body = ",\n".join(map(encoder.encode, rows))
-    return f'{encoder.encode(content)[:-1]},"requests":[\n{body}\n]}}'
+    head = instance_to_json(
+        Instance(instance.memory, (), instance.name, instance.notes, instance.round_ms)
+    )
+    del head["requests"]
+    rows = (_compact(encoder, request, position) for position, request in enumerate(instance))
+    body = ",\n".join(rows)
+    return f'{encoder.encode(head)[:-1]},"requests":[\n{body}\n]}}'
+
+
+def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
+    named = request.id != f"r{position}"  # which readers take when there is none
+    if not named and request.predicted is None and request.arrival_seconds is None:
+        return (  # almost every row, and there may be a million
+            f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
+        )
+    row = request_to_json(request)
+    if not named:
+        del row["id"]
+    return encoder.encode(row)
 
 
 def proof_to_json(proof: Proof) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,10 @@ from kvopt.files import read_instance, read_schedule
 from kvopt.policies.registry import policy as policy_from
 
 _NOTHING_FOUND = 3
+
+_WRITING, _WRITING_A_RUN = 0.6, 0.05
+"""Time that writing a certificate takes, and the starts of a policy in it, next to reading the
+instance: an estimate from the same machine under the same load."""
 
 
 def register(app: typer.Typer) -> None:
@@ -80,13 +85,16 @@ def certify_command(
     if model is not None:
         raise InvalidInput("goes with --seconds", field="--batch-time")
     common.warn_oversubscription(threads)
+    began = time.monotonic()
     instance = read_instance(file, memory)
+    reading = time.monotonic() - began
     with LiveProgress(file.name, quiet=json) as observer:
         found = certify(
             instance,
             names or (),
             None if schedule is None else read_schedule(schedule, instance),
             time_limit=time_limit,
+            reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
             threads=threads,
             seed=seed,
             observer=observer,

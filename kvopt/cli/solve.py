@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.instance import Instance
 from kvopt.result import SolveResult
 from kvopt.search import gap_below
-from kvopt.solving import ENGINES, engine_named, solve
+from kvopt.solving import ENGINES, checked_limit, engine_named, solve
 
 _NOTHING_FOUND = 3
 
@@ -69,14 +70,20 @@ def solve_command(
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
     common.warn_oversubscription(threads)
-    instances = [read_instance(file, memory) for file in files]
+    limit = checked_limit(time_limit)
+    instances: list[Instance] = []
+    read_for: list[float] = []
+    for file in files:
+        began = time.monotonic()
+        instances.append(read_instance(file, memory))
+        read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
-    for file, instance in zip(files, instances, strict=True):
+    for file, instance, spent in zip(files, instances, read_for, strict=True):
         with LiveProgress(file.name, quiet=json) as observer:
             result = solve(
                 instance,
                 engine,
-                time_limit=time_limit,
+                time_limit=None if limit is None else max(limit - spent, 0.0),
                 threads=threads,
                 seed=seed,
                 start=None if start is None else read_schedule(start, instance),

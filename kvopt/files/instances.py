@@ -170,11 +170,12 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
     top["memory"] = instance.memory
     if instance.round_ms is not None:
         top["round_ms"] = instance.round_ms
-    top["requests"] = [_request_to_json(request) for request in instance]
+    top["requests"] = [request_to_json(request) for request in instance]
     return top
 
 
-def _request_to_json(request: Request) -> dict[str, Any]:
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request; absent fields are left out."""
     row: dict[str, Any] = {
         "id": request.id,
         "arrival": request.arrival,
