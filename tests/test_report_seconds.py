@@ -223,6 +223,20 @@ def test_headings_say_in_what_the_records_differ(traffic: Path) -> None:
     assert {r.instance.family for r in headed(one)} == {"conversation (stand-in)"}
 
 
+def test_files_of_a_family_stand_by_their_names(traffic: Path) -> None:
+    def filed(record: Record) -> Record:
+        rate = record.instance.parameters["per_second"]
+        instance = replace(
+            record.instance, name=f"{rate}.json", parameters={"file": f"/far/{rate}.json"}
+        )
+        return replace(record, instance=instance)
+
+    found = headed([filed(record) for record in read_records(traffic)])
+    assert {r.instance.family for r in found} == {
+        f"conversation (stand-in), {rate}.json" for rate in (300, 500)
+    }
+
+
 def test_a_bound_above_a_run_is_refused(traffic: Path) -> None:
     rewrite(traffic, lambda record: replace(record, lower=10**18))
     with pytest.raises(InvalidInput, match="lower: "):

@@ -8,6 +8,9 @@ from dataclasses import replace
 from kvopt.families import FAMILIES
 from kvopt.studies.records import Record, StudiedInstance
 
+_FILE = "file"
+"""Key of an instance from a file, for which its name stands."""
+
 _SIZE = "n"
 """Key of a family that says how many requests there are: runs of all sizes stand together."""
 
@@ -30,7 +33,7 @@ def headed(records: Sequence[Record]) -> list[Record]:
 
 
 def _file(instance: StudiedInstance) -> str:
-    return str(instance.parameters.get("file", ""))
+    return str(instance.parameters.get(_FILE, ""))
 
 
 def _of_file(instance: StudiedInstance, ambiguous: bool) -> StudiedInstance:
@@ -44,8 +47,10 @@ def _heading(record: Record, varied: dict[str, list[str]]) -> str:
     found = FAMILIES.get(family)
     stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
     keys = record.instance.parameters
-    settings = [f", {key} {keys[key]}" for key in varied[family] if key in keys]
-    return family + stand_in + "".join(settings)
+    settings = [f"{key} {keys[key]}" for key in varied[family] if key in keys and key != _FILE]
+    if _FILE in varied[family] and _FILE in keys:
+        settings.append(record.instance.name)
+    return ", ".join([family + stand_in, *settings])
 
 
 def _varied(records: Sequence[Record]) -> dict[str, list[str]]:
