@@ -9,6 +9,21 @@ one stretch of the table.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+MANY = 50_000
+"""Requests from which on compiled loops are worth loading."""
+
+
+def look_ahead(capacity: int, requests: int) -> LookAhead:
+    """Return a look-ahead that suits a run of so many requests."""
+    if requests < MANY:
+        return LookAhead(capacity)
+    from kvopt.lookahead_loops import LoopLookAhead  # it loads numba
+
+    return LoopLookAhead(capacity)
 
 
 class LookAhead:

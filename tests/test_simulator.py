@@ -22,9 +22,12 @@ from kvopt import (
     Prediction,
     Request,
     View,
+    generate,
+    lookahead,
     run,
 )
 from kvopt.lookahead import LookAhead
+from kvopt.lookahead_loops import LoopLookAhead
 from kvopt.policies import registry
 from kvopt.predictions import PredictionModel
 from kvopt.runs import Lost, PolicyRun
@@ -316,11 +319,12 @@ def test_what_breaks_a_rule_is_found(change: dict[str, object], words: str) -> N
 # ---- look-ahead and beliefs --------------------------------------------------------
 
 
-def test_look_ahead_agrees_with_its_definition() -> None:
+@pytest.mark.parametrize("kind", [LookAhead, LoopLookAhead])
+def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
     rng = random.Random(4)
     for _ in range(600):
         capacity, now = rng.randint(3, 30), 0
-        table, active = LookAhead(capacity), list[tuple[int, int, int]]()
+        table, active = kind(capacity), list[tuple[int, int, int]]()
         for _ in range(rng.randint(1, 40)):
             now += rng.randint(0, 2)
             for item in [a for a in active if rng.random() < 0.1]:
@@ -337,6 +341,34 @@ def test_look_ahead_agrees_with_its_definition() -> None:
                 table.add(prompt, output, now)
                 active.append((prompt, output, now))
         assert len(table) == len(active)
+
+
+def test_compiled_loops_wait_as_long() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        capacity, now = rng.randint(3, 300), 0
+        tables, active = [LookAhead(capacity), LoopLookAhead(capacity)], set[tuple[int, int, int]]()
+        for _ in range(100):
+            now += rng.randint(0, 3)
+            for item in [a for a in active if rng.random() < 0.1]:
+                active.remove(item)
+                for table in tables:
+                    table.remove(*item)
+            new = rng.randint(0, 20), rng.randint(1, 30), now
+            first, second = (table.wait(*new) for table in tables)
+            assert first == second
+            if first == 0 and new not in active:
+                active.add(new)
+                for table in tables:
+                    table.add(*new)
+
+
+def test_runs_of_many_use_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = generate("conversation", 300, seed=1)
+    expected = [run(instance, label).starts for label in ("svf", "patient", "h-sf")]
+    monkeypatch.setattr(lookahead, "MANY", 1)
+    assert type(lookahead.look_ahead(9, 300)) is LoopLookAhead
+    assert [run(instance, label).starts for label in ("svf", "patient", "h-sf")] == expected
 
 
 def fits(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvopt.lookahead import LookAhead
+from kvopt.lookahead import look_ahead
 from kvopt.policies.base import Policy, View
 from kvopt.policies.largest_set import largest_set
 from kvopt.policies.phase1 import Candidate
@@ -29,7 +29,7 @@ class HSf(Policy):
 
     def begin(self, view: View) -> None:
         """Start with nobody waiting."""
-        self._ahead = LookAhead(view.memory)
+        self._ahead = look_ahead(view.memory, len(view.prompts))
         self._waiting: SortedLine[Candidate] = SortedLine()
         self._prompts: SortedLine[int] = SortedLine()  # of the waiting
         self._wake: int | None = None

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvopt.lookahead import LookAhead
+from kvopt.lookahead import look_ahead
 from kvopt.policies.base import Policy, View
 
 Key = tuple[int, ...]
@@ -25,7 +25,7 @@ class PrefixPolicy(Policy):
     def begin(self, view: View) -> None:
         """Start with nobody in line."""
         self._line: list[tuple[Key, int]] = []
-        self._ahead = LookAhead(self.capacity(view))
+        self._ahead = look_ahead(self.capacity(view), len(view.prompts))
         self._wake: int | None = None
 
     def capacity(self, view: View) -> int:
