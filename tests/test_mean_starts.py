@@ -13,13 +13,16 @@ from scipy.stats import spearmanr  # type: ignore[import-untyped]
 from strategies import instances, random_instances
 
 from kvopt import Instance, Request, run
+from kvopt.bounds import fluid
 from kvopt.bounds.averaged import averaged_minimisers
 from kvopt.bounds.lp import windows_around
 from kvopt.bounds.mean_starts import (
+    _dealt_to_one,
     dealt,
     lagrangian_mean_starts,
     lp_mean_starts,
     lp_nonzeros,
+    lp_nonzeros_at_least,
 )
 from kvopt.errors import TooLarge
 from kvopt.families import generate
@@ -121,3 +124,40 @@ def test_horizons_beyond_memory_are_refused() -> None:
     long = Instance(10**9, [Request(0, 0, 10**9)] * 2)
     with pytest.raises(TooLarge, match="times"):
         lagrangian_mean_starts(long, (0, 10**9))
+
+
+# ---- shortcuts give the same, to the last bit -----------------------------------------
+
+
+def test_columns_are_dealt_to_one_at_a_time() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        starts = rng.integers(0, 12, (rng.integers(1, 20), 30))
+        mass = rng.random(len(starts))
+        expected = [dealt(column, mass, 1)[0] for column in starts.T]
+        assert _dealt_to_one(starts, mass).tolist() == expected
+
+
+def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = [*random_instances(60, 2, most_requests=12), generate("conversation", n=300, seed=1)]
+    for instance in drawn:
+        backlog = Instance(instance.memory, [Request(0, *r.shape) for r in instance])
+        quick, end = fluid.fluid_prices(backlog), fluid.fluid_end(backlog)
+        with monkeypatch.context() as patch:
+            patch.setattr(fluid, "_LARGEST", -1)
+            assert fluid.fluid_prices(backlog).tobytes() == quick.tobytes()
+        assert end == max(
+            (-(-s.end // backlog.memory) for s in fluid._stretches(backlog)), default=0
+        )
+
+
+def test_no_schedule_has_a_smaller_lp() -> None:
+    for instance in random_instances(200, 3, most_requests=12, last_arrival=1):
+        assert lp_nonzeros_at_least(instance) <= lp_nonzeros(instance, listed(instance))
+
+
+def test_without_a_schedule_the_mean_starts_are_the_same() -> None:
+    for instance in random_instances(60, 4, most_requests=12, last_arrival=0):
+        if any(listed(instance)):
+            expected = lagrangian_mean_starts(instance, listed(instance))
+            assert lagrangian_mean_starts(instance) == expected

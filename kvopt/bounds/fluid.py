@@ -23,6 +23,9 @@ import numpy as np
 from kvopt.bounds.kinds import Floats
 from kvopt.instance import Instance
 
+_LARGEST = 2**52
+"""Volumes up to which integers are floats without rounding."""
+
 
 class Stretch(NamedTuple):
     """One request is served without interruption; times are counted in tokens.
@@ -37,21 +40,39 @@ class Stretch(NamedTuple):
 
 def fluid_prices(instance: Instance) -> Floats:
     """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid."""
-    stretches = list(_stretches(instance))
-    if not stretches:
+    if not len(instance):
         return np.zeros(0)
     memory = instance.memory
-    values, slopes = _lines(instance, stretches)
-    ends = np.array([stretch.end for stretch in stretches], dtype=float) / memory
-    begins = np.array([stretch.begin for stretch in stretches], dtype=float) / memory
+    if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
+        stretches = list(_stretches(instance))
+        values, slopes = _lines(instance, stretches)
+        ends = np.array([stretch.end for stretch in stretches], dtype=float) / memory
+        begins = np.array([stretch.begin for stretch in stretches], dtype=float) / memory
+    else:
+        begins, ends, values, slopes = _backlog(instance)
     middles = np.arange(int(np.ceil(ends[-1]))) + 0.5
     served = np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
     prices = values[served] + (ends[served] - middles) * slopes[served]
     return np.where(middles >= begins[served], np.maximum(prices, 0.0), 0.0)
 
 
+def _backlog(instance: Instance) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what `_stretches` and `_lines` say of a backlog: one request after the other.
+
+    Everything is rounded in the same order, so that not one bit differs.
+    """
+    volumes = np.sort(np.array([request.volume for request in instance], dtype=np.int64))
+    last = volumes.cumsum()
+    slopes = 1.0 / volumes
+    falls = volumes / instance.memory * slopes
+    values = np.append(falls[:0:-1].cumsum()[::-1], 0.0)
+    return (last - volumes) / instance.memory, last / instance.memory, values, slopes
+
+
 def fluid_end(instance: Instance) -> int:
     """Return the round in which the fluid ends."""
+    if not instance.last_arrival:
+        return -(-sum(request.volume for request in instance) // instance.memory)
     return max((-(-s.end // instance.memory) for s in _stretches(instance)), default=0)
 
 

@@ -66,12 +66,23 @@ def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
     return sum(len(window) * (kind[2] + 1) for kind, window in zip(kinds, windows, strict=True))
 
 
-def lagrangian_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
+def lp_nonzeros_at_least(instance: Instance) -> int:
+    """Return a number that `lp_nonzeros` is not below, whatever the schedule is.
+
+    No schedule of a backlog ends before its volume has gone through the memory.
+    """
+    if instance.last_arrival:
+        return 0
+    end = -(-sum(request.volume for request in instance) // instance.memory)
+    return sum(max(end - kind[2] + 1, 0) * (kind[2] + 1) for kind in _kinds(instance))
+
+
+def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = None) -> list[float]:
     """Return the mean start of each request in averaged minimisers of the Lagrangian.
 
-    The feasible schedule is needed only to see whether everybody can start on arrival.
+    A feasible schedule is needed only to see whether everybody can start on arrival.
     """
-    if _all_at_once(instance, starts):
+    if starts is not None and _all_at_once(instance, starts):
         return [float(start) for start in starts]
     from kvopt.bounds.averaged import averaged_minimisers  # it loads numba
 
@@ -81,8 +92,13 @@ def lagrangian_mean_starts(instance: Instance, starts: Sequence[int]) -> list[fl
     columns = zip(
         found.arrivals.tolist(), found.prompts.tolist(), found.outputs.tolist(), strict=True
     )
-    for kind, history in zip(columns, averaged.starts.T, strict=True):
-        means[kinds[kind]] = dealt(history, averaged.weights, len(kinds[kind]))
+    alone = _dealt_to_one(averaged.starts, averaged.weights)
+    for place, kind in enumerate(columns):
+        members = kinds[kind]
+        if len(members) == 1:
+            means[members[0]] = alone[place]
+        else:
+            means[members] = dealt(averaged.starts[:, place], averaged.weights, len(members))
     return [float(mean) for mean in means]
 
 
@@ -93,6 +109,17 @@ def dealt(starts: Integers, mass: Floats, count: int) -> Floats:
     moment = np.concatenate(([0.0], (mass[order] * starts[order]).cumsum()))
     cuts = np.interp(np.linspace(0.0, held[-1], count + 1), held, moment)
     return np.asarray(np.diff(cuts) * count / held[-1])
+
+
+def _dealt_to_one(starts: Integers, mass: Floats) -> Floats:
+    """Return what `dealt` has for a single request, for every column of starts.
+
+    Sums are taken in the same order, so that not one bit differs.
+    """
+    order = starts.argsort(axis=0, kind="stable")
+    held = mass[order].cumsum(axis=0)[-1]
+    moment = (mass[order] * np.take_along_axis(starts, order, 0)).cumsum(axis=0)[-1]
+    return np.asarray(moment / held)
 
 
 def _all_at_once(instance: Instance, starts: Sequence[int]) -> bool:

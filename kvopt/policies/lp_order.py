@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts, lp_nonzeros
+from kvopt.bounds.mean_starts import (
+    lagrangian_mean_starts,
+    lp_mean_starts,
+    lp_nonzeros,
+    lp_nonzeros_at_least,
+)
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance, Request
 from kvopt.policies.base import Need, View
@@ -60,12 +65,18 @@ class LpOrderPolicy(PlannedPolicy):
         candidates = sorted(candidates, key=lambda c: c.position)  # the LP has them in this order
         instance = Instance(
             view.memory,
-            [Request(c.arrival if arrivals else 0, c.prompt, c.output) for c in candidates],
+            [
+                Request(c.arrival if arrivals else 0, c.prompt, c.output, f"r{place}")
+                for place, c in enumerate(candidates)
+            ],
         )
         means = dict(zip(candidates, self._mean_starts(instance), strict=True))
         return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
 
     def _mean_starts(self, instance: Instance) -> list[float]:
+        if self._is_for_the_lagrangian(instance):
+            self._plans["Lagrangian"] += 1
+            return lagrangian_mean_starts(instance)
         schedule = simulate(instance, Svf()).schedule
         assert schedule is not None, "true outputs never overflow"
         if self._affords_lp(instance, schedule.starts):
@@ -79,6 +90,16 @@ class LpOrderPolicy(PlannedPolicy):
                 return means
         self._plans["Lagrangian"] += 1
         return lagrangian_mean_starts(instance, schedule.starts)
+
+    def _is_for_the_lagrangian(self, instance: Instance) -> bool:
+        """Whether that is sure without a schedule: too large an LP, and too many to start at once.
+
+        Under load almost every plan is, and the schedule would take most of the time.
+        """
+        crowded = sum(request.prompt + 1 for request in instance) > instance.memory
+        if self.means == "lp" or instance.last_arrival or not crowded:
+            return False
+        return self.means == "lagrangian" or lp_nonzeros_at_least(instance) > self._nonzeros_left
 
     def _affords_lp(self, instance: Instance, starts: Sequence[int]) -> bool:
         if self.means != "auto":
