@@ -59,7 +59,8 @@ def simulate_seconds(
     clock = BatchClock(batch_time, arrivals)
     began = time.monotonic()
     simulation = Simulation(instance, scheduler, clock)
-    simulation.limit = scheduler.round_limit(_in_short_rounds(instance, arrivals, batch_time))
+    if simulation.limit is not None:
+        simulation.limit = scheduler.round_limit(_in_short_rounds(instance, arrivals, batch_time))
     outcome = simulation.to_the_end(should_stop)
     found = SecondsRun(
         instance=instance,
