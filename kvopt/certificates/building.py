@@ -17,6 +17,7 @@ from kvopt.instance import Instance
 from kvopt.listing import offer_better_than_one_after_another
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.svf import Svf
 from kvopt.proofs import CheckedBound, Prices
 from kvopt.result import Progress, SolveResult, relative_gap
 from kvopt.runs import Lost, Outcome, PolicyRun
@@ -186,9 +187,10 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(search, choice) for choice in chosen]
     with signals_interrupt(search):
-        _quick(search)
-        _bound(search)
-        runs += _judged(search, labelled)
+        spent = _quick(search)
+        served = search.schedule if search.found_by == f"policy {Svf.name}" else None
+        _bound(search, spent)
+        runs += _judged(search, labelled, served)
         _solve(search)
     return _certificate(search, runs, time_limit, command)
 
@@ -202,11 +204,15 @@ def _given(search: Search, schedule: Schedule) -> JudgedRun:
     return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
 
 
-def _quick(search: Search) -> None:
-    """Take both sides that are there within moments, whatever the limit is."""
+def _quick(search: Search) -> float:
+    """Take both sides that are there within moments, whatever the limit is.
+
+    Returns how many seconds these moments were.
+    """
     found = solve(search.instance, time_limit=0, threads=search.threads, seed=search.seed)
     _take(search, found)
     offer_better_than_one_after_another(search)  # which takes more than moments where many wait
+    return found.seconds
 
 
 def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Policy | PolicyRun]:
@@ -225,9 +231,9 @@ def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Po
 
 
 def _judged(
-    search: Search, labelled: Sequence[tuple[str, Policy | PolicyRun]]
+    search: Search, labelled: Sequence[tuple[str, Policy | PolicyRun]], served: Schedule | None
 ) -> Iterator[JudgedRun]:
-    """Run the policies.
+    """Run the policies, but for `svf` where what it does is known.
 
     Their runs are what was asked for, so a proved optimum is no reason to leave one out.
     """
@@ -235,6 +241,9 @@ def _judged(
     for label, policy in labelled:
         if isinstance(policy, PolicyRun):
             yield _of_run(search, policy)
+            continue
+        if served is not None and policy == Svf():
+            yield JudgedRun(label, "completed", served.objective, served.starts)
             continue
         try:
             if late or _is_over(search):
@@ -264,12 +273,17 @@ def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
     )
 
 
-def _bound(search: Search) -> None:
-    """Take a bound first where the engines that follow have none with a proof."""
+def _bound(search: Search, least: float) -> None:
+    """Take a bound first where the engines that follow have none with a proof.
+
+    It begins with what takes ``least`` seconds and is known, so with less it has nothing new.
+    """
     if search.should_stop() or _is_small(search):
         return
-    search.engine = "bound"
     share = None if search.remaining == math.inf else _BOUND_SHARE * search.remaining
+    if share is not None and share < least:
+        return
+    search.engine = "bound"
     found = bound(search.instance, time_limit=share, threads=search.threads, seed=search.seed)
     if found.checked is not None:
         _offer(search, found.checked)
