@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from kvopt.errors import InvalidInput
 from kvopt.policies.base import View
 from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
+from kvopt.policies.waiting import SortedLine
 
 
 @register
@@ -46,6 +46,7 @@ class Patient(PrefixPolicy):
     def begin(self, view: View) -> None:
         """Start with nobody in line."""
         super().begin(view)
+        self._queue: SortedLine[Key] = SortedLine()  # negated: the first in line is the last
         self._passed: dict[int, int] = {}
 
     def key(self, view: View, i: int) -> Key:
@@ -55,7 +56,7 @@ class Patient(PrefixPolicy):
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line, kept sorted: more than its front is looked at."""
-        insort(self._line, (self.full_key(view, i), i))
+        self._queue.add(tuple(-part for part in (*self.full_key(view, i), i)))
 
     def learned(self) -> Hashable:
         """Return how often each was passed over: the same requests may be treated otherwise."""
@@ -63,10 +64,11 @@ class Patient(PrefixPolicy):
 
     def admit(self, view: View) -> Iterable[int]:
         """Start who fits among the first in line, until somebody has been patient enough."""
-        line, passed = self._line, self._passed
+        line, passed = self._queue.items(), self._passed
         place = seen = 0
         while place < len(line) and seen < self.window:
-            first, i = line[0][1], line[place][1]
+            item = line[-1 - place]
+            first, i = -line[-1][-1], -item[-1]
             if place and passed.get(first, 0) >= self.patience:
                 return
             prompt, output = view.prompts[i], self.belief(view, i)
@@ -78,6 +80,6 @@ class Patient(PrefixPolicy):
                 continue
             if place:
                 passed[first] = passed.get(first, 0) + 1
-            del line[place]
+            self._queue.remove(item)
             self._ahead.add(prompt, output, view.now)
             yield i
