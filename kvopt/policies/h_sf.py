@@ -13,6 +13,9 @@ from kvopt.policies.phase1.batch import columns
 from kvopt.policies.registry import register
 from kvopt.policies.waiting import SortedLine
 
+_QUESTIONS = 10
+"""How many questions are asked of the look-ahead where others ask one."""
+
 
 @register
 @dataclass
@@ -29,7 +32,7 @@ class HSf(Policy):
 
     def begin(self, view: View) -> None:
         """Start with nobody waiting."""
-        self._ahead = look_ahead(view.memory, len(view.prompts))
+        self._ahead = look_ahead(view.memory, _QUESTIONS * len(view.prompts))
         self._waiting: SortedLine[Candidate] = SortedLine()
         self._prompts: SortedLine[int] = SortedLine()  # of the waiting
         self._wake: int | None = None
