@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kvopt.compiled import compiled
 from kvopt.lookahead import Integers, LookAhead
+from kvopt.machine_code import interruptible
 
 
 class LoopLookAhead(LookAhead):
@@ -37,6 +38,7 @@ class LoopLookAhead(LookAhead):
             self._stop -= 1
 
 
+@interruptible
 @compiled
 def _wait(
     ends: Integers, offsets: Integers, loads: Integers, first: int, stop: int,
@@ -60,6 +62,7 @@ def _wait(
     return wait
 
 
+@interruptible
 @compiled
 def _add(
     ends: Integers, offsets: Integers, loads: Integers, first: int, stop: int,
@@ -77,6 +80,7 @@ def _add(
         loads[before] += ends[before] + offset
 
 
+@interruptible
 @compiled
 def _remove(
     ends: Integers, offsets: Integers, loads: Integers, first: int, stop: int,

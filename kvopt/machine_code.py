@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,4 +18,23 @@ def machine_code(function: Function) -> Function:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     from kvopt.compiled import compiled  # it loads numba
 
-    return compiled(function)
+    return interruptible(compiled(function))
+
+
+def interruptible(quick: Function) -> Function:
+    """Return a compiled function into which Ctrl-C may fall.
+
+    Python notices a signal at the end of the call, when there is a result already, and calls that
+    an error of the system.  It is nothing but Ctrl-C.
+    """
+
+    @wraps(quick)
+    def called(*arguments: Any) -> Any:
+        try:
+            return quick(*arguments)
+        except SystemError as error:
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+
+    return cast("Function", called)

@@ -10,6 +10,7 @@ from itertools import combinations
 import pytest
 
 from kvopt.errors import TooLarge
+from kvopt.machine_code import interruptible
 from kvopt.policies import fronts
 from kvopt.policies.largest_set import largest_set
 from kvopt.policies.phase1 import Auto, Candidate
@@ -119,3 +120,13 @@ def test_too_many_sets_are_refused_and_auto_swaps(monkeypatch: pytest.MonkeyPatc
     solve = Auto()
     assert solve(waiting, 20) == swap(waiting, 20)
     assert solve.used == {"swap": 1}
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c() -> None:
+    def raising(cause: BaseException) -> None:
+        raise SystemError("a result with an exception set") from cause
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(raising)(KeyboardInterrupt())
+    with pytest.raises(SystemError):
+        interruptible(raising)(ValueError())

@@ -9,7 +9,9 @@ for each c, with ascending S and descending O.
 Candidates are in tie order, by ascending output, and are called by their places in it.  Of sets
 that are equally good the one whose first differing place is earlier wins everywhere.
 
-The loops are written for a compiler, and run without one where there is little to do.
+The loops are written for a compiler, and run without one where there is little to do.  They
+write into arrays that they are given: where compiled code makes the arrays that it returns,
+Ctrl-C may fall between and end the process.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def undominated(prompts: Integers, most: int) -> Integers:
     large, gets no longer, and is earlier in tie order.  So a best set that has a member has
     everybody of that kind too, and there must be room for them.
     """
-    return np.flatnonzero(_quick(_undominated, len(prompts))(prompts, most))
+    kept = np.zeros(len(prompts), np.bool_)
+    _quick(_undominated, len(prompts))(prompts, most, kept)
+    return np.flatnonzero(kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +73,11 @@ class Prices:
         return paid[ranks], timed[ranks]
 
 
-LARGEST = 30_000_000
+LARGEST = 2**25
 """Sets that are kept for comparison at most: 16 bytes each."""
+
+_FIRST_CHAINS = 2**15
+"""Sets that there is room for at first."""
 
 FREE = Prices(np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -134,8 +141,9 @@ class Together:
 
     def largest(self) -> tuple[int, int]:
         """Return the size of the largest sets and the sum of outputs of one of them."""
-        size, sum_ = self._quick(_largest)(self.prompts, self.outputs, self.joins, self.between)
-        return int(size), int(sum_)
+        found = np.zeros(2, np.int64)
+        self._quick(_largest)(self.prompts, self.outputs, self.joins, self.between, found)
+        return int(found[0]), int(found[1])
 
     def best(
         self, sizes: range, longest: Sequence[int], memory: int = 0, prices: Prices = FREE
@@ -152,22 +160,35 @@ class Together:
             Tokens that may be held, and what they cost at times: the better the prices, the
             sooner is seen what will be above.
         """
-        room = self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start)
+        room = np.full((len(self.prompts) + 1, self.most + 1), -1)
+        self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
         paid, timed = prices.until(self.outputs)
         costs = self.outputs * prices.scale + self.prompts * paid[1:] + timed[1:]
-        limits = self._quick(_limits)(
-            costs, paid * memory, timed, np.array(longest) * prices.scale, sizes.start, self.most
-        )
-        sums, heads, places, tails = self._quick(_fronts)(
-            self.prompts, self.outputs, self.joins, room, limits, paid, prices.scale, LARGEST
-        )
-        if not len(places):
-            raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
+        limits = np.full(room.shape, -(2**62))
+        scaled = np.array(longest) * prices.scale
+        self._quick(_limits)(costs, paid * memory, timed, scaled, sizes.start, limits)
+        sums, heads, places, tails = self._searched(room, limits, paid, prices.scale)
         found = {}
         for size in sizes:
             if sums[size] < NO_LIMIT:
                 found[size] = int(sums[size]), _chain(int(heads[size]), places, tails)
         return found
+
+    def _searched(
+        self, room: Integers, limits: Integers, paid: Integers, scale: int
+    ) -> tuple[Integers, Integers, Integers, Integers]:
+        """Return what `_fronts` finds, with as much room for chains as it needs."""
+        sums, heads = np.full(self.most + 1, NO_LIMIT), np.full(self.most + 1, -1)
+        size = _FIRST_CHAINS
+        while size <= LARGEST:
+            places, tails = np.empty(size, np.int64), np.empty(size, np.int64)
+            if self._quick(_fronts)(
+                self.prompts, self.outputs, self.joins, room, limits, paid, scale,
+                sums, heads, places, tails,
+            ):  # fmt: skip
+                return sums, heads, places, tails
+            size *= 4
+        raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
 
     def _quick(self, function: Function) -> Function:
         return _quick(function, self.joins.size)
@@ -198,14 +219,14 @@ def _chain(node: int, places: Integers, tails: Integers) -> list[int]:
 
 
 def _limits(
-    costs: Integers, paid: Integers, timed: Integers, longest: Integers, size: int, most: int
-) -> Integers:
-    """Return the most that outputs and priced prompts may be for each place and c.
+    costs: Integers, paid: Integers, timed: Integers, longest: Integers, size: int, limits: Integers
+) -> None:
+    """Find the most that outputs and priced prompts may be for each place and c.
 
     The rest of a set, before the place, costs no less than the cheapest there; and what it
     holds at the priced times, with what the c hold, costs no more than all the memory.
     """
-    limits = np.full((len(costs) + 1, most + 1), -(2**62))
+    most = limits.shape[1] - 1
     cheapest, sums = np.full(most + 1, 2**62), np.zeros(most + 1, np.int64)
     for place in range(len(costs) + 1):
         if place:
@@ -222,12 +243,11 @@ def _limits(
                 limits[place, count] = max(limits[place, count], limit)
         for count in range(most + 1):
             limits[place, count] += paid[place] - count * timed[place]
-    return limits
 
 
-def _undominated(prompts: Integers, most: int) -> Marks:
-    """Return who has fewer than so many before it with prompts that are no longer."""
-    kept, least = np.zeros(len(prompts), np.bool_), np.full(most, 2**62)  # the smallest so far
+def _undominated(prompts: Integers, most: int, kept: Marks) -> None:
+    """Mark who has fewer than so many before it with prompts that are no longer."""
+    least = np.full(most, 2**62)  # the smallest so far
     for place in range(len(prompts)):
         prompt, rank = prompts[place], most - 1
         if prompt >= least[rank]:
@@ -237,13 +257,12 @@ def _undominated(prompts: Integers, most: int) -> Marks:
             least[rank] = least[rank - 1]
             rank -= 1
         least[rank] = prompt
-    return kept
 
 
 def _largest(
-    prompts: Integers, outputs: Integers, joins: Integers, between: Integers
-) -> tuple[int, int]:
-    """Return the size of a largest set, for which the least S for every c is enough."""
+    prompts: Integers, outputs: Integers, joins: Integers, between: Integers, found: Integers
+) -> None:
+    """Find size and sum of a largest set, for which the least S for every c is enough."""
     nothing = 2**62
     least, sums = np.full(joins.shape[1], nothing), np.zeros(joins.shape[1], np.int64)
     least[0] = 0
@@ -259,15 +278,16 @@ def _largest(
     size = joins.shape[1] - 1
     while size > 0 and least[size] == nothing:
         size -= 1
-    return size, sums[size]
+    found[0], found[1] = size, sums[size]
 
 
-def _rooms(prompts: Integers, joins: Integers, between: Integers, size: int) -> Integers:
-    """Return, before each place is asked, the most S for each c from which a size is reached.
+def _rooms(
+    prompts: Integers, joins: Integers, between: Integers, size: int, room: Integers
+) -> None:
+    """Find, before each place is asked, the most S for each c from which a size is reached.
 
     The last row is for the beginning, when nobody was asked.
     """
-    room = np.full((len(prompts) + 1, joins.shape[1]), -1)
     room[0, size:] = 2**62
     for place in range(len(prompts)):
         for count in range(joins.shape[1]):
@@ -279,7 +299,6 @@ def _rooms(prompts: Integers, joins: Integers, between: Integers, size: int) -> 
                     room[place, count + 1], between[place, count + 1], joins[place, count + 1]
                 )
                 room[place + 1, count] = max(within, after - prompts[place])
-    return room
 
 
 def _fronts(
@@ -290,11 +309,14 @@ def _fronts(
     limits: Integers,
     paid: Integers,
     scale: int,
-    largest: int,
-) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return the least sum of outputs for each c, and the sets as chains of places.
+    least: Integers,
+    first: Integers,
+    places: Integers,
+    tails: Integers,
+) -> bool:
+    """Find the least sum of outputs for each c, and the sets as chains of places.
 
-    Nothing but empty chains if there would be too many.
+    Returns False if there is no room for all chains.
 
     A chain has its earliest place first.  Of two chains of one c and sum that meet in a front,
     the one that the current place joins is earlier than the one that it does not join; and
@@ -308,18 +330,14 @@ def _fronts(
     lengths[0] = 1
     new_held, new_sums = np.empty(2 * width, np.int64), np.empty(2 * width, np.int64)
     new_heads = np.empty(2 * width, np.int64)
-    places, tails = np.empty(1024, np.int64), np.empty(1024, np.int64)
     for place in range(len(prompts) - 1, -1, -1):
         prompt, output = prompts[place], outputs[place]
         for count in range(min(most, len(prompts) - place), -1, -1):
             within, limit = room[place, count], limits[place, count]
             stays, joined = lengths[count], lengths[count - 1] if count else 0
             taken = min(within, joins[place, count])
-            if nodes > largest:
-                return lengths, lengths, lengths[:0], lengths[:0]
             if nodes + joined > len(places):
-                places = np.append(places, np.empty(len(places) + joined, np.int64))
-                tails = np.append(tails, np.empty(len(tails) + joined, np.int64))
+                return False
             left = right = length = 0
             best, best_joined = 2**62, False
             while left < stays or right < joined:
@@ -362,9 +380,8 @@ def _fronts(
             sums[count, :length] = new_sums[:length]
             heads[count, :length] = new_heads[:length]
             lengths[count] = length
-    least, first = np.full(most + 1, 2**62), np.full(most + 1, -1)
     for count in range(most + 1):
         if lengths[count]:
             least[count] = sums[count, lengths[count] - 1]
             first[count] = heads[count, lengths[count] - 1]
-    return least, first, places, tails
+    return True

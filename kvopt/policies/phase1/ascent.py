@@ -26,8 +26,10 @@ def ascend(
     sizes: tuple[int, int],
     known: tuple[int, int],
     steps: int,
-) -> tuple[Floats, int, int]:
-    """Return better prices, and sum of outputs and size of the best batch that was met.
+    best_prices: Floats,
+    met: Integers,
+) -> None:
+    """Find better prices, and sum of outputs and size of the best batch that was met.
 
     Parameters
     ----------
@@ -43,9 +45,11 @@ def ascend(
         Sum of outputs and size of a batch that is known, both 0 for none.
     steps
         How often prices are changed.
+    best_prices, met
+        Where the answers go.
     """
     count, (total, size), best_value = len(prompts), known, -np.inf
-    prices, best_prices = prices.copy(), prices.copy()
+    prices = prices.copy()
     costs, excess, loads = np.empty(count), np.empty(count), np.empty(count, np.int64)
     for step in range(steps):
         paid = timed = 0.0
@@ -80,7 +84,8 @@ def ascend(
             if number >= sizes[0] and shortest <= reach and cost - reach < value:
                 value, likely = cost - reach, number
         if value > best_value:
-            best_value, best_prices = value, prices.copy()
+            best_value = value
+            best_prices[:] = prices
         chosen = np.zeros(count, np.bool_)
         chosen[order[:likely]] = True
         held = alive = 0
@@ -97,4 +102,4 @@ def ascend(
         if steepness == 0 or value > 0:
             break
         prices = np.maximum(prices - value / steepness * excess, 0.0)
-    return best_prices, total, size
+    met[0], met[1] = total, size

@@ -93,11 +93,12 @@ class _Search:
         """Return the sizes that a batch no worse than the known one can have, and prices."""
         count = len(self.outputs)
         few = count <= _FEW
-        prices, *known = (ascend if few else machine_code(ascend))(
+        prices, met = np.zeros(count), np.zeros(2, np.int64)
+        (ascend if few else machine_code(ascend))(
             self.prompts, self.outputs, self.memory, np.zeros(count),
-            (sizes.start, sizes.stop - 1), self.known, 1 if few else _STEPS,
+            (sizes.start, sizes.stop - 1), self.known, 1 if few else _STEPS, prices, met,
         )  # fmt: skip
-        self.known = int(known[0]), int(known[1])
+        self.known = int(met[0]), int(met[1])
         rounded = self._rounded(prices)
         paid, timed = rounded.until(self.outputs)
         costs = np.sort(self.outputs * rounded.scale + self.prompts * paid[1:] + timed[1:])
