@@ -5,23 +5,39 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from typing import NoReturn
 
 from kvopt.errors import KvoptError
+
+_INTERRUPTED = 130
 
 
 def main() -> None:
     """Run ``kvopt``; what a user can mend ends with one line and exit status 2."""
-    from kvopt.cli.app import app
-
     try:
+        from kvopt.cli.app import app
+
         app()
     except KvoptError as error:
         print(f"kvopt: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:  # while modules were loaded
+        _leave(_INTERRUPTED)
     except SystemExit as end:
+        # A solver that would not stop must not keep the process, nor crash its end.
         if any(thread.name == "kvopt-solver" for thread in threading.enumerate()):
-            # A solver that would not stop must not keep the process, nor crash its end.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(end.code if isinstance(end.code, int) else 0)
+            _leave(end.code if isinstance(end.code, int) else 0)
+        if end.code == _INTERRUPTED:
+            _leave(_INTERRUPTED)
         raise
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process now.
+
+    If Ctrl-C fell into code that is compiled from a string, as some modules do while they are
+    loaded, Python would kill itself by that signal at its end, although it was caught.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

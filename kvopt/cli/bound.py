@@ -54,10 +54,11 @@ def bound_command(
             )
         if results[-1].signal_number is not None:
             break
-    if json:
-        common.print_json(results[0].to_json())
-    else:
-        _print(results)
+    with common.undisturbed():
+        if json:
+            common.print_json(results[0].to_json())
+        else:
+            _print(results)
     if results[-1].signal_number is not None:
         raise typer.Exit(128 + results[-1].signal_number)
 

@@ -100,11 +100,12 @@ def certify_command(
             observer=observer,
             command=command,
         )
-    write_certificate(found, output)
-    if json:
-        common.print_json(found.to_json())
-    else:
-        _print(found, output)
+    with common.undisturbed():
+        write_certificate(found, output)
+        if json:
+            common.print_json(found.to_json())
+        else:
+            _print(found, output)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.upper is None:

@@ -40,11 +40,12 @@ def certify_in_seconds(
     except InvalidInput as error:
         raise error.located(file=str(file)) from None
     found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
-    write_seconds_certificate(found, output)
-    if json:
-        common.print_json(found.to_json())
-    else:
-        _print(found, output)
+    with common.undisturbed():
+        write_seconds_certificate(found, output)
+        if json:
+            common.print_json(found.to_json())
+        else:
+            _print(found, output)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.upper is None:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+from kvopt.engines.threads import signals_remembered
 
 messages = Console(stderr=True, highlight=False)
 """For people watching: progress, warnings, where a file went."""
@@ -37,6 +40,19 @@ Threads = Annotated[
     typer.Option("--threads", min=1, metavar="N", help="Solver threads; default: every core."),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For random choices.")]
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Write and print to the end in spite of Ctrl-C, which ends the command afterwards.
+
+    A second signal ends it at once.
+    """
+    came: list[int] = []
+    with signals_remembered(came.append):
+        yield
+    if came:
+        raise typer.Exit(128 + came[0])
 
 
 def print_json(value: Mapping[str, Any]) -> None:

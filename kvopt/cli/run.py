@@ -82,9 +82,10 @@ def run_command(
             runs.append(simulate(instance, policy, name))
     except KeyboardInterrupt:
         interrupted = True
-    _report(instance, runs, json)
-    if output is not None and runs:
-        _write(runs[0], output)
+    with common.undisturbed():
+        _report(instance, runs, json)
+        if output is not None and runs:
+            _write(runs[0], output)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
 

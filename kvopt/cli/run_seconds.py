@@ -38,14 +38,15 @@ def run_in_seconds(
             runs.append(simulate_seconds(instance, policy, clock))
     except KeyboardInterrupt:
         interrupted = True
-    if timeline is not None:
-        write_atomically(timeline, _timeline(runs))
-    if json:
-        common.print_json(
-            {"batch_time": clock.to_json(), "policies": [run.to_json() for run in runs]}
-        )
-    else:
-        _print(runs)
+    with common.undisturbed():
+        if timeline is not None:
+            write_atomically(timeline, _timeline(runs))
+        if json:
+            common.print_json(
+                {"batch_time": clock.to_json(), "policies": [run.to_json() for run in runs]}
+            )
+        else:
+            _print(runs)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
 

@@ -96,9 +96,10 @@ def solve_command(
         results.append(result)
         if result.signal_number is not None:
             break
-    if output is not None and results[0].schedule is not None:
-        write_schedule(results[0].schedule, output)
-    _report(files, instances, results, json)
+    with common.undisturbed():
+        if output is not None and results[0].schedule is not None:
+            write_schedule(results[0].schedule, output)
+        _report(files, instances, results, json)
     _exit(results)
 
 

@@ -84,12 +84,13 @@ def study_command(
             )
     except KeyboardInterrupt:  # before anything was begun
         raise typer.Exit(_INTERRUPTED) from None
-    for message in found.damaged:
-        common.messages.print(f"kvopt: {escape(message)}")
-    if json:
-        common.print_json(_to_json(found))
-    else:
-        _print(found)
+    with common.undisturbed():
+        for message in found.damaged:
+            common.messages.print(f"kvopt: {escape(message)}")
+        if json:
+            common.print_json(_to_json(found))
+        else:
+            _print(found)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.progress.failed:

@@ -95,18 +95,19 @@ def sweep_command(
         interrupted = True
     found = smallest_safe(runs) if safe and not interrupted else {}
     runs.sort(key=lambda run: (run.setting.beta or 0, run.setting.alpha or 0))
-    if json:
-        common.print_json(
-            {
-                "batch_time": None if clock is None else clock.to_json(),
-                "runs": [run.to_json() for run in runs],
-                "smallest_safe": _safe_to_json(found) if safe and not interrupted else None,
-                "interrupted": interrupted,
-            }
-        )
-    else:
-        _print(runs, seconds)
-        _print_safe(found)
+    with common.undisturbed():
+        if json:
+            common.print_json(
+                {
+                    "batch_time": None if clock is None else clock.to_json(),
+                    "runs": [run.to_json() for run in runs],
+                    "smallest_safe": _safe_to_json(found) if safe and not interrupted else None,
+                    "interrupted": interrupted,
+                }
+            )
+        else:
+            _print(runs, seconds)
+            _print_safe(found)
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
     if safe and None in found.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -61,7 +61,16 @@ def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[],
 
 @contextmanager
 def signals_interrupt(search: Search) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into an orderly end of the search.
+    """Turn Ctrl-C and SIGTERM into an orderly end of the search."""
+    with signals_remembered(search.interrupt):
+        yield
+
+
+@contextmanager
+def signals_remembered(
+    remember: Callable[[int], None], numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)
+) -> Iterator[None]:
+    """Let the block go on at a signal, and say which one came.
 
     A second signal acts as if kvopt were not there.  Outside the main thread signals
     cannot be caught, and nothing is changed.
@@ -69,14 +78,14 @@ def signals_interrupt(search: Search) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in numbers}
 
     def restore() -> None:
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        search.interrupt(number)
+        remember(number)
         restore()
 
     for number in before:

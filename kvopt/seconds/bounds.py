@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvopt.instance import Instance
@@ -32,7 +33,11 @@ class SecondsBound:
 
 
 def seconds_bound(
-    instance: Instance, model: BatchTime, *, time_limit: float | None = None
+    instance: Instance,
+    model: BatchTime,
+    *,
+    time_limit: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> SecondsBound:
     """Return a proved lower bound on total latency in nanoseconds.
 
@@ -44,6 +49,8 @@ def seconds_bound(
         How long rounds last; they may last longer than it says, never less.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
+    should_stop
+        Asked at every step; when it turns true, the best weights so far are the last ones.
 
     Examples
     --------
@@ -54,8 +61,12 @@ def seconds_bound(
     3000
     """
     began = time.monotonic()
-    end = None if time_limit is None else began + time_limit
     arrivals = arrivals_ns(instance)
-    best = best_weights(instance, model, arrivals, end)
+
+    def is_late() -> bool:
+        late = time_limit is not None and time.monotonic() - began > time_limit
+        return late or should_stop()
+
+    best = best_weights(instance, model, arrivals, is_late)
     value = shares_bound(instance, model, best, arrivals)
     return SecondsBound(value, best, time.monotonic() - began)

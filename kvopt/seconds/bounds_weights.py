@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,14 +34,14 @@ _COMPANY = 0.8
 
 
 def best_weights(
-    instance: Instance, model: BatchTime, arrivals: Sequence[int], end: float | None
+    instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
 ) -> SharesProof:
-    """Return the best proof that is found until a time: lines first, then weights, then company."""
-    return max(_proofs(instance, model, arrivals, end), key=lambda found: found[0])[1]
+    """Return the best proof until it is late: of lines first, then of weights, then of company."""
+    return max(_proofs(instance, model, arrivals, is_late), key=lambda found: found[0])[1]
 
 
 def _proofs(
-    instance: Instance, model: BatchTime, arrivals: Sequence[int], end: float | None
+    instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield proofs and about what they give."""
     when = np.array(arrivals, dtype=float)
@@ -61,7 +60,7 @@ def _proofs(
     climb = _Weights(instance.memory, when, part_of(lines))
     best, weights = climb.value, climb.weights
     for step in range(MOST_STEPS):
-        if _is_late(end) or climb.room <= _ENOUGH * climb.value:
+        if is_late() or climb.room <= _ENOUGH * climb.value:
             break
         climb.change(_STEP / (1 + step) ** 0.5)
         yield climb.value, SharesProof(lines, climb.parts)
@@ -71,14 +70,10 @@ def _proofs(
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):
-        if _is_late(end):
+        if is_late():
             break
         yield climb.value, SharesProof(lines, climb.parts, climb.company_parts)
         climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
-
-
-def _is_late(end: float | None) -> bool:
-    return end is not None and time.monotonic() > end
 
 
 class _Weights:

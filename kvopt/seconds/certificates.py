@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from signal import SIGINT
 from typing import Any
 
 from kvopt.dependencies import versions
+from kvopt.engines.threads import signals_remembered
 from kvopt.instance import Instance
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
@@ -140,11 +142,16 @@ def certify_seconds(
     began = time.monotonic()
     limit = checked_limit(time_limit)
     share = None if limit is None else _BOUND_SHARE * limit
-    lower = seconds_bound(instance, model, time_limit=share)
     judged = [_named(policy) for policy in policies]
-    orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
-
     interrupted = False
+
+    def interrupt(_: int) -> None:
+        nonlocal interrupted
+        interrupted = True
+
+    with signals_remembered(interrupt, [SIGINT]):
+        lower = seconds_bound(instance, model, time_limit=share, should_stop=lambda: interrupted)
+        orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
 
     def is_late() -> bool:
         return interrupted or (limit is not None and time.monotonic() - began > limit)

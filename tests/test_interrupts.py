@@ -1,0 +1,111 @@
+"""Ctrl-C wherever it falls: what was found is printed and written whole, and the status is 130."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from kvopt import generate, write_instance
+from kvopt.seconds import BatchTime, Line
+from kvopt.seconds.certificates import certify_seconds
+
+COMMAND = [sys.executable, "-m", "kvopt"]
+COMPILERS = {"compiled", "steering", "machine_code", "_quick"}
+SCALARS = {"None", "int", "float", "bool", "Any", "tuple"}
+
+
+def name_of(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield what is compiled: decorated, or handed to a function that compiles."""
+    for path in sorted(Path("kvopt").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        handed = {
+            name_of(argument)
+            for call in ast.walk(tree)
+            if isinstance(call, ast.Call) and name_of(call.func) in COMPILERS
+            for argument in call.args
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and (
+                node.name in handed or COMPILERS & {name_of(d) for d in node.decorator_list}
+            ):
+                yield f"{path}: {node.name}", node
+
+
+def test_compiled_functions_return_numbers() -> None:
+    """Where they return several arrays, or a named tuple, Ctrl-C can end the process."""
+    seen = dict(compiled_functions())
+    assert len(seen) > 50
+    assert any(label.endswith("fronts.py: _fronts") for label in seen)
+    for label, function in seen.items():
+        assert function.returns is not None, label
+        names = {name_of(n) for n in ast.walk(function.returns) if isinstance(n, ast.expr)}
+        assert names - {""} <= SCALARS, label
+
+
+def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "many.json"
+    write_instance(generate("conversation", n=20_000, memory=16_492), file)
+    command = [*COMMAND, "run", str(file), "--json", *["-P", "fcfs"] * 3]
+    buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=buffered) as child:
+        assert child.stdout is not None
+        begin = child.stdout.read(1)  # it prints, more than there is room for in a pipe
+        time.sleep(0.3)
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read()
+    assert child.returncode == 130
+    runs = json.loads(begin + rest)["policies"]
+    assert [len(run["starts"]) for run in runs] == 3 * [20_000]
+
+
+def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
+    """It falls there while modules are loaded; Python would end by the signal, with no status."""
+    (tmp_path / "theirs.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from kvopt import PrefixPolicy, register\n"
+        "@register\n"
+        "@dataclass\n"
+        "class Ending(PrefixPolicy):\n"
+        "    name = 'ending'\n"
+        "    source = 'a test'\n"
+        "    def key(self, view, i):\n"
+        "        exec('import os, signal; os.kill(os.getpid(), signal.SIGINT)')\n"
+        "        return (i,)\n"
+    )
+    meta = tmp_path / "theirs-1.0.dist-info"
+    meta.mkdir()
+    (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (meta / "entry_points.txt").write_text("[kvopt.policies]\nending = theirs\n")
+    done = subprocess.run(
+        [*COMMAND, "run", str(ec1), "-P", "mc-sf", "-P", "ending", "--json"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(Path.cwd())])},
+        check=False,
+    )
+    assert done.returncode == 130
+    assert [run["policy"] for run in json.loads(done.stdout)["policies"]] == ["mc-sf"]
+
+
+def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
+    instance = generate("conversation", n=30_000, memory=16_492)
+    model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    found = certify_seconds(instance, model, ["svf"])
+    timer.join()
+    assert found.interrupted
+    assert found.lower_bound_ns
+    assert found.unfinished == ("svf",)
