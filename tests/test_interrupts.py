@@ -109,3 +109,17 @@ def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     assert found.interrupted
     assert found.lower_bound_ns
     assert found.unfinished == ("svf",)
+
+
+def test_ctrl_c_while_modules_are_loaded() -> None:
+    command = [sys.executable, "-X", "importtime", *COMMAND[1:], "policies"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stderr is not None
+        while "typer.models" not in child.stderr.readline():
+            pass
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (130, "")
+    assert "Traceback" not in err

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
+
+if TYPE_CHECKING:
+    import typer
 
 _INTERRUPTED = 130
 
@@ -15,13 +19,11 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run ``kvopt``; what a user can mend ends with one line and exit status 2."""
     try:
-        from kvopt.cli.app import app
-
-        app()
+        _app()()
     except KvoptError as error:
         print(f"kvopt: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:  # while modules were loaded
+    except KeyboardInterrupt:  # before any command began
         _leave(_INTERRUPTED)
     except SystemExit as end:
         # A solver that would not stop must not keep the process, nor crash its end.
@@ -30,6 +32,22 @@ def main() -> None:
         if end.code == _INTERRUPTED:
             _leave(_INTERRUPTED)
         raise
+
+
+def _app() -> typer.Typer:
+    """Load the commands.  Ctrl-C ends the process at once: some exceptions get lost in there."""
+    before = signal.getsignal(signal.SIGINT)
+    mine = before is signal.default_int_handler and (
+        threading.current_thread() is threading.main_thread()
+    )
+    if mine:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+    try:
+        from kvopt.cli.app import app
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, before)
+    return app
 
 
 def _leave(status: int) -> NoReturn:
