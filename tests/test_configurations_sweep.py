@@ -14,8 +14,9 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, generate
 from kvopt.bounds.configuration import rising_bounds
+from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.configurations.layers import Stopped, TooWide
+from kvopt.configurations.layers import DONE, WAITING, Stopped, TooWide
 from kvopt.configurations.rising import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.configurations.sweep import Sweep, twins_of
@@ -38,17 +39,18 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
     for more in (0, 1, 5, -1):
         sweep.target = optimum + more
         found = sweep.all_of_them(ROOM)
-        quick = sweep.some_of_them(5)
+        quicks = [sweep.some_of_them(5, rounds=rounds) for rounds in (0, 1, 4)]
         if more <= 0:
             assert found is None
-            assert quick is None
+            assert quicks == [None] * 3
             continue
         assert found is not None
         assert oracle.feasible(memory, requests, found)
         assert oracle.tel(requests, found) == optimum
-        if quick is not None:
-            assert oracle.feasible(memory, requests, quick)
-            assert oracle.tel(requests, quick) < sweep.target
+        for quick in quicks:
+            if quick is not None:
+                assert oracle.feasible(memory, requests, quick)
+                assert oracle.tel(requests, quick) < sweep.target
 
 
 class TestSweep:
@@ -145,6 +147,57 @@ class TestSweep:
             if found is not None:
                 search.offer_starts(found, "test")
         assert kept[-1] < kept[0]
+
+
+class TestAhead:
+    def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
+        """Of schedules within the budget, from each of their rounds on."""
+        source = random.Random(7)
+        compared = seen = 0
+        for instance in random_instances(60, 91, least_requests=2, most_requests=4):
+            memory, requests = plain(instance)
+            states = States.of(instance)
+            last = objective_end(instance)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, 6)
+            evaluation = evaluate(states, knots, states.all_starts(last), prices, 4)
+            optimum, _ = oracle.optimum(memory, requests)
+            target = optimum + source.choice((1, 3))
+            budget = (target - 1) * evaluation.denominator - evaluation.total
+            rounds = source.randint(1, 6)
+            assert Ahead.fits(states, evaluation, rounds)
+            ahead = Ahead(states, evaluation, budget, rounds)
+            for starts in all_below(instance, target):
+                slacks = slacks_of(instance, starts, states, evaluation)
+                for now in range(last):
+                    row = [
+                        WAITING if k > now else (DONE if k + o <= now + 1 else k + o)
+                        for k, (_, _, o) in zip(starts, requests, strict=True)
+                    ]
+                    found = int(ahead.slacks(np.array([row], dtype=np.int32), now)[0])
+                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + rounds])
+                    compared, seen = compared + 1, seen + (found > 0)
+        assert compared > 1000
+        assert seen > 100
+
+    def test_large_tables_do_not_fit(self) -> None:
+        instance = Instance(100_000, [Request(0, 1, 50)] * 50)
+        assert not Ahead.fits(States.of(instance), without_prices(instance, 1000), 5)
+
+
+def slacks_of(
+    instance: Instance, starts: tuple[int, ...], states: States, evaluation: Evaluation
+) -> list[int]:
+    """Return the slack of a schedule at each priced time, 0 first."""
+    slacks = [0]
+    for time in range(1, len(evaluation.prices)):
+        worth = sum(
+            int(evaluation.prices[time, states.firsts[i] + start + request.output - time])
+            for i, (start, request) in enumerate(zip(starts, instance, strict=True))
+            if start < time <= start + request.output
+        )
+        slacks.append(int(evaluation.largest[time]) - worth)
+    return slacks
 
 
 # Ruling out.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from itertools import islice
 from pathlib import Path
 
 import oracle
@@ -15,7 +16,8 @@ from strategies import instances, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, certify, generate, solve, verify
 from kvopt.bounding import METHODS
-from kvopt.certificates import write_certificate
+from kvopt.bounds.configuration import rising_bounds
+from kvopt.certificates import Certificate, write_certificate
 from kvopt.engines import exact
 from kvopt.listing import offer_list_schedules
 from kvopt.proofs import ConfigurationProof
@@ -254,3 +256,52 @@ def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> N
         write_certificate(found, path)
         verdict = verify(path)
         assert verdict.valid, verdict.lines
+
+
+def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_path: Path) -> None:
+    """Searches for schedules below a target under the best one known exclude what they say."""
+    between = met = drawn = 0
+    for number, instance in enumerate(
+        random_instances(60, 23, least_requests=2, most_requests=5, most_memory=14, most_output=7)
+    ):
+        optimum, _ = oracle.optimum(*plain(instance))
+        search = Search(instance, checkable=True)
+        offer_list_schedules(search)
+        first = next(iter(rising_bounds(search)), None)
+        if first is None:  # the list schedule meets its bound
+            continue
+        rising, evaluation = first
+        drawn += 1
+        for target in range(evaluation.bound, optimum + 2):
+            if search.should_stop():  # both sides have met
+                break
+            assert exact._excluded(search, rising, evaluation, target, 10_000) is not None
+            assert search.lower_bound is not None
+            assert search.lower_bound == max(evaluation.bound, min(target, optimum))
+            if number % 4 == 0:
+                assert_verified(search, tmp_path / f"{number}-{target}.json")
+                between += search.lower_bound < optimum
+        met += search.lower_bound == optimum
+    assert between > 3
+    assert met == drawn > 30
+
+
+def assert_verified(search: Search, path: Path) -> None:
+    write_certificate(Certificate(search.instance, search.schedule, search.checked), path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+
+
+def test_bounds_rise_until_all_is_excluded_or_there_is_no_room() -> None:
+    instance = generate("arrival-1", 12, seed=1)
+    optimum = solve(instance, "exact", time_limit=60).objective
+    assert optimum is not None
+    for room, ends in ((30, False), (200_000, True)):
+        search = Search(instance)
+        offer_list_schedules(search)
+        rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
+        assert exact._raised(search, rising, evaluation, room) is ends
+        assert search.lower_bound is not None
+        assert evaluation.bound <= search.lower_bound <= optimum
+        if ends:
+            assert search.lower_bound == optimum

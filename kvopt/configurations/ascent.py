@@ -24,6 +24,9 @@ from kvopt.configurations.smoothing import (
 )
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
+_ROOM = 0.85
+"""Share of a temperature at which floats must hold all sums when a climb begins."""
+
 
 class Point(NamedTuple):
     """Prices, the bound they give in floats, its smooth stand-in and the gradient of that."""
@@ -62,12 +65,19 @@ class Evaluator:
         self.tau, self._taus = tau, np.full(len(knots), tau)
 
     def begin(self, prices: Floats) -> Point:
-        """Evaluate first prices; raise the temperature of knots where floats demand it."""
+        """Evaluate first prices; raise the temperature of knots where floats demand it.
+
+        Demanded is what a somewhat lower temperature would need: without that room the first
+        steps leave the range of floats, and the climb ends where it began.
+        """
         while True:
-            point = self(prices)
-            if math.isfinite(point.smooth):
-                return point
-            self._taus[~np.isfinite(self._smooth)] *= 1.5
+            self._taus *= _ROOM
+            self._configurations(prices)
+            self._taus /= _ROOM
+            tight = ~np.isfinite(self._smooth)
+            if not tight.any():
+                return self(prices)
+            self._taus[tight] *= 1.25
 
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; the smooth value is infinite where floats cannot hold it."""

@@ -36,15 +36,18 @@ class Stage(NamedTuple):
     heat
         Temperature, as a share of the mean latency that a round costs.
     gain
-        Share of the bound that ten steps must add to go on.
+        Share of the bound that so many steps must add to go on.
     steps
         Most steps.
+    window
+        Steps over which the gain is measured: the first ones after a change of heat are short.
     """
 
     refinement: int
     heat: float
     gain: float
     steps: int
+    window: int = 10
 
 
 STAGES = (
@@ -56,9 +59,11 @@ STAGES = (
     Stage(8, 0.003, 5e-5, 300),
     Stage(16, 0.003, 5e-5, 300),
     Stage(32, 0.002, 3e-5, 400),
-    Stage(64, 0.001, 1e-5, 1000),
+    Stage(64, 0.004, 5e-5, 600, window=40),
+    Stage(64, 0.002, 4e-5, 800, window=40),
+    Stage(64, 0.001, 2e-5, 800, window=40),
 )
-"""From coarse and hot to fine and cold."""
+"""From coarse and hot to fine and cold, and once more with a knot at each time and patience."""
 
 
 _WORTH_A_STAGE = 0.9
@@ -125,7 +130,7 @@ class Rising:
                 best = at
             if self._should_stop():
                 break
-            if count % 10 == 0:
+            if count % stage.window == 0:
                 if at.smooth - before < stage.gain * value:
                     break
                 before = at.smooth

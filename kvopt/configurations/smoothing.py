@@ -76,7 +76,8 @@ def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]
     """Return the largest sum, a price of a held token that explains most of it, and a shift.
 
     Less the price of what is held, and shifted, sums over tau stay in the range of floats;
-    where they do not, the shift is infinite.
+    where they do not, the shift is infinite.  A full cache that is worth the largest sum has
+    (1 - tilt) of it left, so that is where the range may begin.
     """
     memory = best.shape[1] - 1
     largest = best[: reached + 1].max()
@@ -85,7 +86,7 @@ def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]
     for c in range(reached + 1):
         for held in range(memory + 1):
             bulge = max(bulge, best[c, held] - tilt * held)
-    if bulge > 1.8 * _RANGE * tau:
+    if bulge - (1.0 - _TILT) * largest > 1.8 * _RANGE * tau:
         return largest, tilt, -np.inf
     return largest, tilt, min(0.0, 0.9 * _RANGE - bulge / tau)
 

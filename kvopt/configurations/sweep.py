@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation
 from kvopt.configurations.layers import WAITING, Layer, Round, Stopped, TooWide, next_layer
 from kvopt.configurations.states import Integers, States
@@ -69,24 +70,27 @@ class Sweep:
         Stopped
             If it was asked to stop.
         """
-        return self._run(most, None, should_stop)
+        return self._run(most, None, 0, should_stop)
 
     def some_of_them(
-        self, width: int, should_stop: Callable[[], bool] = lambda: False
+        self, width: int, should_stop: Callable[[], bool] = lambda: False, *, rounds: int = 0
     ) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the most promising ones only.
 
-        None proves nothing.
+        How promising they are may be seen so many rounds ahead, see `Ahead`.  None proves nothing.
         """
-        return self._run(_CHILDREN * width, width, should_stop)
+        return self._run(_CHILDREN * width, width, rounds, should_stop)
 
     def _run(
-        self, most: int, width: int | None, should_stop: Callable[[], bool]
+        self, most: int, width: int | None, rounds: int, should_stop: Callable[[], bool]
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
         budget = (self.target - 1) * evaluation.denominator - evaluation.total
         if budget < 0:
             return None
+        ahead = None
+        if rounds and Ahead.fits(self.states, evaluation, rounds):
+            ahead = Ahead(self.states, evaluation, budget, rounds)
         count = len(self.states.outputs)
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), np.int32), nothing, nothing, nothing.astype(np.int32))
@@ -97,7 +101,7 @@ class Sweep:
                 raise Stopped
             layer = self._next(step, layer, most, width is not None, should_stop)
             if width is not None and len(layer.spent) > width:
-                layer = _most_promising(layer, step, width)
+                layer = _most_promising(layer, step, width, ahead)
             if not len(layer.spent):
                 return None
             self.kept += len(layer.spent)
@@ -168,8 +172,10 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
     ]
 
 
-def _most_promising(layer: Layer, step: Round, width: int) -> Layer:
+def _most_promising(layer: Layer, step: Round, width: int, ahead: Ahead | None) -> Layer:
     costs = _least_costs(layer, step)
+    if ahead is not None:
+        costs = costs + ahead.slacks(layer.rows, step.now)
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 

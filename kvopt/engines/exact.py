@@ -7,7 +7,9 @@ is exhaustive where it fits.  The bound rises and rules out more until it does.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations.evaluation import Evaluation
@@ -24,10 +26,14 @@ _NAME = "exact"
 
 _WIDTH = 1000
 """Partial schedules that the quick search keeps."""
+_ROUNDS = 5
+"""Rounds that it looks ahead where there are many requests."""
 
 _WIDER = 3
-"""Factor of that when the bound has come to its end and there is time left."""
+"""Factor of the width when the bound has come to its end and there is time left."""
 _WIDEST = 40_000
+_SIGHTS = (5, 3, 8)
+"""Rounds that wider searches look ahead, in turn: each of them finds the best now and then."""
 
 _ROOM = 20_000
 """Partial schedules that the first exhaustive search may keep at a time."""
@@ -36,13 +42,18 @@ _MORE_ROOM = 3
 _MOST_ROOM = 4_000_000
 """About half a gigabyte with twenty requests."""
 
-_CHECKABLE = 1_500_000
-"""Partial schedules of a search that `kvopt verify` can repeat, in some minutes at most."""
+_CHECKABLE = 20_000_000
+"""Partial schedules times requests of a search that `kvopt verify` can repeat, in some minutes."""
 
 _QUICKLY_IMPROVED = 20
 """Requests up to which the searches forward in time need no help with good schedules."""
 _SEARCHABLE = 34
 """Requests up to which an exhaustive search has been seen to end."""
+
+_FIRST_RISE = 1 / 64
+"""Share of what is open that the first search for a better bound tries to exclude."""
+_MORE_WORK = 4.0
+"""Factor of the partial schedules from one such search to the next, about."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
@@ -75,64 +86,128 @@ def _run(search: Search, presolve: bool) -> None:
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
     room, last, optimum = _ROOM, None, None
+    began, searching = time.monotonic(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve):
             last = rising, evaluation
-            ended = _searched(search, rising, evaluation, room)
-            if ended and search.schedule is not None:
+            _look_quickly(search, rising, evaluation)
+            # Half of the time at most: a better bound makes the next search shorter.
+            since = time.monotonic()
+            if len(search.instance) <= _SEARCHABLE and 2.0 * searching <= since - began:
+                if _searched(search, rising, evaluation, room) and search.schedule is not None:
+                    optimum = search.schedule.objective
+                else:
+                    _raised(search, rising, evaluation, _ROOM)
+                searching += time.monotonic() - since
+                room = min(_MORE_ROOM * room, _MOST_ROOM)
+        if last and not optimum and len(search.instance) <= MOST_REQUESTS:
+            _look_wider(search, *last, widest=_WIDER * _WIDTH)
+            if _raised(search, *last, _MOST_ROOM) and search.schedule is not None:
                 optimum = search.schedule.objective
-            room = room if ended else min(_MORE_ROOM * room, _MOST_ROOM)
-        while last and not optimum and room < _MOST_ROOM and not search.should_stop():
-            room = min(_MORE_ROOM * room, _MOST_ROOM)
-            if _searched(search, *last, room) and search.schedule is not None:
-                optimum = search.schedule.objective
-        if last and not optimum:
-            _look_wider(search, *last)
+            else:
+                _look_wider(search, *last, widest=_WIDEST)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, _NAME)
     if optimum is None and not search.should_stop():
-        search.note(f"{_NAME}: no search was exhaustive with room for {room:,} partial schedules")
+        search.note(f"{_NAME}: no search for all better schedules came to its end")
 
 
 def _searched(search: Search, rising: Rising, evaluation: Evaluation, room: int) -> bool:
-    """Search for better schedules, at first for good ones; return whether that was exhaustive."""
+    """Search for all better schedules; return whether there was room for that."""
     assert search.schedule is not None
-    if len(search.instance) > MOST_REQUESTS:
-        return False
-    sweep = _look_for_good_ones(search, rising, evaluation, _WIDTH)
-    if len(search.instance) > _SEARCHABLE:
-        return False
     try:
-        found = sweep.all_of_them(room, search.should_stop)
+        return _excluded(search, rising, evaluation, search.schedule.objective, room) is not None
     except TooWide:
         return False
+
+
+def _excluded(
+    search: Search, rising: Rising, evaluation: Evaluation, target: int, room: int
+) -> int | None:
+    """Exclude schedules below a target, or find the best; return how many were kept on the way.
+
+    None if that can only be claimed, where what counts is what can be checked.
+
+    Raises
+    ------
+    TooWide
+        If that needs more room.
+    """
+    sweep = Sweep(rising.states, twins_of(search.instance), evaluation, target)
+    found = sweep.all_of_them(room, search.should_stop)
     if found is not None:
         search.offer_starts(found, "forward search")
-    value = search.schedule.objective
-    if sweep.kept <= _CHECKABLE:
-        search.offer_checked(value, _NAME, rising.proof(value, searched=True))
-    elif not search.checkable:
-        search.offer_claimed(value, _NAME)
-    return True
+        assert search.schedule is not None
+        target = search.schedule.objective
+    if sweep.kept * len(search.instance) <= _CHECKABLE:
+        search.offer_checked(target, _NAME, rising.proof(target, searched=True))
+    elif search.checkable:
+        return None
+    else:
+        search.offer_claimed(target, _NAME)
+    return sweep.kept
+
+
+def _raised(search: Search, rising: Rising, evaluation: Evaluation, room: int) -> bool:
+    """Exclude more and more of what is between bound and schedule; return whether that was all.
+
+    Partial schedules grow by about the same factor with every round of latency more, so two
+    searches tell how far the next one may go.
+    """
+    assert search.schedule is not None
+    least = evaluation.bound
+    rise = max(1.0, _FIRST_RISE * (search.schedule.objective - least))
+    efforts: list[tuple[float, float]] = []
+    while not search.should_stop():
+        target = min(least + int(rise), search.schedule.objective)
+        try:
+            kept = _excluded(search, rising, evaluation, target, room)
+        except TooWide:
+            return False
+        if kept is None:
+            return False
+        if target >= search.schedule.objective:
+            return True
+        efforts.append((rise, math.log(kept + 1)))
+        rise = max(_next_rise(efforts), rise + 1.0)
+    return False
+
+
+def _next_rise(efforts: list[tuple[float, float]]) -> float:
+    """Return the rise of a bound that will take a few times the last effort."""
+    rise, effort = efforts[-1]
+    if len(efforts) == 1:
+        return 2.0 * rise
+    before, less = efforts[-2]
+    growth = max(effort - less, 0.1) / (rise - before)
+    return min(rise + math.log(_MORE_WORK) / growth, 2.0 * rise)
+
+
+def _look_quickly(search: Search, rising: Rising, evaluation: Evaluation) -> None:
+    """Look for a better schedule among the most promising partial ones."""
+    if len(search.instance) <= MOST_REQUESTS:
+        rounds = _ROUNDS if len(search.instance) > _QUICKLY_IMPROVED else 0
+        _look_for_good_ones(search, rising, evaluation, _WIDTH, rounds)
 
 
 def _look_for_good_ones(
-    search: Search, rising: Rising, evaluation: Evaluation, width: int
-) -> Sweep:
-    """Search with some width until nothing is better; return the search that found nothing."""
+    search: Search, rising: Rising, evaluation: Evaluation, width: int, rounds: int
+) -> None:
+    """Search with some width until nothing is better."""
     assert search.schedule is not None
     twins = twins_of(search.instance)
     while True:
         sweep = Sweep(rising.states, twins, evaluation, search.schedule.objective)
-        found = sweep.some_of_them(width, search.should_stop)
+        found = sweep.some_of_them(width, search.should_stop, rounds=rounds)
         if found is None or not search.offer_starts(found, "forward search"):
-            return sweep
+            return
 
 
-def _look_wider(search: Search, rising: Rising, evaluation: Evaluation) -> None:
+def _look_wider(search: Search, rising: Rising, evaluation: Evaluation, widest: int) -> None:
     """Keep more and more partial schedules in the search for good ones."""
     width = _WIDTH
-    while width < _WIDEST and len(search.instance) <= MOST_REQUESTS and not search.should_stop():
-        width = min(_WIDER * width, _WIDEST)
-        _look_for_good_ones(search, rising, evaluation, width)
+    while width < widest and not search.should_stop():
+        width = min(_WIDER * width, widest)
+        for rounds in _SIGHTS:
+            _look_for_good_ones(search, rising, evaluation, width, rounds)
