@@ -26,18 +26,28 @@ def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> N
 
 
 def rising_bounds(
-    search: Search, time_limit: float = math.inf, *, rule_out: bool = True
+    search: Search,
+    time_limit: float = math.inf,
+    *,
+    rule_out: bool = True,
+    patience: float = 1.0,
 ) -> Iterator[tuple[Rising, Evaluation]]:
-    """Climb stage by stage; offer each bound, yield what proves it, then rule out starts."""
+    """Climb stage by stage; offer each bound, yield what proves it, then rule out starts.
+
+    Patient stages end after that share of the time, for those who have a use for the rest.
+    """
     assert search.schedule is not None
-    end = time.monotonic() + time_limit
+    began, limit = time.monotonic(), min(time_limit, search.remaining)
+    share = 1.0
 
     def is_over() -> bool:
-        return search.should_stop() or time.monotonic() >= end
+        return search.should_stop() or time.monotonic() - began >= share * limit
 
     last = search.schedule.makespan
     rising = Rising(search.instance, last, search.threads, is_over)
     for stage in STAGES:
+        if stage.is_patient:
+            share = patience
         if is_over():
             return
         evaluation = rising.climb(stage, search.schedule.objective)

@@ -49,6 +49,11 @@ class Stage(NamedTuple):
     steps: int
     window: int = 10
 
+    @property
+    def is_patient(self) -> bool:
+        """Whether it is one of those that take long and give little."""
+        return self.window > 10
+
 
 STAGES = (
     Stage(1, 0.06, 2e-4, 150),

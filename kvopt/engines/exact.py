@@ -50,6 +50,9 @@ _QUICKLY_IMPROVED = 20
 _SEARCHABLE = 34
 """Requests up to which an exhaustive search has been seen to end."""
 
+_PATIENCE = 0.5
+"""Share of the time limit after which prices have climbed enough, and searches have the rest."""
+
 _FIRST_RISE = 1 / 64
 """Share of what is open that the first search for a better bound tries to exclude."""
 _MORE_WORK = 4.0
@@ -88,7 +91,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     room, last, optimum = _ROOM, None, None
     began, searching = time.monotonic(), 0.0
     try:
-        for rising, evaluation in rising_bounds(search, rule_out=presolve):
+        for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=_PATIENCE):
             last = rising, evaluation
             _look_quickly(search, rising, evaluation)
             # Half of the time at most: a better bound makes the next search shorter.
