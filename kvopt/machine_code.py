@@ -36,5 +36,10 @@ def interruptible(quick: Function) -> Function:
             if isinstance(error.__cause__, KeyboardInterrupt):
                 raise KeyboardInterrupt from None
             raise
+        except RuntimeError as error:
+            # The first call compiles.  Ctrl-C in there is dropped, with what the compiler waits for.
+            if "no compiled object yet" in str(error):
+                raise KeyboardInterrupt from None
+            raise
 
     return cast("Function", called)

@@ -13,7 +13,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from kvopt import generate, write_instance
+from kvopt.machine_code import interruptible
 from kvopt.seconds import BatchTime, Line
 from kvopt.seconds.certificates import certify_seconds
 
@@ -123,3 +126,13 @@ def test_ctrl_c_while_modules_are_loaded() -> None:
         out, err = child.communicate(timeout=30)
     assert (child.returncode, out) == (130, "")
     assert "Traceback" not in err
+
+
+def test_ctrl_c_while_the_compiler_works_is_ctrl_c() -> None:
+    def dropped(message: str) -> None:
+        raise RuntimeError(message)
+
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(dropped)("no compiled object yet for <Library>")
+    with pytest.raises(RuntimeError, match="else"):
+        interruptible(dropped)("something else")
