@@ -37,7 +37,7 @@ def interruptible(quick: Function) -> Function:
                 raise KeyboardInterrupt from None
             raise
         except RuntimeError as error:
-            # The first call compiles.  Ctrl-C in there is dropped, with what the compiler waits for.
+            # The first call compiles.  Ctrl-C in there is dropped, and so is what it waits for.
             if "no compiled object yet" in str(error):
                 raise KeyboardInterrupt from None
             raise
