@@ -8,6 +8,7 @@ import threading
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import oracle
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,11 @@ from kvopt import Instance, Request, SolveResult, Status, bound, certify, genera
 from kvopt.bounding import METHODS
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.certificates import Certificate, write_certificate
+from kvopt.configurations.evaluation import evaluate
+from kvopt.configurations.layers import TooWide
+from kvopt.configurations.rising import Rising
+from kvopt.configurations.states import Knots
+from kvopt.configurations.sweep import Sweep, twins_of
 from kvopt.engines import exact
 from kvopt.listing import offer_list_schedules
 from kvopt.proofs import ConfigurationProof
@@ -275,7 +281,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
         for target in range(evaluation.bound, optimum + 2):
             if search.should_stop():  # both sides have met
                 break
-            assert exact._excluded(search, rising, evaluation, target, 10_000) is not None
+            exact._excluded(search, rising, evaluation, target, 10_000)
             assert search.lower_bound is not None
             assert search.lower_bound == max(evaluation.bound, min(target, optimum))
             if number % 4 == 0:
@@ -305,3 +311,31 @@ def test_bounds_rise_until_all_is_excluded_or_there_is_no_room() -> None:
         assert evaluation.bound <= search.lower_bound <= optimum
         if ends:
             assert search.lower_bound == optimum
+
+
+def test_more_equals_than_there_is_room_for_end_a_narrow_search() -> None:
+    """Without prices all sets of requests are equally promising."""
+    instance = Instance(60, [Request(0, i % 7, 2 + i // 7) for i in range(40)])
+    search = Search(instance)
+    offer_list_schedules(search)
+    assert search.schedule is not None
+    rising = Rising(instance, 30)
+    free = np.zeros((30, len(rising.states)), dtype=np.int64)
+    evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
+    sweep = Sweep(rising.states, twins_of(instance), evaluation, search.schedule.objective)
+    with pytest.raises(TooWide):
+        sweep.some_of_them(10)
+    before = search.schedule
+    exact._look_for_good_ones(search, rising, evaluation, width=10, rounds=0)
+    assert search.schedule is before
+
+
+def test_an_optimum_that_cannot_be_checked_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is claimed at the end, after all that might have given a proof to check."""
+    instance = generate("arrival-1", 8, seed=0)
+    expected = solve(instance, "exact", time_limit=60).objective
+    monkeypatch.setattr(exact, "_CHECKABLE", 0)
+    found = solve(instance, "exact", time_limit=60, checkable=True, quick_start=False)
+    assert found.status is Status.OPTIMAL
+    assert found.objective == found.lower_bound == expected
+    assert found.bound_source is BoundSource.SOLVER

@@ -25,6 +25,9 @@ from kvopt.proofs import ConfigurationProof, StatePrices
 _FIRST_KNOTS = 24
 """Knots of the first stage, at least."""
 
+_WINDOW = 10
+"""Steps over which quick stages measure what they gain."""
+
 
 class Stage(NamedTuple):
     """How to climb for a while.
@@ -47,12 +50,12 @@ class Stage(NamedTuple):
     heat: float
     gain: float
     steps: int
-    window: int = 10
+    window: int = _WINDOW
 
     @property
     def is_patient(self) -> bool:
         """Whether it is one of those that take long and give little."""
-        return self.window > 10
+        return self.window > _WINDOW
 
 
 STAGES = (

@@ -88,24 +88,27 @@ def _run(search: Search, presolve: bool) -> None:
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
+    assert search.schedule is not None
     room, last, optimum = _ROOM, None, None
+    searches = len(search.instance) <= MOST_REQUESTS
+    patience = _PATIENCE if searches else 1.0
     began, searching = time.monotonic(), 0.0
     try:
-        for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=_PATIENCE):
+        for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
             last = rising, evaluation
             _look_quickly(search, rising, evaluation)
             # Half of the time at most: a better bound makes the next search shorter.
             since = time.monotonic()
             if len(search.instance) <= _SEARCHABLE and 2.0 * searching <= since - began:
-                if _searched(search, rising, evaluation, room) and search.schedule is not None:
+                if _searched(search, rising, evaluation, room) or _raised(
+                    search, rising, evaluation, _ROOM
+                ):
                     optimum = search.schedule.objective
-                else:
-                    _raised(search, rising, evaluation, _ROOM)
                 searching += time.monotonic() - since
                 room = min(_MORE_ROOM * room, _MOST_ROOM)
-        if last and not optimum and len(search.instance) <= MOST_REQUESTS:
+        if last and not optimum and searches:
             _look_wider(search, *last, widest=_WIDER * _WIDTH)
-            if _raised(search, *last, _MOST_ROOM) and search.schedule is not None:
+            if _raised(search, *last, _MOST_ROOM):
                 optimum = search.schedule.objective
             else:
                 _look_wider(search, *last, widest=_WIDEST)
@@ -120,17 +123,18 @@ def _searched(search: Search, rising: Rising, evaluation: Evaluation, room: int)
     """Search for all better schedules; return whether there was room for that."""
     assert search.schedule is not None
     try:
-        return _excluded(search, rising, evaluation, search.schedule.objective, room) is not None
+        _excluded(search, rising, evaluation, search.schedule.objective, room)
     except TooWide:
         return False
+    return True
 
 
 def _excluded(
     search: Search, rising: Rising, evaluation: Evaluation, target: int, room: int
-) -> int | None:
+) -> int:
     """Exclude schedules below a target, or find the best; return how many were kept on the way.
 
-    None if that can only be claimed, where what counts is what can be checked.
+    Where only what can be checked counts nothing else is claimed: the search would end with it.
 
     Raises
     ------
@@ -143,13 +147,15 @@ def _excluded(
         search.offer_starts(found, "forward search")
         assert search.schedule is not None
         target = search.schedule.objective
-    if sweep.kept * len(search.instance) <= _CHECKABLE:
+    if _can_be_checked(search, sweep.kept):
         search.offer_checked(target, _NAME, rising.proof(target, searched=True))
-    elif search.checkable:
-        return None
-    else:
+    elif not search.checkable:
         search.offer_claimed(target, _NAME)
     return sweep.kept
+
+
+def _can_be_checked(search: Search, kept: int) -> bool:
+    return kept * len(search.instance) <= _CHECKABLE
 
 
 def _raised(search: Search, rising: Rising, evaluation: Evaluation, room: int) -> bool:
@@ -168,10 +174,10 @@ def _raised(search: Search, rising: Rising, evaluation: Evaluation, room: int) -
             kept = _excluded(search, rising, evaluation, target, room)
         except TooWide:
             return False
-        if kept is None:
-            return False
         if target >= search.schedule.objective:
             return True
+        if search.checkable and not _can_be_checked(search, kept):
+            return False
         efforts.append((rise, math.log(kept + 1)))
         rise = max(_next_rise(efforts), rise + 1.0)
     return False
@@ -202,7 +208,10 @@ def _look_for_good_ones(
     twins = twins_of(search.instance)
     while True:
         sweep = Sweep(rising.states, twins, evaluation, search.schedule.objective)
-        found = sweep.some_of_them(width, search.should_stop, rounds=rounds)
+        try:
+            found = sweep.some_of_them(width, search.should_stop, rounds=rounds)
+        except TooWide:  # more equally promising ones than there is room for
+            return
         if found is None or not search.offer_starts(found, "forward search"):
             return
 
