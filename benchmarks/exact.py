@@ -1,12 +1,14 @@
 """Bounds of configurations and time to a proof, beside the engines that were there before.
 
-    python benchmarks/exact.py proofs [--family arrival-1] [--n 8 10 12 16 20] [--draws 5]
+    python benchmarks/exact.py proofs [--family arrival-1] [--n 8 10 12 16 20] [--seeds 0 1 2 3 4]
                                       [--engines exact cpsat highs scip] [--limit 120]
-    python benchmarks/exact.py gaps [--family arrival-1] [--draws 5] [--seconds 10 60]
+    python benchmarks/exact.py gaps [--family arrival-1] [--n 25 30] [--seeds 0 1 2 3 4]
+                                    [--seconds 10 60]
 
 ``proofs`` prints how long each engine takes to prove an optimum, or the gap that the limit left.
-``gaps`` prints what the exact engine certifies on draws of full size after so many seconds, and
-the bound of the LP beside it.  SCIP solves the exported time-indexed program; it needs pyscipopt.
+``gaps`` prints what the exact engine certifies after so many seconds, of full size unless sizes
+are given, and beside it what the bounds of volumes and of the LP leave open below the same
+schedule.  SCIP solves the exported time-indexed program; it needs pyscipopt.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kvopt import Instance, Progress, bound, generate, solve
+from kvopt import Instance, Progress, SolveResult, bound, generate, solve
 from kvopt.formulations.export import export
 
 
@@ -27,8 +29,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("proofs", "gaps"))
     parser.add_argument("--family", default="arrival-1")
-    parser.add_argument("--n", type=int, nargs="+", default=[8, 10, 12, 16, 20])
-    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--n", type=int, nargs="+")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--engines", nargs="+", default=["exact"])
     parser.add_argument("--limit", type=float, default=120.0)
     parser.add_argument("--seconds", type=float, nargs="+", default=[10.0, 60.0])
@@ -45,9 +47,9 @@ def proofs(options: argparse.Namespace) -> None:
     """Print a row for each draw and the median of each size."""
     print("| instance | optimum | " + " | ".join(options.engines) + " |")
     print("|---|---|" + "---|" * len(options.engines))
-    for n in options.n:
+    for n in options.n or (8, 10, 12, 16, 20):
         times: dict[str, list[float]] = {engine: [] for engine in options.engines}
-        for seed in range(options.draws):
+        for seed in options.seeds:
             instance = generate(options.family, n, seed=seed)
             cells, best = [], None
             for engine in options.engines:
@@ -95,33 +97,40 @@ def by_scip(instance: Instance, limit: float) -> tuple[float, int | None, float 
 
 
 def gaps(options: argparse.Namespace) -> None:
-    """Print a row for each draw of full size, and the means."""
-    heads = [f"gap (latency) after {seconds:g} s" for seconds in options.seconds]
-    print("| instance | n | LP | " + " | ".join(heads) + " | best | bound |")
-    print("|---|---|---|" + "---|" * (len(heads) + 2))
-    sums = [0.0] * len(heads)
-    for seed in range(options.draws):
-        instance = generate(options.family, seed=seed)
-        found, best, lower = certified(instance, options)
-        lp = bound(instance, "lagrangian").value
-        assert lp is not None
-        cells = " | ".join(f"{gap:.2%} ({value})" for gap, value in found)
-        name = f"| {instance.name} | {len(instance)} | {1 - lp / best:.1%} "
-        print(f"{name}| {cells} | {best} | {lower} |", flush=True)
-        sums = [total + gap for total, (gap, _) in zip(sums, found, strict=True)]
-    means = " | ".join(f"**{total / options.draws:.2%}**" for total in sums)
-    print(f"| mean | | | {means} | | |")
+    """Print a row for each draw, and the means of each size."""
+    heads = [f"{seconds:g} s" for seconds in options.seconds]
+    heads = ["volume", "LP", *heads, "best", "bound", "status", "seconds"]
+    print(f"| instance | n | {' | '.join(heads)} |")
+    print("|---|---|" + "---|" * len(heads))
+    for n in options.n or [None]:
+        rows = [gaps_of(generate(options.family, n, seed=seed), options) for seed in options.seeds]
+        means = [statistics.mean(column) for column in zip(*rows, strict=True)]
+        print(f"| mean | | {_percent(means)} | | | | |", flush=True)
 
 
-def certified(
-    instance: Instance, options: argparse.Namespace
-) -> tuple[list[tuple[float, int | None]], int, int]:
-    """Return gap and value after each number of seconds, and both sides at the end."""
-    seen: list[tuple[float, float, int | None]] = [(0.0, 1.0, None)]
+def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
+    """Print the row of an instance and return its gaps: of volume, LP and exact engine."""
+    found, result = certified(instance, options)
+    assert result.objective is not None
+    simple = [bound(instance, method).value or 0 for method in ("volume", "lagrangian")]
+    gaps = [1 - lower / result.objective for lower in simple] + found
+    sides = f"{result.objective} | {result.lower_bound} | {result.status.value}"
+    name = f"| {instance.name} | {len(instance)} "
+    print(f"{name}| {_percent(gaps)} | {sides} | {result.seconds:.1f} |", flush=True)
+    return gaps
+
+
+def _percent(gaps: list[float]) -> str:
+    return " | ".join(f"{gap:.2%}" for gap in gaps)
+
+
+def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[float], SolveResult]:
+    """Return the gap after each number of seconds, and the result."""
+    seen = [(0.0, 1.0)]
 
     def note(progress: Progress) -> None:
         if progress.gap is not None:
-            seen.append((progress.seconds, progress.gap, progress.objective))
+            seen.append((progress.seconds, progress.gap))
 
     result = solve(
         instance,
@@ -130,11 +139,8 @@ def certified(
         threads=options.threads,
         observer=note,
     )
-    times = [seconds for seconds, _, _ in seen]
-    gaps = [seen[bisect.bisect_right(times, limit) - 1][1:] for limit in options.seconds]
-    assert result.objective is not None
-    assert result.lower_bound is not None
-    return gaps, result.objective, result.lower_bound
+    times = [seconds for seconds, _ in seen]
+    return [seen[bisect.bisect_right(times, limit) - 1][1] for limit in options.seconds], result
 
 
 if __name__ == "__main__":
