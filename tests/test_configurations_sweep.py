@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import oracle
@@ -12,7 +14,7 @@ from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
 
-from kvopt import Instance, Request, generate
+from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
@@ -33,16 +35,30 @@ def without_prices(instance: Instance, last: int) -> Evaluation:
     return evaluate(states, knots, states.all_starts(last), prices, 1)
 
 
+def seeing(sweep: Sweep, target: int, rounds: int) -> Ahead:
+    evaluation = sweep.evaluation
+    budget = (target - 1) * evaluation.denominator - evaluation.total
+    return Ahead(sweep.states, evaluation, budget, rounds)
+
+
+def tel_of(requests: Sequence[tuple[int, int, int]], starts: Sequence[int] | None) -> int | None:
+    return None if starts is None else oracle.tel(requests, starts)
+
+
 def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
     """Check what a search returns for a known least latency."""
     memory, requests = plain(instance)
     for more in (0, 1, 5, -1):
         sweep.target = optimum + more
         found = sweep.all_of_them(ROOM)
-        quicks = [sweep.some_of_them(5, rounds=rounds) for rounds in (0, 1, 4)]
+        quicks = [sweep.some_of_them(5)]
+        for rounds in (1, 4, 20):
+            looking = replace(sweep, ahead=seeing(sweep, optimum + 5, rounds))
+            assert tel_of(requests, looking.all_of_them(ROOM)) == tel_of(requests, found)
+            quicks.append(looking.some_of_them(5))
         if more <= 0:
             assert found is None
-            assert quicks == [None] * 3
+            assert quicks == [None] * 4
             continue
         assert found is not None
         assert oracle.feasible(memory, requests, found)
@@ -147,6 +163,19 @@ class TestSweep:
             if found is not None:
                 search.offer_starts(found, "test")
         assert kept[-1] < kept[0]
+
+    def test_a_look_ahead_leaves_less_to_do(self) -> None:
+        instance = generate("arrival-1", 10, seed=0)
+        search = searched(instance)
+        _, evaluation = list(islice(rising_bounds(search), 5))[-1]
+        optimum = solve(instance, "exact").objective
+        assert optimum is not None
+        for target in (optimum, optimum + 1):
+            sweep = Sweep(States.of(instance), twins_of(instance), evaluation, target)
+            looking = replace(sweep, ahead=seeing(sweep, target, 20))
+            found = [tel_of(plain(instance)[1], s.all_of_them(10**6)) for s in (sweep, looking)]
+            assert found == [optimum if optimum < target else None] * 2
+            assert 2 * looking.kept < sweep.kept
 
 
 class TestAhead:

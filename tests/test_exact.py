@@ -24,7 +24,8 @@ from kvopt.configurations.layers import TooWide
 from kvopt.configurations.rising import Rising
 from kvopt.configurations.states import Knots
 from kvopt.configurations.sweep import Sweep, twins_of
-from kvopt.engines import exact
+from kvopt.engines import exact, forward
+from kvopt.engines.forward import Forward
 from kvopt.listing import offer_list_schedules
 from kvopt.proofs import ConfigurationProof
 from kvopt.result import BoundSource, Progress, StopReason
@@ -165,7 +166,7 @@ def test_a_search_that_finds_no_room_goes_on(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_cannot_be_checked_again_is_claimed_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "_CHECKABLE", 0)
+    monkeypatch.setattr(forward, "CHECKABLE", 0)
     instance = generate("arrival-1", 10, seed=3)
     found = solve(instance, "exact", threads=1, time_limit=60)
     assert found.status is Status.OPTIMAL
@@ -266,7 +267,7 @@ def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> N
 
 def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_path: Path) -> None:
     """Searches for schedules below a target under the best one known exclude what they say."""
-    between = met = drawn = 0
+    between = met = drawn = claimed = 0
     for number, instance in enumerate(
         random_instances(120, 23, least_requests=4, most_requests=5, most_memory=14, most_output=7)
     ):
@@ -281,14 +282,20 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
         for target in range(evaluation.bound, optimum + 2):
             if search.should_stop():  # both sides have met
                 break
-            exact._excluded(search, rising, evaluation, target, 10_000)
-            assert search.lower_bound is not None
-            assert search.lower_bound == max(evaluation.bound, min(target, optimum))
+            expected = max(evaluation.bound, min(target, optimum))
+            Forward(search, rising, evaluation).exclude(target, 10_000, far=False)
+            assert search.lower_bound == expected
+            trusting = Search(instance)
+            offer_list_schedules(trusting)
+            Forward(trusting, rising, evaluation).exclude(target, 10_000, far=True)
+            assert trusting.lower_bound == min(target, optimum)
+            claimed += target < optimum
             if number % 4 == 0:
                 assert_verified(search, tmp_path / f"{number}-{target}.json")
                 between += search.lower_bound < optimum
         met += search.lower_bound == optimum
     assert between > 3
+    assert claimed > 10
     assert met == drawn > 20
 
 
@@ -302,11 +309,11 @@ def test_bounds_rise_until_all_is_excluded_or_there_is_no_room() -> None:
     instance = generate("arrival-1", 12, seed=1)
     optimum = solve(instance, "exact", time_limit=60).objective
     assert optimum is not None
-    for room, ends in ((30, False), (200_000, True)):
+    for room, ends in ((5, False), (200_000, True)):
         search = Search(instance)
         offer_list_schedules(search)
         rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
-        assert exact._raised(search, rising, evaluation, room) is ends
+        assert Forward(search, rising, evaluation).raises(room) is ends
         assert search.lower_bound is not None
         assert evaluation.bound <= search.lower_bound <= optimum
         if ends:
@@ -326,7 +333,7 @@ def test_more_equals_than_there_is_room_for_end_a_narrow_search() -> None:
     with pytest.raises(TooWide):
         sweep.some_of_them(10)
     before = search.schedule
-    exact._look_for_good_ones(search, rising, evaluation, width=10, rounds=0)
+    Forward(search, rising, evaluation).look(10, 0)
     assert search.schedule is before
 
 
@@ -334,7 +341,7 @@ def test_an_optimum_that_cannot_be_checked_is_not_lost(monkeypatch: pytest.Monke
     """It is claimed at the end, after all that might have given a proof to check."""
     instance = generate("arrival-1", 8, seed=0)
     expected = solve(instance, "exact", time_limit=60).objective
-    monkeypatch.setattr(exact, "_CHECKABLE", 0)
+    monkeypatch.setattr(forward, "CHECKABLE", 0)
     found = solve(instance, "exact", time_limit=60, checkable=True, quick_start=False)
     assert found.status is Status.OPTIMAL
     assert found.objective == found.lower_bound == expected

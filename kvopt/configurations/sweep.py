@@ -45,6 +45,8 @@ class Sweep:
         Prices, and the starts they leave.
     target
         Only schedules with a smaller total latency count.
+    ahead
+        Sees what is too dear, or less promising, some rounds earlier; for this target or more.
 
     Attributes
     ----------
@@ -56,41 +58,50 @@ class Sweep:
     twins: Integers
     evaluation: Evaluation
     target: int
+    ahead: Ahead | None = None
     kept: int = field(default=0, init=False)
 
     def all_of_them(
-        self, most: int, should_stop: Callable[[], bool] = lambda: False
+        self,
+        most: int,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        in_all: int = _MOST_KEPT,
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, None if there is none.
 
         Raises
         ------
         TooWide
-            If more than ``most`` partial schedules are left at one round.
+            If more than ``most`` partial schedules are left at one round, or ``in_all`` of all.
         Stopped
             If it was asked to stop.
         """
-        return self._run(most, None, 0, should_stop)
+        return self._run(most, None, in_all, should_stop)
 
     def some_of_them(
-        self, width: int, should_stop: Callable[[], bool] = lambda: False, *, rounds: int = 0
+        self, width: int, should_stop: Callable[[], bool] = lambda: False
     ) -> tuple[int, ...] | None:
         """Return the starts of a good schedule: each round keeps the most promising ones only.
 
-        How promising they are may be seen so many rounds ahead, see `Ahead`.  None proves nothing.
+        None proves nothing.
+
+        Raises
+        ------
+        TooWide
+            If too many are equally promising.
+        Stopped
+            If it was asked to stop.
         """
-        return self._run(_CHILDREN * width, width, rounds, should_stop)
+        return self._run(_CHILDREN * width, width, _MOST_KEPT, should_stop)
 
     def _run(
-        self, most: int, width: int | None, rounds: int, should_stop: Callable[[], bool]
+        self, most: int, width: int | None, in_all: int, should_stop: Callable[[], bool]
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
         budget = (self.target - 1) * evaluation.denominator - evaluation.total
         if budget < 0:
             return None
-        ahead = None
-        if rounds and Ahead.fits(self.states, evaluation, rounds):
-            ahead = Ahead(self.states, evaluation, budget, rounds)
         count = len(self.states.outputs)
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), np.int32), nothing, nothing, nothing.astype(np.int32))
@@ -100,13 +111,15 @@ class Sweep:
             if should_stop():
                 raise Stopped
             layer = self._next(step, layer, most, width is not None, should_stop)
-            if width is not None and len(layer.spent) > width:
-                layer = _most_promising(layer, step, width, ahead)
+            if width is None:
+                layer = layer if self.ahead is None else _affordable(layer, step, self.ahead)
+            elif len(layer.spent) > width:
+                layer = _most_promising(layer, step, width, self.ahead)
             if not len(layer.spent):
                 return None
             self.kept += len(layer.spent)
-            if self.kept > _MOST_KEPT:
-                raise TooWide(f"more than {_MOST_KEPT:,} partial schedules in all")
+            if self.kept > in_all:
+                raise TooWide(f"more than {in_all:,} partial schedules in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
 
@@ -172,16 +185,19 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
     ]
 
 
+def _affordable(layer: Layer, step: Round, ahead: Ahead) -> Layer:
+    return layer.only(np.flatnonzero(_least_costs(layer, step, ahead) <= step.budget))
+
+
 def _most_promising(layer: Layer, step: Round, width: int, ahead: Ahead | None) -> Layer:
-    costs = _least_costs(layer, step)
-    if ahead is not None:
-        costs = costs + ahead.slacks(layer.rows, step.now)
+    costs = _least_costs(layer, step, ahead)
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
-def _least_costs(layer: Layer, step: Round) -> Integers:
+def _least_costs(layer: Layer, step: Round, ahead: Ahead | None = None) -> Integers:
     """Return what schedules that complete each partial one spend at least."""
-    return np.asarray(layer.spent + (layer.rows == WAITING) @ step.later)
+    costs = layer.spent + (layer.rows == WAITING) @ step.later
+    return np.asarray(costs if ahead is None else costs + ahead.slacks(layer.rows, step.now))
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

@@ -1,0 +1,169 @@
+"""What the exact engine does with prices: searches forward in time, narrow and exhaustive."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.layers import TooWide
+from kvopt.configurations.rising import Rising
+from kvopt.configurations.sweep import Sweep, twins_of
+from kvopt.search import Search
+
+NAME = "exact"
+"""Of the engine, for what it offers."""
+
+CHECKABLE = 20_000_000
+"""Partial schedules times requests of a search that `kvopt verify` can repeat, in some minutes."""
+_NEAR = 60_000
+"""Room of searches for all better schedules that do without a look ahead, to be checked."""
+_FAR = 20
+"""Rounds that searches look ahead which need not be repeated: two to seven times fewer are kept."""
+
+_FIRST_RISE = 1 / 64
+"""Share of what is open that the first search for a better bound tries to exclude."""
+_MORE_WORK = 4.0
+"""Factor of the partial schedules from one such search to the next, about."""
+
+_WIDER = 3
+"""Factor of the width from one search for good schedules to the next."""
+_SIGHTS = (5, 3, 8)
+"""Rounds that wider searches look ahead, in turn: each of them finds the best now and then."""
+
+
+class _Effort(NamedTuple):
+    """What it took to raise the bound by so much: the logarithm of what was kept."""
+
+    rise: float
+    kept: float
+    far: bool
+
+
+class Forward:
+    """Searches forward in time with the prices of one evaluation.
+
+    Parameters
+    ----------
+    search
+        Has a schedule, and takes what is found.
+    rising, evaluation
+        Prices, and what they prove.
+    """
+
+    def __init__(self, search: Search, rising: Rising, evaluation: Evaluation) -> None:
+        assert search.schedule is not None
+        self._search, self._rising, self._evaluation = search, rising, evaluation
+        self._twins = twins_of(search.instance)
+        self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
+        self._sights: dict[int, Ahead | None] = {}
+
+    # ---- exhaustive -------------------------------------------------------------------
+
+    def excludes_all(self, room: int) -> bool:
+        """Search for all better schedules; return whether there was room for that."""
+        far = room > _NEAR and not self._search.checkable
+        try:
+            self.exclude(self._objective(), room, far=far)
+        except TooWide:
+            return False
+        return True
+
+    def raises(self, room: int, *, finely: bool = False) -> bool:
+        """Exclude more and more of what is between bound and schedule; return whether that was all.
+
+        Partial schedules grow by about the same factor with every round of latency more, so two
+        searches tell how far the next one may go.  After one that was too wide it ends, or looks
+        ahead and then tries smaller steps.
+        """
+        least = self._evaluation.bound
+        known = (self._search.lower_bound or least) - least
+        rise = max(1.0, _FIRST_RISE * (self._objective() - least), known / 2)
+        last, growth, failed, far = _Effort(0.0, 0.0, False), 1.0, math.inf, False
+        while not self._search.should_stop():
+            target = min(least + int(rise), self._objective())
+            if far and self._search.checkable:
+                target = self._objective()
+            try:
+                kept = math.log(self.exclude(target, room, far=far) + 1)
+            except TooWide:
+                if not finely or (far and (rise - last.rise <= 1.0 or self._search.checkable)):
+                    return False
+                if not far:
+                    far = True
+                else:
+                    failed, rise = rise, (last.rise + rise) / 2
+                continue
+            if target >= self._objective():
+                return True
+            if far == last.far:
+                growth = max(kept - last.kept, 0.1) / (rise - last.rise)
+            last = _Effort(rise, kept, far)
+            rise += max(1.0, min(rise, math.log(_MORE_WORK) / growth, (failed - rise) / 2))
+        return False
+
+    def exclude(self, target: int, room: int, *, far: bool) -> int:
+        """Exclude schedules below a target, or find the best; return how many were kept on the way.
+
+        A search that looks far ahead cannot be checked; where only what can be checked counts its
+        bound is not claimed, as that might end everything.
+
+        Raises
+        ------
+        TooWide
+            If that needs more room.
+        """
+        search = self._search
+        sweep = self._sweep(target, _FAR if far else 0)
+        if far:
+            found = sweep.all_of_them(room, search.should_stop)
+        else:
+            in_all = CHECKABLE // len(search.instance)
+            found = sweep.all_of_them(room, search.should_stop, in_all=in_all)
+        if found is not None:
+            search.offer_starts(found, "forward search")
+            target = self._objective()
+        if not far:
+            search.offer_checked(target, NAME, self._rising.proof(target, searched=True))
+        elif not search.checkable:
+            search.offer_claimed(target, NAME)
+        return sweep.kept
+
+    # ---- narrow -----------------------------------------------------------------------
+
+    def look(self, width: int, rounds: int) -> None:
+        """Look for better schedules among the most promising partial ones, until there is none."""
+        while True:
+            sweep = self._sweep(self._objective(), rounds)
+            try:
+                found = sweep.some_of_them(width, self._search.should_stop)
+            except TooWide:  # more equally promising ones than there is room for
+                return
+            if found is None or not self._search.offer_starts(found, "forward search"):
+                return
+
+    def look_wider(self, width: int, widest: int) -> None:
+        """Keep more and more partial schedules in the search for good ones."""
+        while width < widest and not self._search.should_stop():
+            width = min(_WIDER * width, widest)
+            for rounds in _SIGHTS:
+                self.look(width, rounds)
+
+    # ---- both -------------------------------------------------------------------------
+
+    def _objective(self) -> int:
+        assert self._search.schedule is not None
+        return self._search.schedule.objective
+
+    def _sweep(self, target: int, rounds: int) -> Sweep:
+        states = self._rising.states
+        return Sweep(states, self._twins, self._evaluation, target, self._ahead(rounds))
+
+    def _ahead(self, rounds: int) -> Ahead | None:
+        if rounds not in self._sights:
+            states, evaluation = self._rising.states, self._evaluation
+            fits = rounds > 0 and Ahead.fits(states, evaluation, rounds)
+            ahead = Ahead(states, evaluation, self._budget, rounds) if fits else None
+            self._sights[rounds] = ahead
+        return self._sights[rounds]
