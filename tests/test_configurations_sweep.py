@@ -14,11 +14,11 @@ from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
 
-from kvopt import Instance, Request, generate, solve
+from kvopt import Instance, Request, Status, generate, solve
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.configurations.layers import DONE, WAITING, Stopped, TooWide
+from kvopt.configurations.layers import DONE, WAITING, Layer, Stopped, TooWide, members_of
 from kvopt.configurations.rising import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.configurations.sweep import Sweep, twins_of
@@ -345,3 +345,22 @@ def test_closed_starts_cost_more_than_any_budget() -> None:
         1,
     )
     assert (left.excesses[left.excesses != CLOSED] < 10**6).all()
+
+
+class TestSets:
+    @pytest.mark.parametrize("count", [1, 7, 63, 64, 65, 128])
+    def test_sets_of_any_size_are_kept_as_bits(self, count: int) -> None:
+        draw = np.random.default_rng(count)
+        rows = draw.integers(-1, 2, (20, count)).astype(np.int32)
+        none = np.zeros(20, dtype=np.int64)
+        for row, bits in zip(rows, Layer(rows, none, none, none).waiting(), strict=True):
+            assert members_of(bits, count).tolist() == np.flatnonzero(row == WAITING).tolist()
+
+    def test_partial_schedules_of_many_requests_are_not_mixed_up(self) -> None:
+        """Of 70 alike two fit at a time; others differ in the last ones only."""
+        alike = [Request(0, 1, 1)] * 66 + [Request(0, 2, 1), Request(0, 1, 2)] * 2
+        instance = Instance(4, alike)
+        result = solve(instance, "exact", time_limit=60)
+        assert result.schedule is not None
+        assert oracle.feasible(*plain(instance), result.schedule.starts)
+        assert result.status is Status.OPTIMAL

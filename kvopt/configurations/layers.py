@@ -20,6 +20,8 @@ Integers = npt.NDArray[Any]
 
 WAITING, DONE = 0, -1
 
+_BITS = 64
+"""Of an integer."""
 _PART = 20_000
 """Partial schedules that are continued between two questions whether to stop."""
 _COMPARED = 20
@@ -51,9 +53,17 @@ class Layer(NamedTuple):
         return Layer(*(part[which] for part in self))
 
     def waiting(self) -> Integers:
-        """Return the set of waiting requests of each partial schedule, as bits."""
-        bits = np.left_shift(1, np.arange(self.rows.shape[1], dtype=np.int64))
-        return np.asarray((self.rows == WAITING) @ bits)
+        """Return the set of waiting requests of each partial schedule, as bits of integers."""
+        count = self.rows.shape[1]
+        padded = np.zeros((len(self.rows), -(-count // _BITS) * _BITS), dtype=np.bool_)
+        padded[:, :count] = self.rows == WAITING
+        return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def members_of(bits: Integers, count: int) -> Integers:
+    """Return the requests in a set of ``count`` at most, as `Layer.waiting` keeps them."""
+    flags = np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), bitorder="little")
+    return np.flatnonzero(flags[:count])
 
 
 class Round(NamedTuple):
@@ -154,7 +164,7 @@ def _undominated(layer: Layer, states: States, now: int) -> Layer:
     come: then whatever completes the one completes the other, at no more latency.
     """
     waiting = layer.waiting()
-    order = np.lexsort((layer.began, waiting))
+    order = np.lexsort((layer.began, *waiting.T))
     keep = np.ones(len(order), dtype=np.bool_)
     peaks, longest = states.holds[states.firsts], int(states.outputs.max())
     _clear_dominated(order, waiting, layer.rows, peaks, longest, now, keep)
@@ -177,7 +187,7 @@ def _clear_dominated(
     kept = 0
     for at in range(len(order)):
         number = order[at]
-        if at > 0 and waiting[number] != waiting[order[at - 1]]:
+        if at > 0 and not _are_equal(waiting[number], waiting[order[at - 1]]):
             kept = 0
         row = rows[number]
         profile[:] = 0
@@ -191,6 +201,16 @@ def _clear_dominated(
         if keep[number] and kept < _COMPARED:
             profiles[kept] = profile
             kept += 1
+
+
+@compiled
+def _are_equal(one: Integers, other: Integers) -> bool:
+    same = True
+    for word in range(len(one)):
+        if one[word] != other[word]:
+            same = False
+            break
+    return same
 
 
 @compiled

@@ -18,12 +18,20 @@ import numpy as np
 
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation
-from kvopt.configurations.layers import WAITING, Layer, Round, Stopped, TooWide, next_layer
+from kvopt.configurations.layers import (
+    WAITING,
+    Layer,
+    Round,
+    Stopped,
+    TooWide,
+    members_of,
+    next_layer,
+)
 from kvopt.configurations.states import Integers, States
 from kvopt.instance import Instance
 
-MOST_REQUESTS = 62
-"""Requests whose sets fit into the bits of an integer."""
+MOST_REQUESTS = 128
+"""Requests up to which a search is worth its memory."""
 
 _CHILDREN = 100
 """Continuations that a search for good schedules looks at, for each one that it keeps."""
@@ -205,9 +213,8 @@ def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tupl
     starts = [0] * count
     for now in range(len(trail) - 1, 0, -1):
         (waiting, parents), (before, _) = trail[now], trail[now - 1]
-        begun = int(before[parents[at]]) & ~int(waiting[at])
-        for i in range(count):
-            if begun >> i & 1:
-                starts[i] = now - 1
+        begun = before[parents[at]] & ~waiting[at]
+        for i in members_of(begun, count):
+            starts[i] = now - 1
         at = int(parents[at])
     return tuple(starts)

@@ -87,7 +87,8 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             # Half of the time at most: a better bound makes the next search shorter.
             since = time.monotonic()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
-                if forward.excludes_all(room) or forward.raises(_ROOM):
+                seconds = min(2.0 * (since - began), search.remaining / 4.0)
+                if forward.excludes_all(room, seconds) or forward.raises(_ROOM):
                     optimum = search.schedule.objective
                 searching += time.monotonic() - since
                 room = min(_MORE_ROOM * room, _MOST_ROOM)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import NamedTuple
 
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.layers import TooWide
+from kvopt.configurations.layers import Stopped, TooWide
 from kvopt.configurations.rising import Rising
 from kvopt.configurations.sweep import Sweep, twins_of
 from kvopt.search import Search
@@ -61,12 +62,13 @@ class Forward:
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, room: int) -> bool:
-        """Search for all better schedules; return whether there was room for that."""
+    def excludes_all(self, room: int, seconds: float) -> bool:
+        """Search for all better schedules; return whether there was room and time for that."""
+        deadline = time.monotonic() + seconds
         far = room > _NEAR and not self._search.checkable
         try:
-            self.exclude(self._objective(), room, far=far)
-        except TooWide:
+            self.exclude(self._objective(), room, far=far, deadline=deadline)
+        except (TooWide, Stopped):
             return False
         return True
 
@@ -103,7 +105,7 @@ class Forward:
             rise += max(1.0, min(rise, math.log(_MORE_WORK) / growth, (failed - rise) / 2))
         return False
 
-    def exclude(self, target: int, room: int, *, far: bool) -> int:
+    def exclude(self, target: int, room: int, *, far: bool, deadline: float = math.inf) -> int:
         """Exclude schedules below a target, or find the best; return how many were kept on the way.
 
         A search that looks far ahead cannot be checked; where only what can be checked counts its
@@ -113,14 +115,20 @@ class Forward:
         ------
         TooWide
             If that needs more room.
+        Stopped
+            If it was asked to stop, or the deadline has come.
         """
         search = self._search
+
+        def should_stop() -> bool:
+            return search.should_stop() or time.monotonic() >= deadline
+
         sweep = self._sweep(target, _FAR if far else 0)
         if far:
-            found = sweep.all_of_them(room, search.should_stop)
+            found = sweep.all_of_them(room, should_stop)
         else:
             in_all = CHECKABLE // len(search.instance)
-            found = sweep.all_of_them(room, search.should_stop, in_all=in_all)
+            found = sweep.all_of_them(room, should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()
