@@ -54,15 +54,8 @@ def certify_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
-    seconds: Annotated[
-        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
-        ),
-    ] = None,
+    seconds: common.Seconds = False,
+    model: common.BatchTime = None,
 ) -> None:
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 

@@ -39,6 +39,11 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", min=1, metavar="N", help="Solver threads; default: every core."),
 ]
+Seconds = Annotated[bool, typer.Option("--seconds", help="Let a round last as long as its batch.")]
+BatchTime = Annotated[
+    str | None,
+    typer.Option("--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For random choices.")]
 
 

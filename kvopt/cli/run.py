@@ -42,15 +42,8 @@ def run_command(
         Path | None,
         typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule."),
     ] = None,
-    seconds: Annotated[
-        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
-        ),
-    ] = None,
+    seconds: common.Seconds = False,
+    model: common.BatchTime = None,
     timeline: Annotated[
         Path | None,
         typer.Option("--timeline", metavar="CSV", help="With --seconds: write memory over time."),

@@ -46,15 +46,8 @@ def sweep_command(
     beta: Annotated[
         str | None, typer.Option("--beta", metavar="GRID", help="For alpha-beta: the same.")
     ] = None,
-    seconds: Annotated[
-        bool, typer.Option("--seconds", help="Let a round last as long as its batch.")
-    ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."
-        ),
-    ] = None,
+    seconds: common.Seconds = False,
+    model: common.BatchTime = None,
     safe: Annotated[
         bool,
         typer.Option(

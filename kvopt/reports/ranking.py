@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from kvopt.reports.axes import Frame, Scale, label, line
+from kvopt.reports.bars import Bar, bars
 from kvopt.reports.context import Context, Section
 from kvopt.reports.figures import figure
-from kvopt.reports.html import Markup, join, number, tag
+from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.points import spread
 from kvopt.reports.summaries import Group
-
-_WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 16.0, 432.0, 4.0
-_ROW, _BAR = 28.0, 8.0
 
 _NOTE = (
     "Mean ratio of each scheduler over the runs that completed, the best first. The bar goes from "
@@ -41,35 +39,17 @@ def _drawn(family: str, found: Sequence[Group]) -> Markup:
         for end in (group.mean.least, group.mean.most, group.worst.most)
         if end is not None
     ]
-    across = spread("ratio", [1.0, *ends], floor=1)
-    base = _TOP + _ROW * len(found)
-    x = Scale(across.low, across.high, _LEFT, _RIGHT - 8, across.logarithmic)
-    frame = Frame(_WIDTH, base + 36, x, Scale(0, 1, base, _TOP))
-    ticks = x.ticks(6)
-    return frame.svg(
-        f"{family}: mean ratios of {len(found)} schedulers",
-        *(line(x.at(tick), _TOP, x.at(tick), base, "grid") for tick in ticks),
-        *(_row(group, x, _TOP + _ROW * place) for place, group in enumerate(found)),
-        line(_LEFT, base, _RIGHT, base, "axis"),
-        frame.bottom(ticks, "mean ratio to the optimum"),
-    )
+    across = spread("mean ratio to the optimum", [1.0, *ends], floor=1)
+    title = f"{family}: mean ratios of {len(found)} schedulers"
+    return bars(title, [_bar(group) for group in found], across)
 
 
-def _row(group: Group, x: Scale, top: float) -> Markup:
+def _bar(group: Group) -> Bar:
     average, largest = group.mean, group.worst
     assert average.least is not None
-    left = x.at(float(average.least))
-    right = x.end if average.most is None else x.at(float(average.most))
-    far = x.end if largest.most is None else x.at(float(largest.most))
-    middle = top + 16 + _BAR / 2
-    corners = f"M{number(left)} {number(top + 16)}H{number(right)}v{number(_BAR)}H{number(left)}z"
-    return join(
-        label(_LEFT, top + 11, _name(group), "start", "name"),
-        label(_RIGHT, top + 11, str(average), "end", "name"),
-        line(right, middle, far, middle, "far"),
-        tag("path", d=corners, class_="bar most"),
-        line(left, top + 14, left, top + 18 + _BAR, "end"),
-    )
+    least = float(average.least)
+    most, far = (math.inf if end is None else float(end) for end in (average.most, largest.most))
+    return Bar(_name(group), str(average), least, most, least, far)
 
 
 def _name(group: Group) -> str:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from kvopt.reports.axes import Frame, Scale, label, line
+from kvopt.reports.bars import Bar, bars
 from kvopt.reports.context import Context, Section, column, table, unfolded
 from kvopt.reports.figures import figure
-from kvopt.reports.html import Markup, breakable, join, number, tag
+from kvopt.reports.html import Markup, breakable, join, tag
 from kvopt.reports.points import spread
 from kvopt.studies.records import Record
 from kvopt.studies.times import Times
-
-_WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 440.0, 16.0, 432.0, 4.0, 28.0
 
 _NOTE = (
     "Latency of a request in seconds, from its arrival to its last token. A bar goes from the "
@@ -107,30 +105,14 @@ def _fastest_first(row: _Row) -> tuple[bool, float, str]:
 
 def _drawn(title: str, rows: Sequence[_Row]) -> Markup:
     ends = [end for row in rows for end in row.cells[:3] if end is not None]
-    across = spread("seconds", [0.0, *ends])
-    base = _TOP + _ROW * len(rows)
-    x = Scale(across.low, across.high, _LEFT, _RIGHT - 8, across.logarithmic)
-    frame = Frame(_WIDTH, base + 36, x, Scale(0, 1, base, _TOP))
-    ticks = x.ticks(6)
-    return frame.svg(
-        f"{title}: median, 99th percentile and mean latency of {len(rows)} schedulers",
-        *(line(x.at(tick), _TOP, x.at(tick), base, "grid") for tick in ticks),
-        *(_bar(row, x, _TOP + _ROW * place) for place, row in enumerate(rows)),
-        line(_LEFT, base, _RIGHT, base, "axis"),
-        frame.bottom(ticks, "latency (s)"),
-    )
+    title = f"{title}: median, 99th percentile and mean latency of {len(rows)} schedulers"
+    return bars(title, [_bar(row) for row in rows], spread("latency (s)", [0.0, *ends]))
 
 
-def _bar(row: _Row, x: Scale, top: float) -> Markup:
-    median, p99, mean = (x.at(value or 0.0) for value in row.cells[:3])
+def _bar(row: _Row) -> Bar:
+    median, p99, mean = (value or 0.0 for value in row.cells[:3])
     said = ", ".join(_shown(value) for value in row.cells[:2])
-    corners = f"M{number(median)} {number(top + 16)}H{number(p99)}v8H{number(median)}z"
-    return join(
-        label(_LEFT, top + 11, row.name, "start", "name"),
-        label(_RIGHT, top + 11, f"{said} s", "end", "name"),
-        tag("path", d=corners, class_="bar most"),
-        line(mean, top + 14, mean, top + 26, "end"),
-    )
+    return Bar(row.name, f"{said} s", median, p99, mean)
 
 
 def _table(family: str, size: int, rows: Sequence[_Row]) -> Markup:
