@@ -18,7 +18,15 @@ from kvopt import Instance, Request, Status, generate, solve
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.configurations.layers import DONE, WAITING, Layer, Stopped, TooWide, members_of
+from kvopt.configurations.layers import (
+    DONE,
+    WAITING,
+    Layer,
+    Stopped,
+    TooWide,
+    _undominated,
+    members_of,
+)
 from kvopt.configurations.rising import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.configurations.sweep import Sweep, twins_of
@@ -356,11 +364,19 @@ class TestSets:
         for row, bits in zip(rows, Layer(rows, none, none, none).waiting(), strict=True):
             assert members_of(bits, count).tolist() == np.flatnonzero(row == WAITING).tolist()
 
-    def test_partial_schedules_of_many_requests_are_not_mixed_up(self) -> None:
-        """Of 70 alike two fit at a time; others differ in the last ones only."""
-        alike = [Request(0, 1, 1)] * 66 + [Request(0, 2, 1), Request(0, 1, 2)] * 2
-        instance = Instance(4, alike)
-        result = solve(instance, "exact", time_limit=60)
+    @pytest.mark.parametrize(("first", "last"), [(0, 1), (62, 63), (63, 64), (64, 69)])
+    def test_those_with_other_waiting_requests_are_not_beaten(self, first: int, last: int) -> None:
+        """Nothing else is active, so the cheapest of each set is left."""
+        states = States.of(Instance(9, [Request(0, 1, 1)] * 70))
+        rows = np.full((4, 70), DONE, dtype=np.int32)
+        rows[[0, 1], first] = rows[[2, 3], last] = WAITING
+        began, none = np.array([5, 6, 7, 8]), np.zeros(4, dtype=np.int64)
+        left = _undominated(Layer(rows, none, began, none), states, 5)
+        assert left.began.tolist() == [5, 7]
+
+    def test_many_requests_are_solved(self) -> None:
+        """Seventy that fit two at a time: two complete at each of 35 rounds."""
+        result = solve(Instance(4, [Request(0, 1, 1)] * 70), "exact", time_limit=60)
         assert result.schedule is not None
-        assert oracle.feasible(*plain(instance), result.schedule.starts)
         assert result.status is Status.OPTIMAL
+        assert result.objective == sum(2 * number for number in range(1, 36))
