@@ -20,20 +20,20 @@ from kvopt.improving import improve
 from kvopt.listing import offer_list_schedules
 from kvopt.search import Search
 
-_WIDTH = 1000
-"""Partial schedules that the quick search keeps."""
+_FIRST_WIDTH, _WIDTH = 100, 1000
+"""Partial schedules that the quick search keeps, while prices are rough and later."""
 _ROUNDS = 5
 """Rounds that it looks ahead where there are many requests."""
 _WIDER = 3 * _WIDTH
 """When the bound has come to its end and there is time left."""
 _WIDEST = 40_000
 
-_ROOM = 20_000
-"""Partial schedules that the first exhaustive search may keep at a time."""
-_MORE_ROOM = 3
-"""Factor from one exhaustive search to the next."""
+_ROOM, _MORE_ROOM = 1000, 30_000
+"""Partial schedules that searches for a better bound may keep at a time, at first and later."""
 _MOST_ROOM = 4_000_000
-"""About half a gigabyte with twenty requests."""
+"""Of the last one, and of searches for all better schedules: half a gigabyte at twenty requests."""
+_FACTOR = 3
+"""By which width and room grow from one stage to the next."""
 
 _QUICKLY_IMPROVED = 20
 """Requests up to which the searches forward in time need no help with good schedules."""
@@ -74,7 +74,7 @@ def _run(search: Search, presolve: bool) -> None:
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
-    room, forward, optimum = _ROOM, None, None
+    width, room, forward, optimum = _FIRST_WIDTH, _ROOM, None, None
     count = len(search.instance)
     patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
     began, searching = time.monotonic(), 0.0
@@ -83,15 +83,16 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
-            forward.look(_WIDTH, _ROUNDS if count > _QUICKLY_IMPROVED else 0)
+            forward.look(width, _ROUNDS if count > _QUICKLY_IMPROVED else 0)
+            width = min(_FACTOR * width, _WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = time.monotonic()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 4.0)
-                if forward.excludes_all(room, seconds) or forward.raises(_ROOM):
+                if forward.raises(room) or forward.excludes_all(_MOST_ROOM, seconds):
                     optimum = search.schedule.objective
                 searching += time.monotonic() - since
-                room = min(_MORE_ROOM * room, _MOST_ROOM)
+            room = min(_FACTOR * room, _MORE_ROOM)
         if forward and not optimum:
             forward.look_wider(_WIDTH, _WIDER)
             if forward.raises(_MOST_ROOM, finely=True):

@@ -18,8 +18,6 @@ NAME = "exact"
 
 CHECKABLE = 20_000_000
 """Partial schedules times requests of a search that `kvopt verify` can repeat, in some minutes."""
-_NEAR = 60_000
-"""Room of searches for all better schedules that do without a look ahead, to be checked."""
 _FAR = 20
 """Rounds that searches look ahead which need not be repeated: two to seven times fewer are kept."""
 
@@ -28,6 +26,11 @@ _FIRST_RISE = 1 / 64
 _MORE_WORK = 4.0
 """Factor of the partial schedules from one such search to the next, about."""
 
+_CAUTION = 3.0
+"""How much longer than expected a search for all better schedules may well take."""
+_ENDLESS = 100.0
+"""Logarithm of more of that than anyone waits for."""
+
 _WIDER = 3
 """Factor of the width from one search for good schedules to the next."""
 _SIGHTS = (5, 3, 8)
@@ -35,11 +38,15 @@ _SIGHTS = (5, 3, 8)
 
 
 class _Effort(NamedTuple):
-    """What it took to raise the bound by so much: the logarithm of what was kept."""
+    """What it took to raise the bound by so much: the logarithm of what was kept, and seconds."""
 
     rise: float
     kept: float
     far: bool
+    seconds: float
+
+
+_NOTHING = _Effort(0.0, 0.0, far=False, seconds=0.0)
 
 
 class Forward:
@@ -59,18 +66,33 @@ class Forward:
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._sights: dict[int, Ahead | None] = {}
+        self._last = self._before = _NOTHING
 
     # ---- exhaustive -------------------------------------------------------------------
 
     def excludes_all(self, room: int, seconds: float) -> bool:
-        """Search for all better schedules; return whether there was room and time for that."""
+        """Search for all better schedules if that looks worth while; return whether it ended."""
+        if self._foreseen() > seconds:
+            return False
         deadline = time.monotonic() + seconds
-        far = room > _NEAR and not self._search.checkable
         try:
-            self.exclude(self._objective(), room, far=far, deadline=deadline)
+            self.exclude(self._objective(), room, far=not self._search.checkable, deadline=deadline)
         except (TooWide, Stopped):
             return False
         return True
+
+    def _foreseen(self) -> float:
+        """Return what `raises` leads to expect: the seconds of a search for all better schedules.
+
+        Near the bound, what is kept grows with a power of the rise, farther away faster than that.
+        To keep fewer of them by a look ahead takes about as long as to keep them.
+        """
+        last, before = self._last, self._before
+        if before.rise <= 0.0:
+            return math.inf
+        power = (last.kept - before.kept) / math.log(last.rise / before.rise)
+        times = math.log((self._objective() - self._evaluation.bound) / last.rise)
+        return _CAUTION * last.seconds * math.exp(min(power * times, _ENDLESS))
 
     def raises(self, room: int, *, finely: bool = False) -> bool:
         """Exclude more and more of what is between bound and schedule; return whether that was all.
@@ -82,11 +104,13 @@ class Forward:
         least = self._evaluation.bound
         known = (self._search.lower_bound or least) - least
         rise = max(1.0, _FIRST_RISE * (self._objective() - least), known / 2)
-        last, growth, failed, far = _Effort(0.0, 0.0, False), 1.0, math.inf, False
+        growth, failed, far = 1.0, math.inf, False
+        self._last = self._before = last = _NOTHING
         while not self._search.should_stop():
             target = min(least + int(rise), self._objective())
             if far and self._search.checkable:
                 target = self._objective()
+            began = time.monotonic()
             try:
                 kept = math.log(self.exclude(target, room, far=far) + 1)
             except TooWide:
@@ -101,7 +125,8 @@ class Forward:
                 return True
             if far == last.far:
                 growth = max(kept - last.kept, 0.1) / (rise - last.rise)
-            last = _Effort(rise, kept, far)
+            self._before, self._last = last, _Effort(rise, kept, far, time.monotonic() - began)
+            last = self._last
             rise += max(1.0, min(rise, math.log(_MORE_WORK) / growth, (failed - rise) / 2))
         return False
 
