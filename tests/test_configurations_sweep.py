@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import oracle
@@ -16,7 +16,9 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, Status, generate, solve
 from kvopt.bounds.configuration import rising_bounds
+from kvopt.configurations import parts
 from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.configurations.layers import (
     DONE,
@@ -24,7 +26,6 @@ from kvopt.configurations.layers import (
     Layer,
     Stopped,
     TooWide,
-    _undominated,
     members_of,
 )
 from kvopt.configurations.rising import STAGES, Rising
@@ -125,6 +126,19 @@ class TestSweep:
             found = evaluate(states, knots, states.all_starts(1), prices, 2)
             optimum, _ = oracle.optimum(*plain(instance))
             assert_exhaustive(Sweep(states, twins_of(instance), found, 0), instance, optimum)
+
+    @pytest.mark.parametrize("seed", range(2))
+    def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        source = random.Random(seed)
+        for instance in random_instances(15, 80 + seed, least_requests=2):
+            states, last = States.of(instance), source.randint(1, 14)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, 3)
+            found = evaluate(states, knots, states.all_starts(last), prices, 2)
+            optimum, _ = oracle.optimum(*plain(instance))
+            shared = Sweep(states, twins_of(instance), found, 0, threads=3)
+            assert_exhaustive(shared, instance, optimum)
 
     def test_many_alike(self) -> None:
         for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
@@ -371,7 +385,7 @@ class TestSets:
         rows = np.full((4, 70), DONE, dtype=np.int32)
         rows[[0, 1], first] = rows[[2, 3], last] = WAITING
         began, none = np.array([5, 6, 7, 8]), np.zeros(4, dtype=np.int64)
-        left = _undominated(Layer(rows, none, began, none), states, 5)
+        left = undominated(Layer(rows, none, began, none), states, 5)
         assert left.began.tolist() == [5, 7]
 
     def test_many_requests_are_solved(self) -> None:
@@ -380,3 +394,31 @@ class TestSets:
         assert result.schedule is not None
         assert result.status is Status.OPTIMAL
         assert result.objective == sum(2 * number for number in range(1, 36))
+
+
+class TestParts:
+    @pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 50_000])
+    @pytest.mark.parametrize("threads", [1, 2, 3, 7])
+    def test_parts_make_up_the_whole_in_order(self, count: int, threads: int) -> None:
+        found = parts.in_parts(lambda begin, end: list(range(begin, end)), count, threads)
+        assert [*chain.from_iterable(found)] == list(range(count))
+        assert 1 <= len(found) <= threads
+
+    def test_one_set_of_waiting_requests_stays_together(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """However they are cut, what is beaten does not depend on the threads."""
+        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        instance = generate("arrival-1", 8, seed=1)
+        states, source = States.of(instance), np.random.default_rng(5)
+        for _ in range(20):
+            ends = 8 + source.integers(0, 12, (60, 8))
+            rows = np.where(source.random((60, 8)) < 0.9, DONE, ends).astype(np.int32)
+            rows[:, source.integers(0, 8)] = WAITING
+            none, began = np.zeros(60, dtype=np.int64), source.integers(0, 9, 60)
+            layer = Layer(rows, none, began, none)
+            alone = undominated(layer, states, 5)
+            assert 0 < len(alone.began) < 60
+            for threads in (2, 3, 5, 60):
+                shared = undominated(layer, states, 5, threads)
+                assert np.array_equal(shared.rows, alone.rows)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.compiled import compiled
+from kvopt.configurations.parts import in_parts
 from kvopt.configurations.states import States
 
 Integers = npt.NDArray[Any]
@@ -24,8 +25,6 @@ _BITS = 64
 """Of an integer."""
 _PART = 20_000
 """Partial schedules that are continued between two questions whether to stop."""
-_COMPARED = 20
-"""Partial schedules with the same waiting requests that a new one is compared with."""
 
 
 class Layer(NamedTuple):
@@ -48,7 +47,7 @@ class Layer(NamedTuple):
     began: Integers
     parents: Integers
 
-    def only(self, which: Integers) -> Layer:
+    def only(self, which: Integers | slice) -> Layer:
         """Return some of the partial schedules."""
         return Layer(*(part[which] for part in self))
 
@@ -106,17 +105,46 @@ def next_layer(
     layer: Layer,
     most: int,
     should_stop: Callable[[], bool],
+    threads: int = 1,
 ) -> Layer:
     """Return all continuations that are worth keeping.
+
+    Where threads share the work a row may come once from each of them.
 
     Raises
     ------
     TooWide
-        If they are more than ``most``, before some of them beat others.
+        If they are more than ``most``.
     Stopped
         If it was asked to stop.
     """
-    room = min(most, max(1024, 8 * len(layer.spent)))
+
+    def work(begin: int, end: int) -> Layer:
+        return _continued(states, twins, step, layer, (begin, end), most, should_stop)
+
+    parts = in_parts(work, len(layer.spent), threads)
+    if sum(len(part.spent) for part in parts) > most:
+        raise _too_wide(most, step)
+    if len(parts) == 1:
+        return parts[0]
+    return Layer(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _too_wide(most: int, step: Round) -> TooWide:
+    return TooWide(f"more than {most:,} partial schedules at round {step.now}")
+
+
+def _continued(
+    states: States,
+    twins: Integers,
+    step: Round,
+    layer: Layer,
+    which: tuple[int, int],
+    most: int,
+    should_stop: Callable[[], bool],
+) -> Layer:
+    """Return the continuations of some of the partial schedules."""
+    room = min(most, max(1024, 8 * (which[1] - which[0])))
     while True:
         found = Layer(
             np.empty((room, layer.rows.shape[1]), dtype=np.int32),
@@ -124,11 +152,11 @@ def next_layer(
             np.empty(room, dtype=np.int64),
             np.empty(room, dtype=np.int32),
         )
-        count = _expanded(states, twins, step, layer, found, should_stop)
+        count = _expanded(states, twins, step, layer, which, found, should_stop)
         if count >= 0:
-            return _undominated(Layer(*(part[:count] for part in found)), states, step.now)
+            return Layer(*(part[:count] for part in found))
         if room == most:
-            raise TooWide(f"more than {most:,} partial schedules at round {step.now}")
+            raise _too_wide(most, step)
         room = min(most, 8 * room)
 
 
@@ -137,6 +165,7 @@ def _expanded(
     twins: Integers,
     step: Round,
     layer: Layer,
+    which: tuple[int, int],
     found: Layer,
     should_stop: Callable[[], bool],
 ) -> int:
@@ -144,10 +173,10 @@ def _expanded(
     slots = np.full(1 << (2 * len(found.spent)).bit_length(), -1, dtype=np.int32)
     peaks = states.holds[states.firsts]
     count = 0
-    for begin in range(0, len(layer.spent), _PART):
+    for begin in range(*which, _PART):
         if should_stop():
             raise Stopped
-        part = (begin, min(begin + _PART, len(layer.spent)))
+        part = (begin, min(begin + _PART, which[1]))
         count = _expand(
             layer, part, step, states.memory, states.arrivals, states.outputs, states.firsts,
             peaks, twins, found, count, slots,
@@ -155,72 +184,6 @@ def _expanded(
         if count < 0:
             break
     return count
-
-
-def _undominated(layer: Layer, states: States, now: int) -> Layer:
-    """Drop what another partial schedule with the same waiting requests beats.
-
-    It beats if its latency is at most as large and it holds at most as much at every time to
-    come: then whatever completes the one completes the other, at no more latency.
-    """
-    waiting = layer.waiting()
-    order = np.lexsort((layer.began, *waiting.T))
-    keep = np.ones(len(order), dtype=np.bool_)
-    peaks, longest = states.holds[states.firsts], int(states.outputs.max())
-    _clear_dominated(order, waiting, layer.rows, peaks, longest, now, keep)
-    return layer.only(np.flatnonzero(keep))
-
-
-@compiled
-def _clear_dominated(
-    order: Integers,
-    waiting: Integers,
-    rows: Integers,
-    peaks: Integers,
-    longest: int,
-    now: int,
-    keep: Integers,
-) -> None:
-    """Clear the flags of dominated rows; in order, rows come by waiting set, cheapest first."""
-    profiles = np.zeros((_COMPARED, longest), dtype=np.int64)
-    profile = np.zeros(longest, dtype=np.int64)
-    kept = 0
-    for at in range(len(order)):
-        number = order[at]
-        if at > 0 and not _are_equal(waiting[number], waiting[order[at - 1]]):
-            kept = 0
-        row = rows[number]
-        profile[:] = 0
-        for i in range(len(row)):
-            for time in range(now + 2, row[i] + 1):
-                profile[time - now - 2] += peaks[i] - (row[i] - time)
-        for other in range(kept):
-            if _is_below(profiles[other], profile):
-                keep[number] = False
-                break
-        if keep[number] and kept < _COMPARED:
-            profiles[kept] = profile
-            kept += 1
-
-
-@compiled
-def _are_equal(one: Integers, other: Integers) -> bool:
-    same = True
-    for word in range(len(one)):
-        if one[word] != other[word]:
-            same = False
-            break
-    return same
-
-
-@compiled
-def _is_below(one: Integers, other: Integers) -> bool:
-    below = True
-    for t in range(len(one)):
-        if one[t] > other[t]:
-            below = False
-            break
-    return below
 
 
 @compiled

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation
 from kvopt.configurations.layers import (
     WAITING,
@@ -27,6 +28,7 @@ from kvopt.configurations.layers import (
     members_of,
     next_layer,
 )
+from kvopt.configurations.parts import in_parts
 from kvopt.configurations.states import Integers, States
 from kvopt.instance import Instance
 
@@ -55,6 +57,8 @@ class Sweep:
         Only schedules with a smaller total latency count.
     ahead
         Sees what is too dear, or less promising, some rounds earlier; for this target or more.
+    threads
+        Threads that share the work.
 
     Attributes
     ----------
@@ -67,6 +71,7 @@ class Sweep:
     evaluation: Evaluation
     target: int
     ahead: Ahead | None = None
+    threads: int = 1
     kept: int = field(default=0, init=False)
 
     def all_of_them(
@@ -119,9 +124,10 @@ class Sweep:
             if should_stop():
                 raise Stopped
             layer = self._next(step, layer, most, width is not None, should_stop)
-            if width is None:
-                layer = layer if self.ahead is None else _affordable(layer, step, self.ahead)
-            elif len(layer.spent) > width:
+            if width is None and self.ahead is not None:
+                layer = _affordable(layer, step, self.ahead, self.threads)
+            layer = undominated(layer, self.states, step.now, self.threads)
+            if width is not None and len(layer.spent) > width:
                 layer = _most_promising(layer, step, width, self.ahead)
             if not len(layer.spent):
                 return None
@@ -143,7 +149,9 @@ class Sweep:
         lowest = int(_least_costs(layer, step).min())
         while True:
             try:
-                return next_layer(self.states, self.twins, step, layer, most, should_stop)
+                return next_layer(
+                    self.states, self.twins, step, layer, most, should_stop, self.threads
+                )
             except TooWide:
                 if not narrow or step.budget <= lowest:
                     raise
@@ -193,8 +201,13 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
     ]
 
 
-def _affordable(layer: Layer, step: Round, ahead: Ahead) -> Layer:
-    return layer.only(np.flatnonzero(_least_costs(layer, step, ahead) <= step.budget))
+def _affordable(layer: Layer, step: Round, ahead: Ahead, threads: int) -> Layer:
+    def work(begin: int, end: int) -> Integers:
+        return begin + np.flatnonzero(
+            _least_costs(layer.only(slice(begin, end)), step, ahead) <= step.budget
+        )
+
+    return layer.only(np.concatenate(in_parts(work, len(layer.spent), threads)))
 
 
 def _most_promising(layer: Layer, step: Round, width: int, ahead: Ahead | None) -> Layer:

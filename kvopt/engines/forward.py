@@ -91,8 +91,9 @@ class Forward:
         if before.rise <= 0.0:
             return math.inf
         power = (last.kept - before.kept) / math.log(last.rise / before.rise)
-        times = math.log((self._objective() - self._evaluation.bound) / last.rise)
-        return _CAUTION * last.seconds * math.exp(min(power * times, _ENDLESS))
+        farther = max(1.0, (self._objective() - self._evaluation.bound) / last.rise)
+        more = math.exp(min(power * math.log(farther), _ENDLESS))
+        return _CAUTION * last.seconds * more
 
     def raises(self, room: int, *, finely: bool = False) -> bool:
         """Exclude more and more of what is between bound and schedule; return whether that was all.
@@ -191,7 +192,8 @@ class Forward:
 
     def _sweep(self, target: int, rounds: int) -> Sweep:
         states = self._rising.states
-        return Sweep(states, self._twins, self._evaluation, target, self._ahead(rounds))
+        ahead, threads = self._ahead(rounds), self._search.threads
+        return Sweep(states, self._twins, self._evaluation, target, ahead, threads)
 
     def _ahead(self, rounds: int) -> Ahead | None:
         if rounds not in self._sights:
