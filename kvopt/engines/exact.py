@@ -88,7 +88,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             # Half of the time at most: a better bound makes the next search shorter.
             since = time.monotonic()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
-                seconds = min(2.0 * (since - began), search.remaining / 4.0)
+                seconds = min(2.0 * (since - began), search.remaining / 2.0)
                 if forward.raises(room) or forward.excludes_all(_MOST_ROOM, seconds):
                     optimum = search.schedule.objective
                 searching += time.monotonic() - since
