@@ -31,7 +31,7 @@ _WIDEST = 40_000
 _ROOM, _MORE_ROOM = 1000, 30_000
 """Partial schedules that searches for a better bound may keep at a time, at first and later."""
 _MOST_ROOM = 4_000_000
-"""Of the last one, and of searches for all better schedules: half a gigabyte at twenty requests."""
+"""Of the last of them and those for all better schedules: half a gigabyte at twenty requests."""
 _FACTOR = 3
 """By which width and room grow from one stage to the next."""
 
