@@ -18,16 +18,10 @@ from kvopt import Instance, Request, Status, generate, solve
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations import parts
 from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.continuing import Stopped, TooWide
 from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.configurations.layers import (
-    DONE,
-    WAITING,
-    Layer,
-    Stopped,
-    TooWide,
-    members_of,
-)
+from kvopt.configurations.layers import DONE, WAITING, Layer, members_of
 from kvopt.configurations.rising import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.configurations.sweep import Sweep, twins_of

@@ -19,8 +19,8 @@ from kvopt import Instance, Request, SolveResult, Status, bound, certify, genera
 from kvopt.bounding import METHODS
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.certificates import Certificate, write_certificate
+from kvopt.configurations.continuing import TooWide
 from kvopt.configurations.evaluation import evaluate
-from kvopt.configurations.layers import TooWide
 from kvopt.configurations.rising import Rising
 from kvopt.configurations.states import Knots
 from kvopt.configurations.sweep import Sweep, twins_of

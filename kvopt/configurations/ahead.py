@@ -13,7 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from kvopt.compiled import compiled
+from kvopt.configurations.continuing import fill_slacks
 from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.layers import BLIND, Sight
 from kvopt.configurations.states import Flags, Integers, States
 
 _SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
@@ -61,15 +63,20 @@ class Ahead:
         work = times * rounds * len(states.outputs) * (states.most + 1) * cells
         return work <= _MOST_WORK and times * len(_SPOTS) * cells <= _MOST_NUMBERS
 
+    def sight(self, now: int) -> Sight:
+        """Return what is seen once the starts of a round are decided."""
+        if now >= len(self._gains):
+            return BLIND
+        return Sight(self._prices, self._largest, self._gains[now], _SPOTS)
+
     def slacks(self, rows: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for rows as layers keep them."""
+        states = self._states
         found = np.zeros(len(rows), dtype=np.int64)
-        if now < len(self._gains):
-            states = self._states
-            _fill_slacks(
-                rows, states.holds[states.firsts], states.firsts, now, states.memory,
-                self._prices, self._largest, self._gains[now], _SPOTS, found,
-            )  # fmt: skip
+        fill_slacks(
+            rows, states.holds[states.firsts], states.firsts, now, states.memory, self.sight(now),
+            found,
+        )  # fmt: skip
         return found
 
 
@@ -149,29 +156,3 @@ def _fill_gains_of(
                     gains[spot, free] = max(gains[spot, free], before[c, held] + after[at, c, held])
         for free in range(1, memory + 1):
             gains[spot, free] = max(gains[spot, free], gains[spot, free - 1])
-
-
-@compiled
-def _fill_slacks(
-    rows: Integers, peaks: Integers, firsts: Integers, now: int, memory: int, prices: Integers,
-    largest: Integers, gains: Integers, spots: Integers, found: Integers,
-) -> None:  # fmt: skip
-    """Add up the least slacks of the times after now + 1."""
-    rounds = len(gains)
-    free = np.empty(rounds + spots[-1], dtype=np.int64)
-    for number in range(len(rows)):
-        row = rows[number]
-        free[:] = memory
-        for i in range(len(row)):
-            for time in range(now + 2, min(row[i], now + 1 + len(free)) + 1):
-                free[time - now - 2] -= peaks[i] - (row[i] - time)
-        for j in range(1, rounds + 1):
-            time = now + 1 + j
-            slack = largest[time]
-            for i in range(len(row)):
-                if row[i] >= time:
-                    slack -= prices[time, firsts[i] + row[i] - time]
-            gain = gains[j - 1, 0, free[j - 1]]
-            for spot in range(1, len(spots)):
-                gain = min(gain, gains[j - 1, spot, free[j - 1 + spots[spot]]])
-            found[number] += max(0, slack - gain)

@@ -6,7 +6,7 @@ With integer prices, bound L and largest sums R_t, D times the latency of a sche
 
 and no term is negative.  So a partial schedule is dropped once its terms, and the least ones of
 the requests that wait, exceed what a better schedule may spend.  Partial schedules that leave
-the same work are one, and some beat others: see `kvopt.configurations.layers`.
+the same work are one, and some beat others: see `kvopt.configurations.dominance`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.continuing import Stopped, TooWide, next_layer
 from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation
-from kvopt.configurations.layers import (
-    WAITING,
-    Layer,
-    Round,
-    Stopped,
-    TooWide,
-    members_of,
-    next_layer,
-)
-from kvopt.configurations.parts import in_parts
+from kvopt.configurations.layers import BLIND, WAITING, Layer, Round, members_of
 from kvopt.configurations.states import Integers, States
 from kvopt.instance import Instance
 
@@ -38,7 +30,7 @@ MOST_REQUESTS = 128
 _CHILDREN = 100
 """Continuations that a search for good schedules looks at, for each one that it keeps."""
 
-_MOST_KEPT = 60_000_000
+_MOST_KEPT = 150_000_000
 """Partial schedules of all layers together: 12 bytes each with 64 requests, then 20."""
 
 
@@ -116,16 +108,17 @@ class Sweep:
         if budget < 0:
             return None
         count = len(self.states.outputs)
+        steps = _rounds(evaluation, self.states.arrivals, budget)
+        latest = len(steps) + int(self.states.outputs.max())
+        kind = np.int16 if latest < np.iinfo(np.int16).max else np.int32
         nothing = np.zeros(1, dtype=np.int64)
-        layer = Layer(np.zeros((1, count), np.int32), nothing, nothing, nothing.astype(np.int32))
+        layer = Layer(np.zeros((1, count), kind), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]
         self.kept = 0
-        for step in _rounds(evaluation, self.states.arrivals, budget):
+        for step in steps:
             if should_stop():
                 raise Stopped
             layer = self._next(step, layer, most, width is not None, should_stop)
-            if width is None and self.ahead is not None:
-                layer = _affordable(layer, step, self.ahead, self.threads)
             layer = undominated(layer, self.states, step.now, self.threads)
             if width is not None and len(layer.spent) > width:
                 layer = _most_promising(layer, step, width, self.ahead)
@@ -146,14 +139,17 @@ class Sweep:
         should_stop: Callable[[], bool],
     ) -> Layer:
         """Return the next layer; if it would be too wide and may be narrower, its better part."""
-        lowest = int(_least_costs(layer, step).min())
+        sight = BLIND if narrow or self.ahead is None else self.ahead.sight(step.now)
         while True:
             try:
                 return next_layer(
-                    self.states, self.twins, step, layer, most, should_stop, self.threads
+                    self.states, self.twins, step, layer, most, should_stop, self.threads, sight
                 )
             except TooWide:
-                if not narrow or step.budget <= lowest:
+                if not narrow:
+                    raise
+                lowest = int(_least_costs(layer, step).min())
+                if step.budget <= lowest:
                     raise
                 step = step._replace(budget=lowest + (step.budget - lowest) // 2)
 
@@ -199,15 +195,6 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
         )
         for now in range(excesses.shape[1] - 1)
     ]
-
-
-def _affordable(layer: Layer, step: Round, ahead: Ahead, threads: int) -> Layer:
-    def work(begin: int, end: int) -> Integers:
-        return begin + np.flatnonzero(
-            _least_costs(layer.only(slice(begin, end)), step, ahead) <= step.budget
-        )
-
-    return layer.only(np.concatenate(in_parts(work, len(layer.spent), threads)))
 
 
 def _most_promising(layer: Layer, step: Round, width: int, ahead: Ahead | None) -> Layer:

@@ -11,7 +11,7 @@ import threading
 import time
 
 from kvopt.bounds.configuration import rising_bounds
-from kvopt.configurations.layers import Stopped
+from kvopt.configurations.continuing import Stopped
 from kvopt.configurations.sweep import MOST_REQUESTS
 from kvopt.engines.forward import NAME, Forward
 from kvopt.engines.threads import run_in_thread
@@ -30,8 +30,8 @@ _WIDEST = 40_000
 
 _ROOM, _MORE_ROOM = 1000, 30_000
 """Partial schedules that searches for a better bound may keep at a time, at first and later."""
-_MOST_ROOM = 4_000_000
-"""Of the last of them and those for all better schedules: half a gigabyte at twenty requests."""
+_MOST_ROOM = 12_000_000
+"""Of the last of them and those for all better schedules: a gigabyte at thirty requests."""
 _FACTOR = 3
 """By which width and room grow from one stage to the next."""
 

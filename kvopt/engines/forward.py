@@ -7,8 +7,8 @@ import time
 from typing import NamedTuple
 
 from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.continuing import Stopped, TooWide
 from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.layers import Stopped, TooWide
 from kvopt.configurations.rising import Rising
 from kvopt.configurations.sweep import Sweep, twins_of
 from kvopt.search import Search
