@@ -181,53 +181,56 @@ def fill_slacks(
 ) -> None:  # fmt: skip
     """Fill in the least slacks of the times after now + 1."""
     active = np.empty(rows.shape[1], dtype=np.int64)
-    free = _room_ahead(sight)
+    free, slacks = _room_ahead(sight)
     for number in range(len(rows)):
         many = 0
         for i in range(rows.shape[1]):
             if rows[number, i] > now + 1:
                 active[many] = i
                 many += 1
-        found[number] = _least_slack(
-            rows[number], active, many, peaks, firsts, now, memory, sight, free, 2**62
-        )
+        _look(now, memory, sight, free, slacks)
+        _look_with(rows[number], active[:many], peaks, firsts, now, sight, free, slacks)
+        found[number] = _least_slack(sight, free, slacks, 2**62)
 
 
 @compiled
-def _room_ahead(sight: Sight) -> Integers:
-    """Return where `_least_slack` may note what is free in the rounds that it looks at."""
-    return np.empty(len(sight.gains) + sight.spots[-1], dtype=np.int64)
+def _room_ahead(sight: Sight) -> tuple[Integers, Integers]:
+    """Return room for what is free, and for slacks, at the times after now + 1."""
+    rounds = len(sight.gains)
+    return np.empty(rounds + sight.spots[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
 
 
 @compiled
-def _least_slack(
-    row: Integers, active: Integers, many: int, peaks: Integers, firsts: Integers, now: int,
-    memory: int, sight: Sight, free: Integers, enough: int,
-) -> int:  # fmt: skip
-    """Add up the least slacks of the times after now + 1, until they are more than enough.
-
-    ``active`` names the requests of the row that may be active then.
-    """
-    prices, largest, gains, spots = sight
-    total = 0
-    if len(gains) == 0:
-        return total
+def _look(now: int, memory: int, sight: Sight, free: Integers, slacks: Integers) -> None:
+    """Fill in what is free and the slacks while nothing is active."""
     free[:] = memory
-    for member in range(many):
-        i = active[member]
-        for time in range(now + 2, min(row[i], now + 1 + len(free)) + 1):
-            free[time - now - 2] -= peaks[i] - (row[i] - time)
-    for j in range(1, len(gains) + 1):
-        time = now + 1 + j
-        slack = largest[time]
-        for member in range(many):
-            i = active[member]
-            if row[i] >= time:
-                slack -= prices[time, firsts[i] + row[i] - time]
-        gain = gains[j - 1, 0, free[j - 1]]
+    slacks[:] = sight.largest[now + 2 : now + 2 + len(slacks)]
+
+
+@compiled
+def _look_with(
+    row: Integers, members: Integers, peaks: Integers, firsts: Integers, now: int, sight: Sight,
+    free: Integers, slacks: Integers,
+) -> None:  # fmt: skip
+    """Take out what some members of a row hold, and what they are worth."""
+    first = now + 2
+    for i in members:
+        for time in range(first, min(row[i] + 1, first + len(free))):
+            free[time - first] -= peaks[i] - (row[i] - time)
+        for time in range(first, min(row[i] + 1, first + len(slacks))):
+            slacks[time - first] -= sight.prices[time, firsts[i] + row[i] - time]
+
+
+@compiled
+def _least_slack(sight: Sight, free: Integers, slacks: Integers, enough: int) -> int:
+    """Add up what no request can add, until that is more than enough."""
+    gains, spots = sight.gains, sight.spots
+    total = 0
+    for ahead in range(len(gains)):
+        gain = gains[ahead, 0, free[ahead]]
         for spot in range(1, len(spots)):
-            gain = min(gain, gains[j - 1, spot, free[j - 1 + spots[spot]]])
-        total += max(0, slack - gain)
+            gain = min(gain, gains[ahead, spot, free[ahead + spots[spot]]])
+        total += max(0, slacks[ahead] - gain)
         if total > enough:
             break
     return total
@@ -254,7 +257,9 @@ def _expand(
     row = np.empty(size, dtype=layer.rows.dtype)
     # Requests that are active after this round: of before, then those that start.
     active = np.empty(size, dtype=np.int64)
-    free = _room_ahead(sight)
+    # What is ahead of a row, and of its continuations.
+    free, slacks = _room_ahead(sight)
+    freer, larger = _room_ahead(sight)
     # What requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
@@ -271,18 +276,22 @@ def _expand(
                 active[many] = i
                 many += 1
         spent, before = layer.spent[number], many
-        i, visit = 0, True
+        i, visit, seen = 0, True, False
         while True:
             total = spent + step.largest - value
             if visit and total + coming <= budget:
                 place = _slot(row, now, found.rows, slots)
                 at = slots[place]
                 if at < 0:
+                    if not seen:
+                        seen = True
+                        _look(now, memory, sight, freer, larger)
+                        _look_with(row, active[:before], peaks, firsts, now, sight, freer, larger)
+                    free[:], slacks[:] = freer, larger
+                    new = active[before:many]
+                    _look_with(row, new, peaks, firsts, now, sight, free, slacks)
                     left = budget - total - coming
-                    slack = _least_slack(
-                        row, active, many, peaks, firsts, now, memory, sight, free, left
-                    )
-                    if slack <= left:
+                    if _least_slack(sight, free, slacks, left) <= left:
                         if count == len(found.spent):
                             return -1
                         at = count

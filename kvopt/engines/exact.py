@@ -7,6 +7,7 @@ is exhaustive where it fits.  The bound rises and rules out more until it does.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 
@@ -37,6 +38,8 @@ _FACTOR = 3
 
 _QUICKLY_IMPROVED = 20
 """Requests up to which the searches forward in time need no help with good schedules."""
+_HELPED = 0.2
+"""Share of the time for that help where exhaustive searches may end, and need the machine later."""
 _SEARCHABLE = 34
 """Requests up to which an exhaustive search has been seen to end."""
 
@@ -57,8 +60,12 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 
 def _run(search: Search, presolve: bool) -> None:
-    helper = threading.Thread(target=improve, args=(search,), name="kvopt-solver", daemon=True)
-    if len(search.instance) > _QUICKLY_IMPROVED:
+    count = len(search.instance)
+    seconds = _HELPED * search.remaining if count <= _SEARCHABLE else math.inf
+    helper = threading.Thread(
+        target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
+    )
+    if count > _QUICKLY_IMPROVED:
         helper.start()
     try:
         _bound_and_search(search, presolve)
@@ -66,10 +73,10 @@ def _run(search: Search, presolve: bool) -> None:
         search.note(f"{NAME}: {error}")
     except Stopped:
         pass
-    if helper.ident is None:
-        improve(search)
-    else:
+    if helper.ident is not None:
         helper.join()
+    if helper.ident is None or seconds < math.inf:
+        improve(search)
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:

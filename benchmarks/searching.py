@@ -1,0 +1,66 @@
+"""What an exhaustive search forward in time takes: partial schedules kept, seconds, memory.
+
+    python benchmarks/searching.py [--family arrival-1] [--n 20] [--seed 0] [--upper LATENCY]
+                                   [--open 0.25 0.5 1] [--threads 1] [--rounds 20]
+
+Climbs all stages below a schedule, that of ten seconds of the exact engine or one of the latency
+given, then searches for schedules in so much of what is open between bound and schedule, looking
+so many rounds ahead.  What was compiled or made in the first search counts only there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+
+from kvopt import generate, solve
+from kvopt.configurations.ahead import Ahead
+from kvopt.configurations.continuing import TooWide
+from kvopt.configurations.rising import STAGES, Rising
+from kvopt.configurations.sweep import Sweep, twins_of
+
+_ROOM = 12_000_000
+"""As in the last searches of `kvopt.engines.exact`."""
+
+
+def main() -> None:
+    """Print a row for each target."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--family", default="arrival-1")
+    parser.add_argument("--n", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--upper", type=int)
+    parser.add_argument("--open", type=float, nargs="+", default=[0.25, 0.5, 1.0])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=20)
+    options = parser.parse_args()
+    instance = generate(options.family, options.n, seed=options.seed)
+    schedule = solve(instance, "exact", time_limit=10).schedule
+    assert schedule is not None
+    upper = options.upper or schedule.objective
+    rising = Rising(instance, schedule.makespan)
+    for stage in STAGES:
+        evaluation = rising.climb(stage, upper)
+        rising.rule_out(evaluation, upper)
+    budget = (upper - 1) * evaluation.denominator - evaluation.total
+    ahead = Ahead(rising.states, evaluation, budget, options.rounds) if options.rounds else None
+    print(f"{instance.name}: bound {evaluation.bound}, schedule {upper}")
+    print("| target | kept | seconds | most memory so far, MB |")
+    print("|---|---|---|---|")
+    for share in [0.0, *options.open]:
+        target = evaluation.bound + round(share * (upper - evaluation.bound))
+        sweep = Sweep(rising.states, twins_of(instance), evaluation, target, ahead, options.threads)
+        began = time.monotonic()
+        try:
+            found = sweep.all_of_them(_ROOM)
+            kept = f"{sweep.kept:,}" + (" and found one" if found else "")
+        except TooWide:
+            kept = f"over the room after {sweep.kept:,}"
+        seconds = time.monotonic() - began
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"| {target} | {kept} | {seconds:.1f} | {memory:,} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
