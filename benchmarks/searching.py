@@ -39,7 +39,7 @@ def main() -> None:
     schedule = solve(instance, "exact", time_limit=10).schedule
     assert schedule is not None
     upper = options.upper or schedule.objective
-    rising = Rising(instance, schedule.makespan)
+    rising = Rising(instance, schedule.makespan, options.threads)
     for stage in STAGES:
         evaluation = rising.climb(stage, upper)
         rising.rule_out(evaluation, upper)

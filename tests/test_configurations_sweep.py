@@ -17,6 +17,7 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 from kvopt import Instance, Request, Status, generate, solve
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.configurations import parts
+from kvopt.configurations import sweep as sweep_module
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.continuing import Stopped, TooWide
 from kvopt.configurations.dominance import undominated
@@ -76,8 +77,10 @@ class TestSweep:
     """It finds a best schedule below the target, or none exactly when there is none."""
 
     @pytest.mark.parametrize("seed", range(4))
-    def test_any_prices_leave_the_optimum(self, seed: int) -> None:
+    def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         source = random.Random(seed)
+        if seed == 3:  # as if rounds were too many for 16 bits
+            monkeypatch.setattr(sweep_module, "_LAST_SHORT", 0)
         for number, instance in enumerate(
             random_instances(150, 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3])
         ):

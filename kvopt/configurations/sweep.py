@@ -30,6 +30,9 @@ MOST_REQUESTS = 128
 _CHILDREN = 100
 """Continuations that a search for good schedules looks at, for each one that it keeps."""
 
+_LAST_SHORT = 2**15 - 1
+"""Completion rounds up to here are kept in 16 bits."""
+
 _MOST_KEPT = 150_000_000
 """Partial schedules of all layers together: 12 bytes each with 64 requests, then 20."""
 
@@ -110,7 +113,7 @@ class Sweep:
         count = len(self.states.outputs)
         steps = _rounds(evaluation, self.states.arrivals, budget)
         latest = len(steps) + int(self.states.outputs.max())
-        kind = np.int16 if latest < np.iinfo(np.int16).max else np.int32
+        kind = np.int16 if latest <= _LAST_SHORT else np.int32
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), kind), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]
