@@ -2,7 +2,8 @@
 
 One beats another that has the same waiting requests if its latency is at most as large and it
 holds at most as much at every time to come: then whatever completes the one completes the other,
-at no more latency.
+at no more latency.  The same holds if it has started one more request: the other one has that
+still to pay for.
 """
 
 from __future__ import annotations
@@ -10,16 +11,30 @@ from __future__ import annotations
 import numpy as np
 
 from kvopt.compiled import compiled
-from kvopt.configurations.layers import Integers, Layer
+from kvopt.configurations.layers import WAITING, Integers, Layer
 from kvopt.configurations.parts import in_parts
 from kvopt.configurations.states import States
 
 _COMPARED = 20
 """Partial schedules with the same waiting requests that a new one is compared with."""
+_EMPTY = -1
 
 
-def undominated(layer: Layer, states: States, now: int, threads: int = 1) -> Layer:
-    """Drop what another partial schedule with the same waiting requests beats."""
+def undominated(
+    layer: Layer, states: States, now: int, threads: int = 1, *, one_more: bool = False
+) -> Layer:
+    """Drop what another partial schedule with the same waiting requests beats, or with one less.
+
+    Parameters
+    ----------
+    layer, states, now
+        Partial schedules that have decided the starts up to now.
+    threads
+        Threads that share the work.
+    one_more
+        Whether one that has started one more request may beat another: `kvopt verify` knows of
+        the same waiting requests only.
+    """
     waiting = layer.waiting()
     order = np.lexsort((layer.began, *waiting.T))
     keep = np.ones(len(order), dtype=np.bool_)
@@ -36,6 +51,10 @@ def undominated(layer: Layer, states: States, now: int, threads: int = 1) -> Lay
         _clear_dominated(some, waiting, layer.rows, peaks, longest, now, keep)
 
     in_parts(work, len(order), threads)
+    if one_more and len(order):
+        _drop_outdone(
+            layer, waiting, order[keep[order]], peaks, longest, states, now, threads, keep
+        )
     return layer.only(np.flatnonzero(keep))
 
 
@@ -57,11 +76,7 @@ def _clear_dominated(
         number = order[at]
         if at > 0 and not _are_equal(waiting[number], waiting[order[at - 1]]):
             kept = 0
-        row = rows[number]
-        profile[:] = 0
-        for i in range(len(row)):
-            for time in range(now + 2, row[i] + 1):
-                profile[time - now - 2] += peaks[i] - (row[i] - time)
+        _fill_profile(rows[number], peaks, now, profile)
         for other in range(kept):
             if _is_below(profiles[other], profile):
                 keep[number] = False
@@ -89,3 +104,119 @@ def _is_below(one: Integers, other: Integers) -> bool:
             below = False
             break
     return below
+
+
+def _drop_outdone(
+    layer: Layer, waiting: Integers, order: Integers, peaks: Integers, longest: int,
+    states: States, now: int, threads: int, keep: Integers,
+) -> None:  # fmt: skip
+    """Clear the flags of rows that one with one more start beats."""
+    ordered = waiting[order]
+    changes = (ordered[1:] != ordered[:-1]).any(axis=1)
+    begins = np.concatenate(([0], 1 + np.flatnonzero(changes), [len(order)]))
+    sets = ordered[begins[:-1]]
+    table = np.full(4 << len(sets).bit_length(), _EMPTY, dtype=np.int32)
+    _fill_table(sets, table)
+    due = np.maximum(now + 1, states.arrivals)
+    hints = np.empty((len(order), 3), dtype=np.int32)
+
+    def hint(begin: int, end: int) -> None:
+        _fill_hints((begin, end), order, layer.rows, peaks, now, hints)
+
+    def compare(begin: int, end: int) -> None:
+        _clear_outdone(
+            (begin, end), order, begins, sets, table, hints, layer, peaks, longest, now, due, keep
+        )
+
+    in_parts(hint, len(order), threads)
+    in_parts(compare, len(sets), threads)
+
+
+@compiled
+def _place(words: Integers, sets: Integers, table: Integers) -> int:
+    """Return where the table has a set, or would have it."""
+    key, last = np.uint64(0), len(table) - 1
+    for word in words:
+        key = (key ^ word) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(32)
+    place = int(np.int64(key)) & last
+    while table[place] >= 0 and not _are_equal(sets[table[place]], words):
+        place = (place + 1) & last
+    return place
+
+
+@compiled
+def _fill_table(sets: Integers, table: Integers) -> None:
+    for number in range(len(sets)):
+        table[_place(sets[number], sets, table)] = number
+
+
+@compiled
+def _fill_hints(
+    part: tuple[int, int], order: Integers, rows: Integers, peaks: Integers, now: int,
+    hints: Integers,
+) -> None:  # fmt: skip
+    """Fill in the last completion, what is held at once, and the sum over all times to come."""
+    for at in range(part[0], part[1]):
+        row = rows[order[at]]
+        last, held, area = 0, 0, 0
+        for i in range(len(row)):
+            left = row[i] - now - 2
+            if left >= 0:
+                last = max(last, left)
+                held += peaks[i] - left
+                area += (left + 1) * peaks[i] - left * (left + 1) // 2
+        hints[at, 0], hints[at, 1], hints[at, 2] = last, held, area
+
+
+@compiled
+def _clear_outdone(
+    part: tuple[int, int], order: Integers, begins: Integers, sets: Integers, table: Integers,
+    hints: Integers, layer: Layer, peaks: Integers, longest: int, now: int, due: Integers,
+    keep: Integers,
+) -> None:  # fmt: skip
+    """Go through some waiting sets, and those with one request less; ``due`` is its least cost."""
+    rows, began = layer.rows, layer.began
+    profile = np.zeros(longest, dtype=np.int64)
+    other = np.zeros(longest, dtype=np.int64)
+    words = np.empty(sets.shape[1], dtype=np.uint64)
+    for number in range(part[0], part[1]):
+        first, last = begins[number], begins[number + 1]
+        for i in range(rows.shape[1]):
+            if rows[order[first], i] != WAITING:
+                continue
+            words[:] = sets[number]
+            words[i // 64] ^= np.uint64(1) << np.uint64(i % 64)
+            rivals = table[_place(words, sets, table)]
+            if rivals < 0:
+                continue
+            begin, end = begins[rivals], begins[rivals + 1]
+            end = min(end, begin + _COMPARED)
+            for at in range(first, last):
+                if not keep[order[at]]:
+                    continue
+                known = False
+                for near in range(begin, end):
+                    if began[order[near]] > began[order[at]] + due[i]:
+                        break
+                    if (
+                        hints[near, 0] <= hints[at, 0]
+                        and hints[near, 1] <= hints[at, 1]
+                        and hints[near, 2] <= hints[at, 2]
+                    ):
+                        if not known:
+                            _fill_profile(rows[order[at]], peaks, now, profile)
+                            known = True
+                        _fill_profile(rows[order[near]], peaks, now, other)
+                        if _is_below(other, profile):
+                            keep[order[at]] = False
+                            break
+
+
+@compiled
+def _fill_profile(row: Integers, peaks: Integers, now: int, profile: Integers) -> None:
+    """Fill in what the active requests of a row hold from the time now + 2 on."""
+    profile[:] = 0
+    for i in range(len(row)):
+        for time in range(now + 2, row[i] + 1):
+            profile[time - now - 2] += peaks[i] - (row[i] - time)

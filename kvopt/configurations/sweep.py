@@ -122,7 +122,8 @@ class Sweep:
             if should_stop():
                 raise Stopped
             layer = self._next(step, layer, most, width is not None, should_stop)
-            layer = undominated(layer, self.states, step.now, self.threads)
+            far = width is None and self.ahead is not None
+            layer = undominated(layer, self.states, step.now, self.threads, one_more=far)
             if width is not None and len(layer.spent) > width:
                 layer = _most_promising(layer, step, width, self.ahead)
             if not len(layer.spent):
