@@ -393,6 +393,68 @@ class TestSets:
         assert result.objective == sum(2 * number for number in range(1, 36))
 
 
+class TestOneMore:
+    """A partial schedule that has started one more request may beat another."""
+
+    def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        source = np.random.default_rng(7)
+        beaten = 0
+        for seed in range(30):
+            instance = generate("arrival-2", 5, seed=seed)
+            states, now = States.of(instance), int(source.integers(2, 12))
+            ends = now + 1 + source.integers(0, 6, (40, 5))
+            rows = np.where(source.random((40, 5)) < 0.7, DONE, ends)
+            rows[source.random((40, 5)) < 0.4] = WAITING
+            rows[rows == now + 1] = DONE
+            none, began = np.zeros(40, dtype=np.int64), source.integers(0, 30, 40)
+            layer = Layer(rows.astype(np.int16), none, began, np.arange(40))
+            same = set(undominated(layer, states, now).parents.tolist())
+            for threads in (1, 3):
+                left = undominated(layer, states, now, threads, one_more=True).parents.tolist()
+                expected = {
+                    number
+                    for number in same
+                    if not any(
+                        one_more_beats(instance, layer, other, number, now) for other in same
+                    )
+                }
+                assert set(left) == expected
+            beaten += len(same) - len(left)
+        assert beaten > 20
+
+    def test_seventy_requests(self) -> None:
+        """The request that makes the difference is in the second word of the set."""
+        states = States.of(Instance(3, [Request(0, 1, 1)] * 70))
+        rows = np.full((2, 70), DONE, dtype=np.int32)
+        rows[:, 3] = rows[1, 68] = WAITING
+        none = np.zeros(2, dtype=np.int64)
+        for began, kept in (([16, 10], [16]), ([17, 10], [17, 10])):
+            left = undominated(Layer(rows, none, np.array(began), none), states, 5, one_more=True)
+            assert left.began.tolist() == kept
+
+
+def one_more_beats(instance: Instance, layer: Layer, first: int, second: int, now: int) -> bool:
+    """Claim 17, by its words, with w = now + 1."""
+    fewer, more = (set(np.flatnonzero(layer.rows[k] == WAITING)) for k in (first, second))
+    if not (fewer < more and len(more - fewer) == 1):
+        return False
+    (extra,) = more - fewer
+    if layer.began[first] > layer.began[second] + max(
+        now + 1, instance.requests[int(extra)].arrival
+    ):
+        return False
+
+    def held(k: int, time: int) -> int:
+        return sum(
+            request.peak - (int(end) - time)
+            for request, end in zip(instance, layer.rows[k], strict=True)
+            if end >= time
+        )
+
+    return all(held(first, time) <= held(second, time) for time in range(now + 2, now + 12))
+
+
 class TestParts:
     @pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 50_000])
     @pytest.mark.parametrize("threads", [1, 2, 3, 7])
