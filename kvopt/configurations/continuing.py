@@ -181,7 +181,9 @@ def fill_slacks(
 ) -> None:  # fmt: skip
     """Fill in the least slacks of the times after now + 1."""
     active = np.empty(rows.shape[1], dtype=np.int64)
-    free, slacks = _room_ahead(sight)
+    rounds = len(sight.gains)
+    free = np.empty(rounds + sight.spots[-1], dtype=np.int64)
+    slacks = np.empty(rounds, dtype=np.int64)
     for number in range(len(rows)):
         many = 0
         for i in range(rows.shape[1]):
@@ -191,13 +193,6 @@ def fill_slacks(
         _look(now, memory, sight, free, slacks)
         _look_with(rows[number], active[:many], peaks, firsts, now, sight, free, slacks)
         found[number] = _least_slack(sight, free, slacks, 2**62)
-
-
-@compiled
-def _room_ahead(sight: Sight) -> tuple[Integers, Integers]:
-    """Return room for what is free, and for slacks, at the times after now + 1."""
-    rounds = len(sight.gains)
-    return np.empty(rounds + sight.spots[-1], dtype=np.int64), np.empty(rounds, dtype=np.int64)
 
 
 @compiled
@@ -258,8 +253,10 @@ def _expand(
     # Requests that are active after this round: of before, then those that start.
     active = np.empty(size, dtype=np.int64)
     # What is ahead of a row, and of its continuations.
-    free, slacks = _room_ahead(sight)
-    freer, larger = _room_ahead(sight)
+    rounds = len(sight.gains)
+    freer = np.empty(rounds + sight.spots[-1], dtype=np.int64)
+    larger = np.empty(rounds, dtype=np.int64)
+    free, slacks = freer.copy(), larger.copy()
     # What requests from the i-th on may save by a start now instead of later.
     savings = np.zeros(size + 1, dtype=np.int64)
     for number in range(part[0], part[1]):
