@@ -303,11 +303,11 @@ def _expand(
             visit = False
             end, room = _first_completion(row, active, many, peaks, memory)
             while i < size and not visit:
+                late = now + outputs[i] - end
                 if (
                     row[i] == WAITING
                     and arrivals[i] <= now
-                    and peaks[i]
-                    <= room + max(now + outputs[i] - end, many * (end - now - outputs[i]))
+                    and peaks[i] <= room + max(late, -many * late)
                     and spent + coming + excesses[i] - later[i] - savings[i + 1] <= budget
                     and (twins[i] < 0 or row[twins[i]] != WAITING)
                 ):

@@ -147,6 +147,7 @@ def _place(words: Integers, sets: Integers, table: Integers) -> int:
 
 @compiled
 def _fill_table(sets: Integers, table: Integers) -> None:
+    """Enter the number of each set where `_place` looks for it."""
     for number in range(len(sets)):
         table[_place(sets[number], sets, table)] = number
 
