@@ -9,6 +9,7 @@ from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.configurations.size import check_size
+from kvopt.engines.parts import in_parts
 from kvopt.engines.threads import run_in_thread, signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
@@ -155,7 +156,7 @@ def bound(
     )
     with signals_interrupt(search):
         if len(instance):
-            METHODS[method](search)
+            in_parts(search, METHODS[method])
         else:
             search.offer_checked(0, method, VolumeProof())
     result = search.result(method)

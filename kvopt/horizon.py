@@ -5,19 +5,22 @@ worse one, so the makespan of a heuristic is no safe horizon.  Two arguments are
 
 *No idle round.*  After the last arrival an optimal schedule is never idle while something
 is left: otherwise every later start could move one round earlier.  From then on each round
-has an active request, so everything completes by ``max a + sum o``.
+has an active request, so everything completes by ``max a + sum o``.  Where no request arrives
+between that round and much later, this holds for each part (`kvopt.parts`) by itself.
 
 *A known schedule.*  Let its total latency be U.  In any schedule at most as long, the other
 requests alone have a total latency of at least B_i, where B_i is a lower bound for the
 instance without request i.  So ``c_i - a_i <= U - B_i``.
 
-Both keep at least one optimum; the second keeps every schedule of latency up to U.
+Both keep at least one optimum; the second keeps every schedule of latency up to U that the first
+keeps.
 """
 
 from __future__ import annotations
 
 from kvopt.bounds.volume import volume_bounds_without_each
 from kvopt.instance import Instance
+from kvopt.parts import split
 
 Windows = tuple[range, ...]
 """For each request the start rounds that have to be considered."""
@@ -33,13 +36,18 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
     upper
         Total latency of some feasible schedule; windows get shorter with it.
     """
-    end = instance.last_arrival + instance.total_output
-    latest = [end - request.output for request in instance]
+    latest = [0] * len(instance)
+    for part in split(instance):
+        end = part.begin + part.instance.last_arrival + part.instance.total_output
+        for i in part.members:
+            latest[i] = end
     if upper is not None:
         rest = volume_bounds_without_each(instance)
-        for i, request in enumerate(instance):
-            latest[i] = min(latest[i], request.arrival + upper - rest[i] - request.output)
-    return tuple(range(r.arrival, last + 1) for r, last in zip(instance, latest, strict=True))
+        latest = [
+            min(end, r.arrival + upper - least)
+            for end, r, least in zip(latest, instance, rest, strict=True)
+        ]
+    return tuple(range(r.arrival, c - r.output + 1) for r, c in zip(instance, latest, strict=True))
 
 
 def horizon(instance: Instance, windows: Windows) -> int:

@@ -89,7 +89,37 @@ class ConfigurationProof:
     searched: bool = False
 
 
-Proof = Prices | VolumeProof | ConfigurationProof
+@dataclass(frozen=True, slots=True)
+class PartProof:
+    """What proves the bound of a part of the requests, see `kvopt.parts`.
+
+    Parameters
+    ----------
+    begin
+        The part holds the requests that arrive from this round on and before the next part
+        begins.  Times in the proof count from it.
+    proof
+        Of the part alone.
+    """
+
+    begin: int
+    proof: Prices | VolumeProof | ConfigurationProof
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProof:
+    """The bounds of parts of the requests, which add up.
+
+    Parameters
+    ----------
+    parts
+        In order of time, the first one from the first arrival or before.
+    """
+
+    parts: tuple[PartProof, ...]
+
+
+Proof = Prices | VolumeProof | ConfigurationProof | SplitProof
 
 
 @dataclass(frozen=True, slots=True)

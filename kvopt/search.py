@@ -128,6 +128,10 @@ class Search:
                 self.checked = CheckedBound(value, bounded_by, proof)
             self._keep_bound(value, BoundSource.CHECKED, bounded_by)
 
+    def offer_bound(self, bound: CheckedBound) -> None:
+        """Keep a lower bound that came with its proof."""
+        self.offer_checked(bound.value, bound.bounded_by, bound.proof)
+
     def offer_claimed(self, value: int, bounded_by: str) -> None:
         """Keep a lower bound that rests on the word of a solver."""
         with self._lock:
@@ -155,6 +159,15 @@ class Search:
         Its clock is not this one: it may well end some milliseconds before the deadline.
         """
         self._out_of_time.set()
+
+    def take_notes(self, other: Search) -> None:
+        """Take what a search of a part has to say beside its findings."""
+        with self._lock:
+            self.faults += [fault for fault in other.faults if fault not in self.faults]
+        for note in other.notes:
+            self.note(note)
+        for phase, seconds in other._spent.items():
+            self.count_time(phase, seconds)
 
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
@@ -194,6 +207,11 @@ class Search:
         """Whether the schedule meets the bound."""
         with self._lock:
             return self.schedule is not None and self.schedule.objective == self.lower_bound
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the limit was what ended it, or a solver that kept it."""
+        return self._out_of_time.is_set() or time.monotonic() >= self._deadline
 
     def should_stop(self) -> bool:
         """Whether engines have to return."""
@@ -241,7 +259,7 @@ class Search:
             return StopReason.INTERRUPTED
         if self._asked(self._criterion):
             return StopReason.GAP
-        if self._out_of_time.is_set() or time.monotonic() >= self._deadline:
+        if self.is_out_of_time:
             return StopReason.TIME_LIMIT
         return None
 

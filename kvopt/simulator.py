@@ -20,6 +20,9 @@ from kvopt.instance import Instance
 from kvopt.policies.base import Policy, View
 from kvopt.runs import Lost, Outcome, PolicyRun
 
+MOST_EVICTIONS = 200_000
+"""Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
+
 
 class Stopped(Exception):
     """Raised when a run was asked to stop before its end."""
@@ -95,7 +98,7 @@ def simulate(
         lost=tuple(run.lost),
         outcome=outcome,
         seconds=time.monotonic() - began,
-        note=policy.note(),
+        note=run.note,
     )
     if broken := found.violations():
         raise PolicyFault(f"{policy.name}: {broken[0]}")
@@ -125,6 +128,14 @@ class Simulation:
         self.waiting: set[int] = set()
         self.seen: set[Hashable] = set()  # states after evictions since the last completion
         self.limit = policy.round_limit(instance)
+        self._fruitless = 0  # evictions since the last completion
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know of the run."""
+        if self._fruitless >= MOST_EVICTIONS:
+            return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
+        return self.policy.note()
 
     def to_the_end(self, should_stop: Callable[[], bool]) -> Outcome:
         """Go from round to round until everything finished or never will."""
@@ -139,7 +150,7 @@ class Simulation:
                 raise Stopped
             self._complete()
             self._arrive()
-            if self._evict() and self._repeats():
+            if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
                 return Outcome.LIVELOCK
             self._admit()
         return Outcome.COMPLETED
@@ -168,6 +179,7 @@ class Simulation:
                 view.stop(i)
                 self.starts[i] = start
                 self.seen.clear()
+                self._fruitless = 0
                 self.policy.finished(view, i, start)
 
     def _arrive(self) -> None:
@@ -187,6 +199,7 @@ class Simulation:
             self.lost.append(Lost(i, start, view.now))
             self.waiting.add(i)
             self.policy.evicted(view, i, start)
+        self._fruitless += len(self.lost) - before
         return len(self.lost) > before
 
     def _repeats(self) -> bool:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from kvopt.bounds.prices import price_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.dependencies import versions
+from kvopt.engines.parts import in_parts
 from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput
 from kvopt.instance import Instance
 from kvopt.listing import offer_list_schedules
-from kvopt.proofs import Prices, VolumeProof
+from kvopt.proofs import Proof, VolumeProof
 from kvopt.result import SolveResult
 from kvopt.schedule import Schedule
 from kvopt.search import Engine, Observer, Search, StopCriterion
-
-_FEW_COSTS = 10_000_000
-"""Starts whose costs are looked at in a tenth of a second without anything compiled."""
 
 ENGINES = ("auto", "exact", "highs", "cpsat", "pyomo")
 
@@ -37,7 +34,7 @@ def solve(
     threads: int | None = None,
     seed: int = 0,
     start: Schedule | None = None,
-    prices: Prices | None = None,
+    prices: Proof | None = None,
     quick_start: bool = True,
     presolve: bool = True,
     pyomo_solver: str = "highs",
@@ -102,10 +99,7 @@ def solve(
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, start, quick_start)
-        if prices is not None:
-            _offer_prices(search, prices)
-        if not search.should_stop():
-            work(search)
+        in_parts(search, work, prices)
     return search.result(engine)
 
 
@@ -150,16 +144,6 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
         if len(search.instance) <= FEW_REQUESTS:
             offer_staircase_bound(search)
         offer_list_schedules(search)
-
-
-def _offer_prices(search: Search, prices: Prices) -> None:
-    scanner = None
-    if len(search.instance) * len(prices.numerators) > _FEW_COSTS:
-        from kvopt.bounds.kinds import Kinds
-        from kvopt.bounds.scan import Scanner  # it loads numba
-
-        scanner = Scanner(Kinds.of(search.instance), search.threads)
-    search.offer_checked(price_bound(search.instance, prices, scanner), "prices", prices)
 
 
 def checked_limit(time_limit: float | None) -> float | None:

@@ -317,7 +317,7 @@ def test_prices_to_begin_from_are_evaluated_again(
     assert proof is not None
     assert isinstance(proof.proof, Prices)
     if compiled:
-        monkeypatch.setattr("kvopt.solving._FEW_COSTS", 0)
+        monkeypatch.setattr("kvopt.bounds.prices._FEW_COSTS", 0)
     result = solve(instance, time_limit=0, prices=proof.proof)
     assert result.lower_bound == proof.value
     assert result.bound_source is BoundSource.CHECKED

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kvopt.bounds.kinds import Kinds
 from kvopt.instance import Instance
-from kvopt.proofs import Prices
+from kvopt.proofs import CheckedBound, Prices
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[Any]
 """int64 where nothing can overflow, else Python integers."""
+
+_FEW_COSTS = 10_000_000
+"""Starts whose costs are looked at in a tenth of a second without anything compiled."""
 
 
 def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:
@@ -69,6 +73,16 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
         table = _Table(prices, longest, np.int64 if fits else object)
         least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
+
+
+def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBound:
+    """Return what prices prove that were found before; many costs are looked at compiled."""
+    scanner = None
+    if len(instance) * len(prices.numerators) > _FEW_COSTS:
+        from kvopt.bounds.scan import Scanner  # it loads numba
+
+        scanner = Scanner(Kinds.of(instance), threads)
+    return CheckedBound(price_bound(instance, prices, scanner), "prices", prices)
 
 
 def _fits_int64(instance: Instance, prices: Prices) -> bool:

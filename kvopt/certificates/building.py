@@ -15,10 +15,11 @@ from kvopt.engines.threads import signals_interrupt
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance
 from kvopt.listing import offer_better_than_one_after_another
+from kvopt.parts import split
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
-from kvopt.proofs import CheckedBound, Prices
+from kvopt.proofs import CheckedBound, Proof
 from kvopt.result import Progress, SolveResult, relative_gap
 from kvopt.runs import Lost, Outcome, PolicyRun
 from kvopt.schedule import Schedule
@@ -286,7 +287,7 @@ def _bound(search: Search, least: float) -> None:
     search.engine = "bound"
     found = bound(search.instance, time_limit=share, threads=search.threads, seed=search.seed)
     if found.checked is not None:
-        _offer(search, found.checked)
+        search.offer_bound(found.checked)
     if found.note is not None:
         search.note(f"bound: {found.note}")
     if found.signal_number is not None:
@@ -297,7 +298,9 @@ def _is_small(search: Search) -> bool:
     """Whether the exact engine takes the instance: it proves its own bounds."""
     assert search.schedule is not None
     try:
-        check_size(search.instance, search.schedule.makespan)
+        for part in split(search.instance):
+            starts = part.starts_of(search.schedule.starts)
+            check_size(part.instance, Schedule(part.instance, starts).makespan)
     except TooLarge:
         return False
     return True
@@ -318,7 +321,7 @@ def _solve(search: Search) -> None:
         threads=search.threads,
         seed=search.seed,
         start=search.schedule,
-        prices=_prices(search),
+        prices=_known(search),
         quick_start=False,
         checkable=True,
         stop=meets_the_proof,
@@ -332,25 +335,20 @@ def _solve(search: Search) -> None:
         )
 
 
-def _prices(search: Search) -> Prices | None:
-    """Return the prices that are known, so that the bound is not looked for again."""
-    proof = None if search.checked is None else search.checked.proof
-    return proof if isinstance(proof, Prices) else None
+def _known(search: Search) -> Proof | None:
+    """Return the proof that is known, so that its prices are not looked for again."""
+    return None if search.checked is None else search.checked.proof
 
 
 def _take(search: Search, found: SolveResult) -> None:
     if found.schedule is not None:
         search.offer_schedule(found.schedule, found.found_by or found.engine)
     if found.checked is not None:
-        _offer(search, found.checked)
+        search.offer_bound(found.checked)
     for line in (*found.faults, *found.notes):
         search.note(line)
     if found.signal_number is not None:
         search.interrupt(found.signal_number)
-
-
-def _offer(search: Search, found: CheckedBound) -> None:
-    search.offer_checked(found.value, found.bounded_by, found.proof)
 
 
 def _certificate(

@@ -11,9 +11,12 @@ from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.instance import Instance, Request
-from kvopt.proofs import ConfigurationProof, Prices, Proof, StatePrices, VolumeProof
+from kvopt.proofs import ConfigurationProof, Prices, Proof, SplitProof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
+
+SCHEMA_2 = "kvopt.certificate/2"
+"""Of files that hold what the first schema does not know."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -33,11 +36,12 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
 def certificate_text(certificate: Certificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
     upper, lower = certificate.upper, certificate.lower
+    proof = None if lower is None else proof_to_json(lower.proof)
     members: dict[str, Any] = {
-        "schema": SCHEMA,
+        "schema": SCHEMA_2 if proof and proof["kind"] == "split" else SCHEMA,
         "hash": certificate.instance.hash,
         "upper": upper and {"value": upper.objective, "starts": upper.starts},
-        "lower": lower and {"value": lower.value, "proof": proof_to_json(lower.proof)},
+        "lower": lower and {"value": lower.value, "proof": proof},
         "policies": [_run_to_json(run) for run in certificate.runs],
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
@@ -82,9 +86,17 @@ def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     return encoder.encode(row)
 
 
-def proof_to_json(proof: Proof) -> dict[str, Any]:
-    """Return the JSON object of a proof; prices begin with the first that is not 0."""
+def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
+    """Return the JSON object of a proof whose times count from ``begin``.
+
+    Prices begin with the first that is not 0.  A proof that has one part is that of the part.
+    """
     match proof:
+        case SplitProof((part,)):
+            return proof_to_json(part.proof, part.begin)
+        case SplitProof(parts):
+            rows = [{"from": p.begin, "proof": proof_to_json(p.proof, p.begin)} for p in parts]
+            return {"kind": "split", "parts": rows}
         case VolumeProof(()):
             return {"kind": "volume"}
         case VolumeProof(staircases):
@@ -94,7 +106,7 @@ def proof_to_json(proof: Proof) -> dict[str, Any]:
             return {
                 "kind": "prices",
                 "denominator": denominator,
-                "first": first,
+                "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
         case ConfigurationProof(stages, target, searched):
@@ -102,15 +114,15 @@ def proof_to_json(proof: Proof) -> dict[str, Any]:
                 "kind": "configurations",
                 "target": target,
                 "searched": searched,
-                "stages": [_stage_to_json(stage) for stage in stages],
+                "stages": [_stage_to_json(stage, begin) for stage in stages],
             }
 
 
-def _stage_to_json(stage: StatePrices) -> dict[str, Any]:
+def _stage_to_json(stage: StatePrices, begin: int) -> dict[str, Any]:
     return {
         "denominator": stage.denominator,
         "peaks": stage.peaks,
-        "times": stage.times,
+        "times": [begin + time for time in stage.times],
         "numerators": stage.numerators,
     }
 

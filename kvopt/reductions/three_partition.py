@@ -248,6 +248,6 @@ def _take(certificate: Certificate, search: Search) -> None:
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:
         lower = certificate.lower
-        search.offer_checked(lower.value, lower.bounded_by, lower.proof)
+        search.offer_bound(lower)
     if certificate.signal_number is not None:
         search.interrupt(certificate.signal_number)

@@ -72,7 +72,7 @@ def simulate_seconds(
         resumed=clock.resumed,
         outcome=outcome,
         seconds=time.monotonic() - began,
-        note=scheduler.note(),
+        note=simulation.note,
     )
     if broken := found.violations():
         raise PolicyFault(f"{label}: {broken[0]}")

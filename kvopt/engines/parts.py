@@ -1,0 +1,193 @@
+"""Work on an instance part by part, where idle gaps cut it into parts.
+
+Both sides of the whole are sums over its parts (`kvopt.parts`), so every part is a search of its
+own, on a clock of its own, with a share of the time.  The whole is told what its parts found now
+and then and at the end, so a limit or an interrupt may fall anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+
+from kvopt.bounds.prices import bound_by
+from kvopt.bounds.volume import volume_bound
+from kvopt.parts import Part, split
+from kvopt.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
+from kvopt.result import Progress
+from kvopt.search import Engine, Search
+
+_WORTH_A_ROUND = 0.1
+"""Share of a limit that must be left to go once more through parts whose share ran out."""
+_PAUSE = 20.0
+"""The whole is put together again after so many times as long as that takes."""
+
+_PLAIN = VolumeProof()
+
+
+def in_parts(search: Search, work: Engine, prices: Proof | None = None) -> None:
+    """Let an engine work on every part of an instance, or on all of it if there is just one.
+
+    Prices that are known already are evaluated again, part by part.
+    """
+    parts = split(search.instance)
+    if len(parts) > 1 or parts[0].begin:
+        _Whole(search, parts, prices).work(work)
+        return
+    if isinstance(prices, Prices):
+        search.offer_bound(bound_by(search.instance, prices, search.threads))
+    if not search.should_stop():
+        work(search)
+
+
+class _Side:
+    """What is known of a part: starts on its own clock, and bounds."""
+
+    def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
+        self.part = part
+        self.starts: tuple[int, ...] | None = None
+        self.found_by = whole.found_by or "start on arrival"
+        if whole.schedule is not None:
+            self.starts = part.starts_of(whole.schedule.starts)
+        elif len(part.members) == 1:
+            self.starts = (0,)
+        self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
+        if prices is not None:
+            priced = bound_by(part.instance, prices, whole.threads)
+            self.checked = max(self.checked, priced, key=lambda bound: bound.value)
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        self._wants_volume = whole.checked is not None
+        """Whether what is there already counts, or only what the engine finds."""
+        self.ran_out = False
+        """Whether a search was ended by its share of the time."""
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the starts meet the bound."""
+        if self.starts is None:
+            return False
+        least = sum(request.arrival - request.output for request in self.part.instance)
+        return sum(self.starts) - least == self.claimed
+
+    def tell(self, search: Search) -> None:
+        """Offer what is known to a search of the part."""
+        if self.starts is not None:
+            search.offer_starts(self.starts, self.found_by)
+        if self._wants_volume:
+            search.offer_bound(self.checked)
+
+    def learn(self, search: Search) -> None:
+        """Take what a search of the part has found."""
+        if search.schedule is not None:
+            self.starts = self.part.without_late_idling(search.schedule.starts)
+            self.found_by = search.found_by or self.found_by
+        found = search.checked
+        if found is not None and (found.value > self.checked.value or not self._wants_volume):
+            self.checked, self._wants_volume = found, True
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        claimed, by = search.lower_bound, search.bounded_by
+        if claimed is not None and by is not None and claimed > self.claimed:
+            self.claimed, self.claimed_by = claimed, by
+
+
+class _Whole:
+    """The search of an instance that has parts."""
+
+    def __init__(self, search: Search, parts: Sequence[Part], prices: Proof | None) -> None:
+        known: dict[int, Prices] = {}
+        if isinstance(prices, SplitProof):
+            begun = ((part.begin, part.proof) for part in prices.parts)
+            known = {begin: proof for begin, proof in begun if isinstance(proof, Prices)}
+        self._search = search
+        self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
+        self._due = 0.0
+
+    def work(self, work: Engine) -> None:
+        """Go through the open parts, small ones first, and again while there is much time left."""
+        search, open_sides = self._search, self._open()
+        try:
+            while open_sides and not search.should_stop():
+                limit, left = search.remaining, sum(len(s.part.members) for s in open_sides)
+                for side in open_sides:
+                    count = len(side.part.members)
+                    self._work_on(side, work, search.remaining * count / left)
+                    left -= count
+                    if search.should_stop():
+                        break
+                open_sides = [side for side in self._open() if side.ran_out]
+                if search.remaining < _WORTH_A_ROUND * limit:
+                    break
+        finally:
+            self._tell()
+        if open_sides and not search.proved:
+            search.ran_out_of_time()
+
+    def _open(self) -> list[_Side]:
+        """Return the parts without a proof, so ordered that later ones get what time is left."""
+        sides = [side for side in self._sides if not side.is_proved]
+        return sorted(sides, key=lambda side: len(side.part.members))
+
+    def _work_on(self, side: _Side, work: Engine, seconds: float) -> None:
+        whole = self._search
+        search = Search(
+            side.part.instance,
+            time_limit=None if seconds == math.inf else seconds,
+            seed=whole.seed,
+            threads=whole.threads,
+            observer=lambda progress: self._hear(side, search, progress),
+            stop=lambda _: whole.should_stop(),
+            checkable=whole.checkable,
+        )
+        search.engine = whole.engine
+        try:
+            side.tell(search)
+            if not search.should_stop():
+                work(search)
+        finally:
+            side.learn(search)
+            side.ran_out = search.is_out_of_time
+            whole.take_notes(search)
+
+    def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
+        """Take what a part has found just now; tell the whole if it was not told for a while."""
+        self._search.engine = progress.engine
+        side.learn(search)
+        if time.monotonic() >= self._due:
+            began = time.monotonic()
+            self._tell()
+            self._due = time.monotonic() + _PAUSE * (time.monotonic() - began)
+
+    def _tell(self) -> None:
+        """Offer the sums of both sides to the whole."""
+        search, sides = self._search, self._sides
+        proofs = tuple(self._proofs())
+        search.offer_checked(
+            sum(side.checked.value for side in sides),
+            _named(side.checked.bounded_by for side in sides),
+            _PLAIN if [each.proof for each in proofs] == [_PLAIN] else SplitProof(proofs),
+        )
+        search.offer_claimed(
+            sum(side.claimed for side in sides), _named(side.claimed_by for side in sides)
+        )
+        starts = [0] * len(search.instance)
+        for side in sides:
+            if side.starts is None:
+                return
+            for i, start in zip(side.part.members, side.starts, strict=True):
+                starts[i] = side.part.begin + start
+        search.offer_starts(starts, _named(side.found_by for side in sides))
+
+    def _proofs(self) -> Iterator[PartProof]:
+        """Yield the proofs of all parts; those by plain volumes need no cut between them."""
+        for plain, group in groupby(self._sides, lambda side: side.checked.proof == _PLAIN):
+            for side in islice(group, 1) if plain else group:
+                proof = side.checked.proof
+                assert not isinstance(proof, SplitProof)
+                yield PartProof(side.part.begin, proof)
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return names in one text, each once."""
+    return " and ".join(dict.fromkeys(names))
