@@ -123,6 +123,8 @@ def bound(
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule.
 
+    `kvopt.scope` says what it does not cover: pauses and prompts in pieces.
+
     Parameters
     ----------
     instance

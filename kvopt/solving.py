@@ -44,6 +44,8 @@ def solve(
 ) -> SolveResult:
     """Look for a schedule of least total latency, and for a proof that none is better.
 
+    `kvopt.scope` says which schedules are meant.
+
     Parameters
     ----------
     instance

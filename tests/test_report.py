@@ -26,6 +26,7 @@ from reported import BROKEN, RECORDS
 
 from kvopt.reports import write_report
 from kvopt.reports.rows import COLUMNS
+from kvopt.scope import COVERED
 from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
 
 _COLUMNS = 12
@@ -461,6 +462,10 @@ def test_study_of_failures_alone_is_shown(run: Run, tmp_path: Path) -> None:
     assert sum(row[1:] == ["the whole instance", "no"] for row in page.rows) == 70
     assert {"overview", "failures", "provenance"} <= {*page.ids}
     assert not {"schedulers", "worst", "histograms"} & {*page.ids}
+
+
+def test_page_says_what_bounds_cover(studied: Path) -> None:
+    assert sum(COVERED in text for text in page_of(studied).inside["p"]) == 1
 
 
 def test_damaged_lines_are_reported_and_do_not_count(studied: Path, run: Run) -> None:

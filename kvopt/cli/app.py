@@ -32,7 +32,7 @@ from kvopt.version import __version__
 
 app = typer.Typer(
     name="kvopt",
-    help="How good can a schedule for LLM inference with a KV cache possibly be?",
+    help="How good can a schedule for LLM inference with a KV cache be?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

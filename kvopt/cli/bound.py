@@ -11,6 +11,7 @@ from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
 from kvopt.files import read_instance
 from kvopt.result import BoundResult
+from kvopt.scope import COVERED
 
 
 def register(app: typer.Typer) -> None:
@@ -76,3 +77,5 @@ def _print(results: list[BoundResult]) -> None:
             result.note or "",
         )
     common.print_table(table)
+    if any(result.value is not None for result in results):
+        common.messages.print(COVERED, soft_wrap=True)

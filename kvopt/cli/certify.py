@@ -18,6 +18,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.policies.registry import policy as policy_from
+from kvopt.scope import COVERED
 
 _NOTHING_FOUND = 3
 
@@ -123,6 +124,8 @@ def _print(found: Certificate, output: Path) -> None:
                 run.outcome,
             )
         common.print_table(table)
+    if found.lower_bound is not None:
+        common.messages.print(COVERED, soft_wrap=True)
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
     common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")

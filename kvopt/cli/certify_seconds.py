@@ -11,6 +11,7 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
+from kvopt.scope import COVERED
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
 from kvopt.seconds.certificates_writing import write_seconds_certificate
@@ -74,6 +75,8 @@ def _print(found: SecondsCertificate, output: Path) -> None:
         for name in found.unfinished:
             table.add_row(escape(name), "-", "-", "-", "-", "unfinished")
         common.print_table(table)
+    if found.lower_bound_ns is not None:
+        common.messages.print(COVERED, soft_wrap=True)
     common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
 
 

@@ -27,7 +27,7 @@ _NOTE = (
 )
 _NOTE_IN_SECONDS = (
     "Mean latency of a request in seconds against the number of requests. Each letter is a "
-    "scheduler. The dashed line is the proved bound, below which no scheduler can be, and the "
+    "scheduler. The dashed line is the proved bound on schedules that are covered, and the "
     "hatched band between it and the best schedule holds the optimum; without certificates there "
     "is neither. A scheduler has no place where not all of its runs completed."
 )

@@ -7,17 +7,19 @@ from collections import Counter
 from kvopt.reports.context import Context, Section, counted, unfolded
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.quantiles import mean_width, percent
+from kvopt.scope import COVERED
 
 _SHOWN_WARNINGS = 5
 
 _HOW_TO_READ = (
-    "A ratio is the total latency of a scheduler over the least possible. The least possible is "
-    "seldom known exactly, but it lies between a proved lower bound and the best schedule found. "
+    "A ratio is the total latency of a scheduler over the optimum. The optimum is seldom known "
+    "exactly, but it lies between a proved lower bound and the best schedule found. "
     "So a ratio is an interval, and the true ratio lies in it for certain: the lower end divides "
     "by the best schedule, the upper end by the proved bound. A single number stands where the "
     "optimum is proved. Means and quantiles of the lower ends and of the upper ends enclose those "
     "of the true ratios. Intervals are rounded outward to four places."
 )
+_REACH = f"Of bounds and optima, {COVERED}."
 
 
 def overview(context: Context) -> Section:
@@ -27,6 +29,7 @@ def overview(context: Context) -> Section:
         _warnings(context),
         tag("ul", *_tiles(context), class_="tiles") if study.runs else _nothing(),
         tag("p", _HOW_TO_READ, class_="note") if study.runs else None,
+        tag("p", _REACH, class_="note") if study.runs else None,
     )
     return Section("overview", "Overview", body)
 

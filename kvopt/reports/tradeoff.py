@@ -49,7 +49,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What is drawn upwards, from where on, and what no scheduler can be below."""
+    """What is drawn upwards, from where on, and the proved bound."""
 
     name: str
     title: str

@@ -41,6 +41,8 @@ def seconds_bound(
 ) -> SecondsBound:
     """Return a proved lower bound on total latency in nanoseconds.
 
+    `kvopt.scope` says what it does not cover: pauses and prompts in pieces.
+
     Parameters
     ----------
     instance

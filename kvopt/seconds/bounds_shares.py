@@ -1,4 +1,4 @@
-"""What a request takes of the machine, whatever schedule it is in.
+"""What a request takes of the machine, in any schedule that `kvopt.scope` covers.
 
 Let f(b) be the time of a round that processes b tokens, without what each token held and each
 prompt token cost in addition: the largest of some *lines*, so convex.  Then f(b) - f(0) of a sum
