@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
 from types import TracebackType
 
+from rich.markup import escape
+
 from kvopt.cli.common import is_watched, messages, or_dash, percent
 from kvopt.compiling import compile_seconds, compiling, working_time
 from kvopt.result import Progress
+
+_WORTH_SAYING = 1.0
+"""Seconds of compiling from which on they are mentioned at the end."""
 
 
 class LiveProgress:
@@ -55,6 +61,13 @@ class LiveProgress:
         if self._is_dirty:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+        seconds = compile_seconds() - self._compiled
+        if seconds >= _WORTH_SAYING and not self._quiet:
+            messages.print(
+                f"{escape(self._label)}: compiling took {seconds:.0f} s, this once; "
+                "limits and seconds are without it",
+                soft_wrap=True,
+            )
 
     def _tick(self) -> None:
         while not self._done.wait(0.2):
@@ -63,8 +76,9 @@ class LiveProgress:
             elif compiling().is_running and not self._said_compiling:
                 self._said_compiling = True
                 messages.print(
-                    f"{self._label}  compiling, which the first use after an installation does; "
-                    "limits do not count it"
+                    f"{escape(self._label)}  compiling, as the first use after an installation "
+                    "does; limits do not count it",
+                    soft_wrap=True,
                 )
 
     def _renew(self) -> None:
@@ -75,6 +89,7 @@ class LiveProgress:
         else:
             return
         self._is_dirty = True
+        line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps would stay
         sys.stderr.write(f"\r\x1b[K{line}")
         sys.stderr.flush()
 
