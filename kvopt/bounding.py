@@ -54,7 +54,7 @@ def _lagrangian(search: Search) -> None:
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     spare = volume_bound(search.instance) if search.checked is None else 0
-    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
     run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
     if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
         _small_lp(search)
@@ -81,7 +81,7 @@ def _configuration(search: Search) -> None:
         except TooLarge as error:
             search.note(f"configuration: {error}")
 
-    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
     run_in_thread(search, work, cancel=lambda: None)
 
 
@@ -166,5 +166,11 @@ def bound(
     if result.lower_bound is None and note is None:
         note = str(result.stop_reason)
     return BoundResult(
-        method, result.lower_bound, result.seconds, note, result.signal_number, result.checked
+        method,
+        result.lower_bound,
+        result.seconds,
+        note,
+        result.signal_number,
+        result.checked,
+        result.compile_seconds,
     )

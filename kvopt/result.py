@@ -78,7 +78,9 @@ class SolveResult:
     found_by, bounded_by
         Where schedule and bound came from.
     seconds, build_seconds, solve_seconds
-        Wall time in all, in building models, and inside solvers.
+        Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
+    compile_seconds
+        Wall time beside that in which machine code was made, which is kept for the next time.
     signal_number
         The signal that interrupted the search, where one did.
     checked
@@ -109,6 +111,7 @@ class SolveResult:
     checked: CheckedBound | None = None
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
 
     @property
     def objective(self) -> int | None:
@@ -141,6 +144,7 @@ class SolveResult:
             "bounded_by": self.bounded_by,
             "build_seconds": round(self.build_seconds, 6),
             "solve_seconds": round(self.solve_seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
             "seed": self.seed,
             "threads": self.threads,
             "versions": dict(self.versions),
@@ -151,7 +155,10 @@ class SolveResult:
 
 @dataclass(frozen=True, slots=True)
 class BoundResult:
-    """A lower bound on total latency, proved in integers; ``value`` is None if unknown."""
+    """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
+
+    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made.
+    """
 
     method: str
     value: int | None
@@ -159,6 +166,7 @@ class BoundResult:
     note: str | None = None
     signal_number: int | None = None
     checked: CheckedBound | None = None
+    compile_seconds: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt bound --json`` prints."""
@@ -166,6 +174,7 @@ class BoundResult:
             "method": self.method,
             "value": self.value,
             "seconds": round(self.seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
             "note": self.note,
         }
 

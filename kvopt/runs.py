@@ -52,7 +52,7 @@ class PolicyRun:
     outcome
         Whether every request finished.
     seconds
-        Wall time of the run.
+        Wall time of the run, without compiling what it uses.
     note
         What a reader should know: how a plan was made, where a loop began.
     """

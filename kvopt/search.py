@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from kvopt.compiling import compile_seconds, working_time
 from kvopt.errors import SolverFault
 from kvopt.instance import Instance
 from kvopt.proofs import CheckedBound, Proof
@@ -52,7 +52,7 @@ class Search:
     instance
         The problem.
     time_limit
-        Seconds from now, None for no limit.
+        Seconds of work from now, None for no limit; compiling is not counted.
     observer, stop
         Called on improvements; asked whether to end.
     checkable
@@ -88,7 +88,7 @@ class Search:
         self.checked: CheckedBound | None = None
         self._observer: Observer = observer or _ignore
         self._criterion: StopCriterion = stop or _never
-        self._began = time.monotonic()
+        self._began, self._compiled = working_time(), compile_seconds()
         self._deadline = math.inf if time_limit is None else self._began + time_limit
         self._interrupted = threading.Event()
         self._out_of_time = threading.Event()
@@ -172,11 +172,11 @@ class Search:
     @contextmanager
     def timing(self, phase: str) -> Iterator[None]:
         """Count the time of a block as ``build`` or ``solve``."""
-        begin = time.monotonic()
+        begin = working_time()
         try:
             yield
         finally:
-            self.count_time(phase, time.monotonic() - begin)
+            self.count_time(phase, working_time() - begin)
 
     def count_time(self, phase: str, seconds: float) -> None:
         """Add time spent elsewhere, in a child process say, to ``build`` or ``solve``."""
@@ -187,13 +187,18 @@ class Search:
 
     @property
     def seconds(self) -> float:
-        """Wall time since the search began."""
-        return time.monotonic() - self._began
+        """Wall time since the search began, without `compile_seconds`."""
+        return working_time() - self._began
+
+    @property
+    def compile_seconds(self) -> float:
+        """Wall time since the search began in which something was compiled."""
+        return compile_seconds() - self._compiled
 
     @property
     def remaining(self) -> float:
         """Seconds left, infinite without a limit, never negative."""
-        return max(0.0, self._deadline - time.monotonic())
+        return max(0.0, self._deadline - working_time())
 
     @property
     def progress(self) -> Progress:
@@ -211,7 +216,7 @@ class Search:
     @property
     def is_out_of_time(self) -> bool:
         """Whether the limit was what ended it, or a solver that kept it."""
-        return self._out_of_time.is_set() or time.monotonic() >= self._deadline
+        return self._out_of_time.is_set() or working_time() >= self._deadline
 
     def should_stop(self) -> bool:
         """Whether engines have to return."""
@@ -234,6 +239,7 @@ class Search:
                 found_by=self.found_by,
                 bounded_by=self.bounded_by,
                 seconds=self.seconds,
+                compile_seconds=self.compile_seconds,
                 build_seconds=self._spent["build"],
                 solve_seconds=self._spent["solve"],
                 seed=self.seed,

@@ -11,10 +11,10 @@ seen, is the clock's affair: `kvopt.seconds` has another one.
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
+from kvopt.compiling import working_time
 from kvopt.errors import PolicyFault
 from kvopt.instance import Instance
 from kvopt.policies.base import Policy, View
@@ -88,7 +88,7 @@ def simulate(
     should_stop
         Asked now and then; when it turns true, `Stopped` is raised.
     """
-    began = time.monotonic()
+    began = working_time()
     run = Simulation(instance, policy, RoundClock(instance))
     outcome = run.to_the_end(should_stop)
     found = PolicyRun(
@@ -97,7 +97,7 @@ def simulate(
         starts=tuple(run.starts),
         lost=tuple(run.lost),
         outcome=outcome,
-        seconds=time.monotonic() - began,
+        seconds=working_time() - began,
         note=run.note,
     )
     if broken := found.violations():

@@ -27,7 +27,9 @@ CONSOLE = sorted(name for name, text in PAGES.items() if "```console" in text)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
-_PROGRESS = re.compile(r"^.*  latency \S+  bound \S+  gap \S+\n", re.MULTILINE)
+_PROGRESS = re.compile(
+    r"^.*(  latency \S+  bound \S+  gap \S+|  compiling, .*|: compiling took .*)\n", re.MULTILINE
+)
 _SECONDS = re.compile(r"(?<![\d.])\d+\.\d\d(?![\d.%])")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 
+from kvopt.compiling import working_time
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.rising import STAGES, Rising
 from kvopt.search import Search
@@ -37,11 +37,11 @@ def rising_bounds(
     Patient stages end after that share of the time, for those who have a use for the rest.
     """
     assert search.schedule is not None
-    began, limit = time.monotonic(), min(time_limit, search.remaining)
+    began, limit = working_time(), min(time_limit, search.remaining)
     share = 1.0
 
     def is_over() -> bool:
-        return search.should_stop() or time.monotonic() - began >= share * limit
+        return search.should_stop() or working_time() - began >= share * limit
 
     last = search.schedule.makespan
     rising = Rising(search.instance, last, search.threads, is_over)

@@ -12,7 +12,6 @@ Floats only steer.  What is offered was rounded to integers and evaluated in int
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ import numpy as np
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
+from kvopt.compiling import working_time
 from kvopt.instance import Instance
 from kvopt.search import Search
 
@@ -141,7 +141,7 @@ def offer_lagrangian_bound(
 
     The time limit is for the ascent alone, beside the limit of the search.
     """
-    end = time.monotonic() + time_limit
+    end = working_time() + time_limit
     if search.should_stop():
         return
     if (rounds := fluid_end(search.instance)) > LONGEST:
@@ -157,12 +157,12 @@ def offer_lagrangian_bound(
     scanner = Scanner(kinds, search.threads, search.should_stop)
     try:
         ascent = Ascent(search.instance, scanner)
-        began = time.monotonic()
+        began = working_time()
         _offer(search, ascent.prices, scanner)
-        spare = 2 * (time.monotonic() - began) + 0.05  # for one more offer, and to spare
+        spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
         def is_late() -> bool:
-            return min(search.remaining, end - time.monotonic()) < spare
+            return min(search.remaining, end - working_time()) < spare
 
         _climb(search, ascent, scanner, most_steps, is_late)
     except Interrupted:

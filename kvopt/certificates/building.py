@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kvopt.bounding import bound
+from kvopt.compiling import Abandoned
 from kvopt.configurations.size import check_size
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_interrupt
@@ -250,7 +251,7 @@ def _judged(
             if late or _is_over(search):
                 raise Stopped
             run = simulate(search.instance, policy, label, lambda: _is_over(search))
-        except Stopped:
+        except (Stopped, Abandoned):
             late = True
             search.note(f"{label}: did not finish within the limit")
             yield JudgedRun(label, "unfinished")
@@ -363,6 +364,7 @@ def _certificate(
         "threads": search.threads,
         "time_limit": time_limit,
         "seconds": round(result.seconds, 3),
+        "compile_seconds": round(result.compile_seconds, 3),
         "stop_reason": str(result.stop_reason),
         "found_by": result.found_by,
         "bounded_by": result.bounded_by,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import typer
 
 _INTERRUPTED = 130
+_LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
+"""Names of threads that are not waited for at the end."""
 
 
 def main() -> None:
@@ -26,8 +28,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before any command began
         _leave(_INTERRUPTED)
     except SystemExit as end:
-        # A solver that would not stop must not keep the process, nor crash its end.
-        if any(thread.name == "kvopt-solver" for thread in threading.enumerate()):
+        # A solver or compiler that would not stop must not keep the process, nor crash its end.
+        if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
         if end.code == _INTERRUPTED:
             _leave(_INTERRUPTED)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
 from types import TracebackType
 
+from rich.markup import escape
+
 from kvopt.cli.common import is_watched, messages, or_dash, percent
+from kvopt.compiling import compile_seconds, compiling, working_time
 from kvopt.result import Progress
+
+_WORTH_SAYING = 1.0
+"""Seconds of compiling from which on they are mentioned at the end."""
 
 
 class LiveProgress:
-    """An observer that prints both sides as they move.
+    """An observer that prints both sides as they move, and says when code is compiled.
 
     On a terminal one line is kept up to date; in a log file each improvement is a line, at
-    most one a second.
+    most one a second, and compiling is one.
     """
 
     def __init__(self, label: str, quiet: bool = False) -> None:
@@ -24,7 +31,8 @@ class LiveProgress:
         self._live = is_watched() and not quiet
         self._latest: Progress | None = None
         self._printed = 0.0
-        self._began = time.monotonic()
+        self._began, self._compiled = working_time(), compile_seconds()
+        self._said_compiling = self._is_dirty = False
         self._done = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
@@ -37,7 +45,7 @@ class LiveProgress:
             messages.print(self._line(progress, progress.seconds))
 
     def __enter__(self) -> LiveProgress:
-        if self._live:
+        if not self._quiet:
             self._ticker.start()
         return self
 
@@ -48,17 +56,49 @@ class LiveProgress:
         trace: TracebackType | None,
     ) -> None:
         self._done.set()
-        if self._live:
+        if not self._quiet:
             self._ticker.join()
+        if self._is_dirty:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+        seconds = compile_seconds() - self._compiled
+        if seconds >= _WORTH_SAYING and not self._quiet:
+            messages.print(
+                f"{escape(self._label)}: compiling took {seconds:.0f} s, this once; "
+                "limits and seconds are without it",
+                soft_wrap=True,
+            )
 
     def _tick(self) -> None:
         while not self._done.wait(0.2):
-            if self._latest is not None:
-                line = self._line(self._latest, time.monotonic() - self._began)
-                sys.stderr.write(f"\r\x1b[K{line}")
-                sys.stderr.flush()
+            if self._live:
+                self._renew()
+            elif compiling().is_running and not self._said_compiling:
+                self._said_compiling = True
+                messages.print(
+                    f"{escape(self._label)}  compiling, as the first use after an installation "
+                    "does; limits do not count it",
+                    soft_wrap=True,
+                )
+
+    def _renew(self) -> None:
+        if compiling().is_running:
+            line = self._compiling_line()
+        elif self._latest is not None:
+            line = self._line(self._latest, working_time() - self._began)
+        else:
+            return
+        self._is_dirty = True
+        line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps would stay
+        sys.stderr.write(f"\r\x1b[K{line}")
+        sys.stderr.flush()
+
+    def _compiling_line(self) -> str:
+        state = compiling()
+        return (
+            f"{self._label}  compiling (first use after installation): {state.started} of "
+            f"~{state.known} functions, {compile_seconds() - self._compiled:.0f} s"
+        )
 
     def _line(self, progress: Progress, seconds: float) -> str:
         return (

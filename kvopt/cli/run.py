@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.live import LiveProgress
 from kvopt.cli.run_seconds import run_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_schedule
@@ -72,7 +73,8 @@ def run_command(
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
                 common.messages.print(f"{escape(file.name)}: {escape(name)} ...")
-            runs.append(simulate(instance, policy, name))
+            with LiveProgress(name, quiet=json):  # it says so when something is compiled
+                runs.append(simulate(instance, policy, name))
     except KeyboardInterrupt:
         interrupted = True
     with common.undisturbed():

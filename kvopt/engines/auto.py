@@ -65,7 +65,7 @@ def _improve(search: Search, count: int) -> None:
 
     share = _IMPROVED_SHARE if count <= _PROVABLE else 1.0
     seconds = share * search.remaining
-    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
     run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 
 from kvopt.bounds.configuration import rising_bounds
+from kvopt.compiling import working_time
 from kvopt.configurations.continuing import Stopped
 from kvopt.configurations.sweep import MOST_REQUESTS
 from kvopt.engines.forward import NAME, Forward
@@ -55,7 +55,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if search.schedule is None:
         offer_list_schedules(search)
     search.engine = NAME
-    # Compiling at the first call cannot be interrupted: limits are watched from here.
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
     run_in_thread(search, lambda: _run(search, presolve), cancel=lambda: None)
 
 
@@ -84,7 +84,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
     width, room, forward, optimum = _FIRST_WIDTH, _ROOM, None, None
     count = len(search.instance)
     patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
-    began, searching = time.monotonic(), 0.0
+    began, searching = working_time(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
             if count > MOST_REQUESTS:
@@ -93,12 +93,12 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             forward.look(width, _ROUNDS if count > _QUICKLY_IMPROVED else 0)
             width = min(_FACTOR * width, _WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
-            since = time.monotonic()
+            since = working_time()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
                 if forward.raises(room) or forward.excludes_all(_MOST_ROOM, seconds):
                     optimum = search.schedule.objective
-                searching += time.monotonic() - since
+                searching += working_time() - since
             room = min(_FACTOR * room, _MORE_ROOM)
         if forward and not optimum:
             forward.look_wider(_WIDTH, _WIDER)

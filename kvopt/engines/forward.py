@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
+from kvopt.compiling import working_time
 from kvopt.configurations.ahead import Ahead
 from kvopt.configurations.continuing import Stopped, TooWide
 from kvopt.configurations.evaluation import Evaluation
@@ -74,7 +74,7 @@ class Forward:
         """Search for all better schedules if that looks worth while; return whether it ended."""
         if self._foreseen() > seconds:
             return False
-        deadline = time.monotonic() + seconds
+        deadline = working_time() + seconds
         try:
             self.exclude(self._objective(), room, far=not self._search.checkable, deadline=deadline)
         except (TooWide, Stopped):
@@ -111,7 +111,7 @@ class Forward:
             target = min(least + int(rise), self._objective())
             if far and self._search.checkable:
                 target = self._objective()
-            began = time.monotonic()
+            began = working_time()
             try:
                 kept = math.log(self.exclude(target, room, far=far) + 1)
             except TooWide:
@@ -126,7 +126,7 @@ class Forward:
                 return True
             if far == last.far:
                 growth = max(kept - last.kept, 0.1) / (rise - last.rise)
-            self._before, self._last = last, _Effort(rise, kept, far, time.monotonic() - began)
+            self._before, self._last = last, _Effort(rise, kept, far, working_time() - began)
             last = self._last
             rise += max(1.0, min(rise, math.log(_MORE_WORK) / growth, (failed - rise) / 2))
         return False
@@ -147,7 +147,7 @@ class Forward:
         search = self._search
 
         def should_stop() -> bool:
-            return search.should_stop() or time.monotonic() >= deadline
+            return search.should_stop() or working_time() >= deadline
 
         sweep = self._sweep(target, _FAR if far else 0)
         if far:

@@ -8,12 +8,12 @@ and then and at the end, so a limit or an interrupt may fall anywhere.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
+from kvopt.compiling import working_time
 from kvopt.parts import Part, split
 from kvopt.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
 from kvopt.result import Progress
@@ -154,10 +154,10 @@ class _Whole:
         """Take what a part has found just now; tell the whole if it was not told for a while."""
         self._search.engine = progress.engine
         side.learn(search)
-        if time.monotonic() >= self._due:
-            began = time.monotonic()
+        if working_time() >= self._due:
+            began = working_time()
             self._tell()
-            self._due = time.monotonic() + _PAUSE * (time.monotonic() - began)
+            self._due = working_time() + _PAUSE * (working_time() - began)
 
     def _tell(self) -> None:
         """Offer the sums of both sides to the whole."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
+from kvopt.compiling import left_when
 from kvopt.search import Search
 
 _GRACE = 1.2
@@ -61,8 +62,17 @@ def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[],
 
 @contextmanager
 def signals_interrupt(search: Search) -> Iterator[None]:
-    """Turn Ctrl-C and SIGTERM into an orderly end of the search."""
-    with signals_remembered(search.interrupt):
+    """Turn Ctrl-C and SIGTERM into an orderly end of the search.
+
+    If the main thread waits for machine code at that time, the block ends there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with (
+        signals_remembered(search.interrupt),
+        left_when(lambda: search.signal_number is not None),
+    ):
         yield
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,6 +11,7 @@ from random import Random
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.compiling import working_time
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import instance_to_json
 from kvopt.hunting.quarry import Found, Judge, instance_of, shrunk
@@ -152,11 +152,11 @@ def hunt(
     >>> found.ratio, found.proved, found.verified
     (Fraction(11, 8), True, True)
     """
-    began = time.monotonic()
+    began = working_time()
     chosen = [policy_from(label) for label in policies]
     space = _space(chosen, n, memory, last_arrival, equal_prompts)
     deadline = began + _SEARCH_SHARE * time_limit
-    judge = Judge(chosen, lambda: time.monotonic() > deadline)
+    judge = Judge(chosen, lambda: working_time() > deadline)
     search = Chase(space, judge, Random(seed), watch, deadline)
     interrupted = False
     try:
@@ -169,18 +169,18 @@ def hunt(
         interrupted = True
     report = Hunt(
         tuple(policies), None, False, search.exhausted, judge.tried, judge.livelocks,
-        interrupted, time.monotonic() - began,
+        interrupted, working_time() - began,
     )  # fmt: skip
     if search.worst is None:
         return report
     end = began + time_limit
-    small = shrunk(search.worst, Judge(chosen, lambda: time.monotonic() > end), space.holds)
-    certificate = _certified(small, policies, end - time.monotonic())
+    small = shrunk(search.worst, Judge(chosen, lambda: working_time() > end), space.holds)
+    certificate = _certified(small, policies, end - working_time())
     return replace(
         report,
         certificate=certificate,
         verified=_is_verified(certificate),
-        seconds=time.monotonic() - began,
+        seconds=working_time() - began,
     )
 
 
@@ -212,9 +212,9 @@ class Chase:
 
     def exhaust(self) -> None:
         """Try every instance of one request, then of two, and so on while there is time."""
-        began = time.monotonic()
+        began = working_time()
         for count in range(1, self.space.most + 1):
-            now = time.monotonic()
+            now = working_time()
             each = (now - began) / self.judge.tried if self.judge.tried > 1000 else _SECONDS_EACH
             if self.space.size(count) * each > _ENUMERATION_SHARE * (self.deadline - now):
                 return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 
+from kvopt.compiling import working_time
 from kvopt.search import Search
 
 _ORDERS_SHARE = 0.6
@@ -20,13 +20,13 @@ def improve(search: Search, seconds: float = math.inf) -> None:
     from kvopt.improving.local_search import search_orders
     from kvopt.improving.window_search import search_windows
 
-    end = time.monotonic() + seconds
+    end = working_time() + seconds
     if len(search.instance) >= _MANY and _roll(search, seconds):
         return
-    search_orders(search, _ORDERS_SHARE * (end - time.monotonic()))
-    search_windows(search, end - time.monotonic())
+    search_orders(search, _ORDERS_SHARE * (end - working_time()))
+    search_windows(search, end - working_time())
     if seconds < math.inf:  # windows may have come to their end, or met too many requests
-        search_orders(search, end - time.monotonic())
+        search_orders(search, end - working_time())
 
 
 def _roll(search: Search, seconds: float) -> bool:
@@ -34,7 +34,7 @@ def _roll(search: Search, seconds: float) -> bool:
     from kvopt.improving.local_search import search_orders
     from kvopt.improving.rollouts import search_rollouts
 
-    end = time.monotonic() + seconds
+    end = working_time() + seconds
     values = [_value(search)]
     for way in (search_rollouts, search_orders):
         way(search, _TRIAL_SHARE * seconds)
@@ -42,7 +42,7 @@ def _roll(search: Search, seconds: float) -> bool:
     before, rolled, ordered = values
     if seconds == math.inf or rolled - ordered > before - rolled:
         return False
-    search_rollouts(search, end - time.monotonic())
+    search_rollouts(search, end - working_time())
     return True
 
 

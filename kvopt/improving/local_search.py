@@ -7,9 +7,9 @@ Each cycle starts from the best schedule so far and cools down.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from kvopt.compiling import working_time
 from kvopt.errors import TooLarge
 from kvopt.improving.annealing import Trial, anneal, trial_of
 from kvopt.improving.decode import Line, Problem, first_arrival, line_of, problem_of
@@ -35,7 +35,7 @@ def search_orders(search: Search, seconds: float, most_cycles: int | None = None
     except TooLarge as error:
         search.note(f"local search: {error}")
         return
-    end = time.monotonic() + seconds
+    end = working_time() + seconds
     steps, cycles, idle = _FIRST_CYCLE, 0, 0
     while idle < _IDLE_CYCLES and cycles != most_cycles and not _is_over(search, end):
         before = search.schedule.objective
@@ -46,7 +46,7 @@ def search_orders(search: Search, seconds: float, most_cycles: int | None = None
 
 
 def _is_over(search: Search, end: float) -> bool:
-    return time.monotonic() >= end or search.should_stop()
+    return working_time() >= end or search.should_stop()
 
 
 def _cycle(search: Search, problem: Problem, steps: int, seed: int, end: float) -> None:

@@ -11,7 +11,6 @@ cheapest, and go on from there.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -23,6 +22,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import LONGEST
 from kvopt.bounds.scan import Scanner
 from kvopt.compiled import compiled
+from kvopt.compiling import working_time
 from kvopt.improving.chance import State, normal, reseed, uniform
 from kvopt.improving.passing import (
     FRONT,
@@ -83,7 +83,7 @@ def search_rollouts(search: Search, seconds: float) -> None:
     instance = search.instance
     if search.schedule is None or len(instance) < 2 or fluid_end(instance) > LONGEST:
         return
-    end = time.monotonic() + seconds
+    end = working_time() + seconds
     crowd, keys = crowd_of(instance)
     proof = None if search.checked is None else search.checked.proof
     worth = worth_of(instance, proof if isinstance(proof, Prices) else None, search.threads)
@@ -92,11 +92,11 @@ def search_rollouts(search: Search, seconds: float) -> None:
     idle, draws, count = 0, _FIRST_DRAWS, 0
 
     def is_late() -> bool:
-        return time.monotonic() >= end or search.should_stop()
+        return working_time() >= end or search.should_stop()
 
     with ThreadPoolExecutor(search.threads) as pool:
         while idle < _IDLE_ROUNDS and not is_late():
-            began, before = time.monotonic(), search.schedule.objective
+            began, before = working_time(), search.schedule.objective
             ahead = int(_AHEADS[count % len(_AHEADS)] * mean) + 1
             seeds = [search.seed + count * search.threads + k for k in range(search.threads)]
             plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
@@ -105,7 +105,7 @@ def search_rollouts(search: Search, seconds: float) -> None:
                 search.offer_starts(starts.tolist(), "rollouts")
             idle = 0 if search.schedule.objective < before else idle + 1
             count += 1
-            took, left = time.monotonic() - began, end - time.monotonic()
+            took, left = working_time() - began, end - working_time()
             draws = _next_draws(draws, took, left)
 
 

@@ -8,12 +8,12 @@ so and shrink when it is not.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from kvopt.compiling import working_time
 from kvopt.dependencies import load_cp_model
 from kvopt.engines.threads import run_in_thread
 from kvopt.formulations.cpsat import pair_model
@@ -48,10 +48,10 @@ def search_windows(search: Search, seconds: float, most_rounds: int | None = Non
     """Improve the schedule of a search for so long, or until nothing improves any more."""
     if search.schedule is None or len(search.instance) < 2:
         return
-    end = time.monotonic() + seconds
+    end = working_time() + seconds
     random, size, idle, rounds = Random(search.seed), 6, 0, 0
     while idle < _IDLE_ROUNDS and rounds != most_rounds:
-        if search.should_stop() or time.monotonic() >= end:
+        if search.should_stop() or working_time() >= end:
             return
         rounds += 1
         starts = search.schedule.starts

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kvopt.compiling import working_time
 from kvopt.instance import Instance
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.bounds_evaluation import SharesProof, shares_bound
@@ -62,13 +62,13 @@ def seconds_bound(
     >>> seconds_bound(two, BatchTime([Line(1000, 0)])).value_ns
     3000
     """
-    began = time.monotonic()
+    began = working_time()
     arrivals = arrivals_ns(instance)
 
     def is_late() -> bool:
-        late = time_limit is not None and time.monotonic() - began > time_limit
+        late = time_limit is not None and working_time() - began > time_limit
         return late or should_stop()
 
     best = best_weights(instance, model, arrivals, is_late)
     value = shares_bound(instance, model, best, arrivals)
-    return SecondsBound(value, best, time.monotonic() - began)
+    return SecondsBound(value, best, working_time() - began)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from signal import SIGINT
 from typing import Any
 
+from kvopt.compiling import working_time
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_remembered
 from kvopt.instance import Instance
@@ -139,7 +139,7 @@ def certify_seconds(
     >>> found.objective_ns, found.runs[0].objective_ns
     (1120000000, 1120000000)
     """
-    began = time.monotonic()
+    began = working_time()
     limit = checked_limit(time_limit)
     share = None if limit is None else _BOUND_SHARE * limit
     judged = [_named(policy) for policy in policies]
@@ -154,7 +154,7 @@ def certify_seconds(
         orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
 
     def is_late() -> bool:
-        return interrupted or (limit is not None and time.monotonic() - began > limit)
+        return interrupted or (limit is not None and working_time() - began > limit)
 
     def run(label: str, scheduler: Policy | SecondsRun) -> SecondsRun | None:
         nonlocal interrupted
@@ -207,7 +207,7 @@ def _provenance(
         "command": command,
         "versions": versions(),
         "time_limit": time_limit,
-        "seconds": round(time.monotonic() - began, 3),
+        "seconds": round(working_time() - began, 3),
         "found_by": None if best is None else best.policy,
     }
 

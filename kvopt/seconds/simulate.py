@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from kvopt.compiling import working_time
 from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.instance import Instance
 from kvopt.policies.base import Need, Policy
@@ -57,7 +57,7 @@ def simulate_seconds(
     if Need.ARRIVALS in scheduler.needs and any(arrivals):
         raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
     clock = BatchClock(batch_time, arrivals)
-    began = time.monotonic()
+    began = working_time()
     simulation = Simulation(instance, scheduler, clock)
     if simulation.limit is not None:
         simulation.limit = scheduler.round_limit(_in_short_rounds(instance, arrivals, batch_time))
@@ -71,7 +71,7 @@ def simulate_seconds(
         lost=tuple(simulation.lost),
         resumed=clock.resumed,
         outcome=outcome,
-        seconds=time.monotonic() - began,
+        seconds=working_time() - began,
         note=simulation.note,
     )
     if broken := found.violations():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kvopt.compiling import working_time
 from kvopt.dependencies import versions
 from kvopt.errors import KvoptError
 from kvopt.files import write_atomically
@@ -29,7 +30,9 @@ Announce = Callable[[str, float], None]
 _PATIENCE = 1.5
 """Times its limit that a policy gets before it counts as hung: it is asked between rounds only."""
 _ROOM = 30.0
-"""Seconds beyond the limit for what is no search: loading, compiling, ending a solver."""
+"""Seconds beyond the limit for what is no search: loading, ending a solver."""
+_COMPILING = 240.0
+"""Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
 _VERIFYING = 900.0
 """Seconds for the verifier, whose own limits end it within some minutes."""
 
@@ -94,7 +97,7 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
         runs[label] = _run(way, instance, label, limits.policy_time_limit)
     path = None
     if limits.certify:
-        announce("certify", limits.time_limit + _ROOM)
+        announce("certify", limits.time_limit + _ROOM + _COMPILING)
         sides = way.certified(instance, runs, task)
         announce("verify", _VERIFYING)
         _verify(sides.text)
@@ -115,9 +118,9 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
 
 def _run(way: Way, instance: Instance, label: str, limit: float) -> Run | str | None:
     """Return the run of a policy, what went wrong, or None when time ran out."""
-    end = time.monotonic() + limit
+    end = working_time() + limit
     try:
-        return way.run(instance, label, lambda: time.monotonic() > end)
+        return way.run(instance, label, lambda: working_time() > end)
     except Stopped:
         return None
     except Exception as error:  # the code of others may raise anything

@@ -1,0 +1,313 @@
+"""Compiling is no work: limits leave it out, it is reported apart, ends at signals, and is kept."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kvopt import Instance, Request, bound, certify, compiling, solve
+from kvopt.cli.live import LiveProgress
+from kvopt.compiled import compiled
+from kvopt.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
+from kvopt.engines.threads import signals_interrupt
+from kvopt.search import Search
+
+COMMAND = [sys.executable, "-m", "kvopt"]
+EIGHT = Path("instances/arrival-1-n8.json")
+SMALL = Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)])
+SOME_CODE = (
+    "import numpy as np\n"
+    "from kvopt.compiling import compile_seconds\n"
+    "from kvopt.improving.chance import reseed\n"
+    "reseed(np.zeros(1, np.int64), 1, 2, 3)\n"
+    "import os\n"
+    "where = compile_seconds.__code__.co_filename\n"
+    "print(where, compile_seconds(), os.access('lib/kvopt', os.W_OK))\n"
+)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return a time that passes when it is set; nothing was compiled before."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
+    return now
+
+
+def cold(folder: Path) -> dict[str, str]:
+    """Return the environment of a process that has an empty cache."""
+    return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
+
+
+# ---- the clock ------------------------------------------------------------------------------
+
+
+def test_the_clock_stands_still_and_overlaps_count_once(clock: list[float]) -> None:
+    began = working_time()
+    clock[0] += 2
+    compiling.begins(ours=True)
+    clock[0] += 3
+    compiling.begins(ours=False)  # for the first one, or by another thread
+    clock[0] += 4
+    assert (working_time() - began, compile_seconds()) == (2, 7)
+    compiling.ends()
+    clock[0] += 5
+    compiling.ends()
+    clock[0] += 6
+    assert (working_time() - began, compile_seconds()) == (8, 12)
+    compiling.ends()  # of one that nobody saw begin
+    clock[0] += 1
+    assert (working_time() - began, compile_seconds()) == (9, 12)
+
+
+def test_deadlines_of_all_searches_move(clock: list[float]) -> None:
+    outer = Search(SMALL, time_limit=10)
+    clock[0] += 1
+    inner = Search(SMALL, time_limit=4)
+    compiling.begins(ours=True)
+    clock[0] += 60
+    assert (outer.remaining, inner.remaining) == (9, 4)
+    compiling.ends()
+    clock[0] += 3
+    assert (outer.remaining, inner.remaining) == (6, 1)
+    assert not inner.should_stop()
+    assert (outer.seconds, inner.seconds) == (4, 3)
+    assert outer.result("auto").compile_seconds == inner.compile_seconds == 60
+    clock[0] += 1
+    assert inner.should_stop()
+
+
+def test_answers_say_what_was_compiled_apart() -> None:
+    assert solve(SMALL, "exact").to_json()["compile_seconds"] >= 0
+    assert bound(SMALL).to_json()["compile_seconds"] >= 0
+    assert certify(SMALL).provenance["compile_seconds"] >= 0
+
+
+# ---- signals --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow() -> Iterator[threading.Event]:
+    """Return an event for which a compiler waits, until the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def soon() -> Iterator[None]:
+    """Let Ctrl-C come a little later."""
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    yield
+    timer.join()
+
+
+@pytest.mark.usefixtures("soon")
+def test_ctrl_c_ends_the_wait_for_a_compiler(slow: threading.Event) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        awaited(slow.wait)
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_search_goes_on_to_its_answer(slow: threading.Event) -> None:
+    search = Search(SMALL)
+    with signals_interrupt(search):
+        search.offer_starts((0, 1, 3, 6), "test")
+        awaited(slow.wait)
+    assert search.signal_number == signal.SIGINT
+    assert search.result("auto").schedule is not None
+
+
+def test_what_nobody_remembers_is_not_left() -> None:
+    with left_when(lambda: False):
+        assert awaited(lambda: 3) == 3
+        with pytest.raises(Abandoned), left_when(lambda: False):
+            raise Abandoned
+
+
+def test_errors_of_a_compiler_are_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        awaited(lambda: 1 // 0)
+
+
+def test_the_main_thread_lets_others_compile() -> None:
+    def twice(x: int) -> int:
+        return 2 * x
+
+    threads: list[str] = []
+    function: Any = compiled(twice)
+    save = function._cache.save_overload
+
+    def kept(*arguments: Any) -> None:
+        threads.append(threading.current_thread().name)
+        save(*arguments)
+
+    function._cache.save_overload = kept
+    function._cache.load_overload = lambda *_: None
+    before, known = compile_seconds(), compiling.compiling().known
+    assert function(21) == 42
+    assert threads == [compiling.THREAD]
+    assert compile_seconds() > before
+    assert not compiling.compiling().is_running
+    after = compile_seconds()
+    assert function(4) == 8
+    assert compile_seconds() == after
+    assert known > 0
+
+
+def test_a_full_disk_is_no_error() -> None:
+    def thrice(x: int) -> int:
+        return 3 * x
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    function: Any = compiled(thrice)
+    function._cache.load_overload = lambda *_: None
+    function._cache._cache_file.save = full
+    assert function(14) == 42
+
+
+# ---- the command line -----------------------------------------------------------------------
+
+
+def test_the_first_solve_has_all_of_its_time(tmp_path: Path) -> None:
+    command = [*COMMAND, "solve", str(EIGHT), "-t", "5", "--json"]
+    first, second = (
+        json.loads(subprocess.run(command, env=cold(tmp_path), stdout=-1, check=True).stdout)
+        for _ in range(2)
+    )
+    for found in (first, second):
+        assert (found["status"], found["objective"]) == ("optimal", 253)
+        assert found["seconds"] < 5
+    assert first["compile_seconds"] > 1
+    assert second["compile_seconds"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_while_compiling_keep_what_is_known(tmp_path: Path, number: int) -> None:
+    command = [*COMMAND, "solve", str(EIGHT)]
+    with subprocess.Popen(command, env=cold(tmp_path), stdout=-1, stderr=-1, text=True) as child:
+        assert child.stderr is not None
+        while "compiling" not in child.stderr.readline():
+            assert child.poll() is None
+        began = time.monotonic()
+        child.send_signal(number)
+        out, _ = child.communicate()
+    assert child.returncode == 128 + number
+    assert time.monotonic() - began < 10  # two seconds on an idle machine, thirty to the end
+    assert "interrupted" in out
+    assert "280" in out
+
+
+def test_a_terminal_shows_how_far_it_got(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], clock: list[float]
+) -> None:
+    monkeypatch.setattr("kvopt.cli.live.is_watched", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    compiling.known_one_more()
+    compiling.known_one_more()
+    with LiveProgress("an instance"):
+        compiling.begins(ours=True)
+        clock[0] += 8
+        threading.Event().wait(0.5)
+        compiling.ends()
+    said = capsys.readouterr().err
+    assert "compiling (first use after installation): 1 of ~2 functions, 8 s" in said
+    assert "compiling took 8 s, this once" in said
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_log_has_one_line_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with LiveProgress("an [instance]"):
+        for _ in range(2):
+            compiling.begins(ours=True)
+            threading.Event().wait(0.5)
+            compiling.ends()
+    assert capsys.readouterr().err.count("an [instance]  compiling") == 1
+    with LiveProgress("quiet", quiet=True):
+        compiling.begins(ours=True)
+        threading.Event().wait(0.3)
+        compiling.ends()
+    assert capsys.readouterr().err == ""
+
+
+# ---- where it is kept -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder with an installation that cannot be written, and one that can beside it."""
+    folder = tmp_path
+    shutil.copytree("kvopt", folder / "lib/kvopt", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "own").mkdir()
+    for path in (folder / "lib", *(folder / "lib").rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    yield folder
+    for path in (folder / "lib", *(folder / "lib").rglob("*")):
+        path.chmod(0o755)  # so that it can be removed
+
+
+def keep_to_permissions() -> None:
+    """Take from root, in a process that begins, what lets it write anywhere."""
+    if os.getuid() == 0:
+        ctypes.CDLL(None, use_errno=True).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
+
+
+def compile_seconds_of(folder: Path, home: Path, temporary: Path) -> float:
+    """Return how long a process compiles that has these two folders to write to, if it may."""
+    environment = {key: value for key, value in os.environ.items() if "CACHE" not in key}
+    environment |= {"PYTHONPATH": str(folder / "lib"), "HOME": str(home), "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        [sys.executable, "-c", SOME_CODE],
+        env=environment, cwd=folder, capture_output=True, text=True, check=True,
+        preexec_fn=keep_to_permissions,
+    )  # fmt: skip
+    where, seconds, writable = done.stdout.split()
+    assert Path(where) == folder / "lib/kvopt/compiling.py"
+    if writable == "True":
+        pytest.skip("permissions do not bind here")
+    return float(seconds)
+
+
+@pytest.mark.parametrize("at_home", [True, False])
+def test_an_installation_that_cannot_be_written_compiles_once(
+    read_only: Path, at_home: bool
+) -> None:
+    own, closed = read_only / "own", read_only / "lib"
+    home, temporary = (own, closed) if at_home else (closed, own)
+    assert compile_seconds_of(read_only, home, temporary) > 0
+    assert compile_seconds_of(read_only, home, temporary) == 0
+    assert list(own.rglob("chance.reseed*.nbc"))
+
+
+def test_what_others_could_have_written_is_not_run(read_only: Path) -> None:
+    folder = read_only / "own" / f"kvopt-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert compile_seconds_of(read_only, read_only / "lib", read_only / "own") > 0
+    assert not list(folder.iterdir())
+
+
+def test_hot_functions_are_numbas_own() -> None:
+    """A call of what is compiled goes through nothing of ours."""
+    from kvopt.improving.chance import normal
+
+    assert type(normal).__module__.partition(".")[0] == "numba"
+    assert normal(np.zeros(1, np.int64)) != 0
