@@ -7,6 +7,8 @@ import threading
 import time
 from types import TracebackType
 
+from rich.cells import cell_len
+
 from kvopt.cli.common import is_watched, messages, or_dash, percent
 from kvopt.result import Progress
 
@@ -34,7 +36,7 @@ class LiveProgress:
         now = time.monotonic()
         if not self._quiet and not self._live and now - self._printed >= 1.0:
             self._printed = now
-            messages.print(self._line(progress, progress.seconds))
+            messages.print(self._line(progress, progress.seconds), markup=False)
 
     def __enter__(self) -> LiveProgress:
         if self._live:
@@ -56,13 +58,17 @@ class LiveProgress:
     def _tick(self) -> None:
         while not self._done.wait(0.2):
             if self._latest is not None:
-                line = self._line(self._latest, time.monotonic() - self._began)
+                line = self._line(self._latest, time.monotonic() - self._began, messages.width)
                 sys.stderr.write(f"\r\x1b[K{line}")
                 sys.stderr.flush()
 
-    def _line(self, progress: Progress, seconds: float) -> str:
-        return (
-            f"{self._label}  {seconds:6.1f} s  {progress.engine}  "
+    def _line(self, progress: Progress, seconds: float, width: int | None = None) -> str:
+        """Return both sides; where ``width`` is too little, without names rather than cut."""
+        sides = (
             f"latency {or_dash(progress.objective)}  bound {or_dash(progress.lower_bound)}  "
             f"gap {percent(progress.gap)}"
         )
+        clock = f"{seconds:6.1f} s"
+        whole = (self._label, clock, progress.engine, sides)
+        lines = ["  ".join(parts) for parts in (whole, (self._label, clock, sides), (clock, sides))]
+        return next((line for line in lines if width is None or cell_len(line) < width), sides)
