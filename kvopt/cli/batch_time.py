@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.assumed import say_assumed_options
+from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.hardware import GPUS, MODELS, Gpu, ModelShape
 from kvopt.seconds.files import write_batch_time
@@ -25,6 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def batch_time_command(
+    context: typer.Context,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV with measured batches.")],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
@@ -52,7 +56,10 @@ def batch_time_command(
     cache is added from the size of the model and the bandwidth of the GPUs.
     """
     shape, device = _preset("--model", model, MODELS), _preset("--gpu", gpu, GPUS)
+    try_outputs(output=output)
     rows, is_profile = read_table(table, shape.layers, gpus)
+    if is_profile:
+        say_assumed_options(context, ("model", "gpu", "gpus"))
     if any(row.held or row.prompts for row in rows):
         fit = fit_linear(rows)
     else:
@@ -61,7 +68,13 @@ def batch_time_command(
         fit = _with_reading(fit, reading if kv_ns is None else kv_ns)
     found = fit.batch_time
     found = BatchTime(found.lines, found.kv_ns, found.prompt_ns, output.stem, _about(table, fit))
-    write_batch_time(found, output)
+    with written("--output", output, partial(write_batch_time, found)):
+        _print(found, fit, json)
+    if not json:
+        common.messages.print(f"wrote {output}: {_errors(fit)}", markup=False)
+
+
+def _print(found: BatchTime, fit: Fit, json: bool) -> None:
     if json:
         errors = {"largest_error": fit.largest_error, "typical_error": fit.typical_error}
         common.print_json({**found.to_json(), "rows": fit.rows, **errors})
@@ -69,7 +82,6 @@ def batch_time_command(
     for line in found.lines:
         print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
     print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
-    common.messages.print(f"wrote {output}: {_errors(fit)}", soft_wrap=True)
 
 
 def _preset(option: str, name: str, known: dict[str, Preset]) -> Preset:

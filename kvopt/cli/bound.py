@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from kvopt.bounding import METHODS, bound
 from kvopt.cli import common
@@ -66,7 +67,10 @@ def bound_command(
 
 def _print(results: list[BoundResult]) -> None:
     best = max((r.value for r in results if r.value is not None), default=None)
-    table = common.new_table("method", "bound>", "of the best bound>", "seconds>", "note")
+    table = common.new_table(
+        "method", "bound>", "of the best bound>", "seconds>", "note",
+        prose=("note",), optional=("of the best bound", "seconds"),
+    )  # fmt: skip
     for result in results:
         share = None if result.value is None or not best else result.value / best
         table.add_row(
@@ -74,7 +78,7 @@ def _print(results: list[BoundResult]) -> None:
             common.or_dash(result.value),
             "-" if share is None else f"{share:.1%}",
             f"{result.seconds:.2f}",
-            result.note or "",
+            escape(result.note or ""),
         )
     common.print_table(table)
     if any(result.value is not None for result in results):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.assumed import say_assumed_options
 from kvopt.errors import InvalidInput, shown
 from kvopt.hardware import (
     GIGABYTE,
@@ -37,6 +38,7 @@ def _count(flag: str, about: str) -> typer.models.OptionInfo:
 
 
 def capacity_command(
+    context: typer.Context,
     model: Annotated[str, typer.Option("--model", help="One of the models below.")] = "llama-2-70b",
     parameters: Annotated[int | None, _count("--parameters", "Weights of the model.")] = None,
     layers: Annotated[int | None, _count("--layers", "Its layers.")] = None,
@@ -61,6 +63,7 @@ def capacity_command(
     shape = _shape(model, parameters, layers, kv_heads, head_size, size)
     memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE) if gpu_memory else _gpu(gpu).memory
     tokens = capacity(shape, memory, gpus, _number(fraction, "--fraction"))
+    say_assumed_options(context, _not_said(gpu_memory))
     note = _note() if model in _OF_THE_PAPERS else None
     if json:
         common.print_json(
@@ -78,7 +81,12 @@ def capacity_command(
     print(f"{tokens:,} tokens of {shape.kv_bytes:,} bytes")
     print(f"weights {shape.weight_bytes:,} bytes; {gpus} x {memory:,} bytes x {fraction}")
     if note:
-        common.messages.print(note, soft_wrap=True)
+        common.messages.print(note)
+
+
+def _not_said(gpu_memory: str | None) -> list[str]:
+    """Return the options that say which machine it is; a GPU of a given size needs no name."""
+    return ["model", *([] if gpu_memory else ["gpu"]), "gpus", "fraction"]
 
 
 def _shape(

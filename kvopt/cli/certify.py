@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from kvopt.certificates import Certificate, certify, write_certificate
 from kvopt.cli import common
 from kvopt.cli.certify_seconds import certify_in_seconds
 from kvopt.cli.live import LiveProgress
+from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.policies.registry import policy as policy_from
@@ -67,6 +69,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    try_outputs(output=output)
     command = shlex.join(["kvopt", *sys.argv[1:]])
     if seconds:
         if schedule is not None:
@@ -94,38 +97,42 @@ def certify_command(
             observer=observer,
             command=command,
         )
-    with common.undisturbed():
-        write_certificate(found, output)
+    with (
+        common.undisturbed(),
+        written("--output", output, partial(write_certificate, found)) as is_written,
+    ):
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output)
+            _print(found, output if is_written else None)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: Certificate, output: Path) -> None:
+def _print(found: Certificate, output: Path | None) -> None:
     print(
         f"total latency {common.or_dash(found.objective)}, proved to be at least "
         f"{common.or_dash(found.lower_bound)}: gap {common.percent(found.gap)}"
     )
     if found.runs:
         table = common.new_table(
-            "policy", "latency>", "x optimum, at least>", "at most>", "outcome"
-        )
+            "policy", "latency>", "x optimum, at least>", "at most>", "outcome",
+            prose=("outcome",), optional=("outcome", "latency"),
+        )  # fmt: skip
         for run in found.runs:
             table.add_row(
                 escape(run.policy),
                 common.or_dash(run.value),
                 common.times(run.value, found.objective, up=False),
                 common.times(run.value, found.lower_bound, up=True),
-                run.outcome,
+                escape(run.outcome),
             )
         common.print_table(table)
     if found.lower_bound is not None:
         common.messages.print(COVERED, soft_wrap=True)
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
-    common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    if output is not None:
+        common.messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)

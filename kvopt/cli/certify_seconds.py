@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 from kvopt.scope import COVERED
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
 from kvopt.seconds.certificates_writing import write_seconds_certificate
-from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 from kvopt.seconds.model import NANOSECONDS
 
 _INTERRUPTED = 130
@@ -34,26 +36,29 @@ def certify_in_seconds(
     json: bool,
 ) -> None:
     """Write a certificate in seconds and print what it says."""
-    clock = batch_time(model or DEFAULT_MODEL)
+    clock = clock_of(model)
     instance = read_instance(file, memory)
     try:
         arrivals_ns(instance)
     except InvalidInput as error:
         raise error.located(file=str(file)) from None
+    say_assumed_clock(model)
     found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
-    with common.undisturbed():
-        write_seconds_certificate(found, output)
+    with (
+        common.undisturbed(),
+        written("--output", output, partial(write_seconds_certificate, found)) as is_written,
+    ):
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output)
+            _print(found, output if is_written else None)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: SecondsCertificate, output: Path) -> None:
+def _print(found: SecondsCertificate, output: Path | None) -> None:
     count = len(found.instance)
     print(
         f"mean latency {_mean(found.objective_ns, count, up=True)} s, proved to be at least "
@@ -61,8 +66,9 @@ def _print(found: SecondsCertificate, output: Path) -> None:
     )
     if found.runs or found.unfinished:
         table = common.new_table(
-            "policy", "mean s>", "x optimum, at least>", "at most>", "evictions>", "outcome"
-        )
+            "policy", "mean s>", "x optimum, at least>", "at most>", "evictions>", "outcome",
+            prose=("outcome",), optional=("evictions", "outcome", "mean s"),
+        )  # fmt: skip
         for run in found.runs:
             table.add_row(
                 escape(run.policy),
@@ -77,7 +83,8 @@ def _print(found: SecondsCertificate, output: Path) -> None:
         common.print_table(table)
     if found.lower_bound_ns is not None:
         common.messages.print(COVERED, soft_wrap=True)
-    common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    if output is not None:
+        common.messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)
 
 
 def _mean(total_ns: int | None, count: int, *, up: bool) -> str:

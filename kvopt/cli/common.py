@@ -16,12 +16,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from kvopt.cli.tables import new_table as new_table
+from kvopt.cli.tables import print_table as print_table
 from kvopt.engines.threads import signals_remembered
 
-messages = Console(stderr=True, highlight=False)
-"""For people watching: progress, warnings, where a file went."""
+messages = Console(stderr=True, highlight=False, soft_wrap=True)
+"""For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
+goes on in the next line cannot be copied."""
 
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance: JSON, or CSV with --memory.")
@@ -63,23 +65,6 @@ def undisturbed() -> Iterator[None]:
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-
-def print_table(table: Table) -> None:
-    """Print a table on standard output, not narrower than it needs to be."""
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=160)
-    console.print(table)
-
-
-def new_table(*columns: str) -> Table:
-    """Return an empty table; columns whose name ends in ``>`` hold numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        right = column.endswith(">")
-        table.add_column(column.rstrip(">"), justify="right" if right else "left", no_wrap=right)
-    return table
 
 
 def or_dash(value: object) -> str:

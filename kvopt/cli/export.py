@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
-from kvopt.formulations.export import FORMATS, FORMULATIONS, export
+from kvopt.formulations.export import FORMATS, FORMULATIONS, SUFFIXES, export, format_of
 
 
 def register(app: typer.Typer) -> None:
@@ -31,8 +33,17 @@ def export_command(
     ] = None,
     memory: common.Memory = None,
 ) -> None:
-    """Write the time-indexed program, or its LP relaxation, as MPS or LP."""
+    """Write the time-indexed program, or its LP relaxation, as MPS or LP.
+
+    A name that ends in .gz is compressed.
+    """
+    try:
+        kind = format or format_of(output)
+    except InvalidInput as error:
+        names = ", ".join(SUFFIXES)
+        reason = f"must end in one of {names}; another name needs --format"
+        raise InvalidInput(reason, field=f"--output {error.file}") from None
+    try_outputs(output=output)
     instance = read_instance(file, memory)
-    suffix = output.suffix.lower().lstrip(".")
-    export(instance, output, formulation, format or (suffix if suffix in FORMATS else "lp"))
-    common.messages.print(f"wrote {output}")
+    write_named("--output", output, lambda path: export(instance, path, formulation, kind))
+    common.messages.print(f"wrote {output}", markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.errors import InvalidInput
 from kvopt.families import FAMILIES, Parameter, generate
 from kvopt.files import write_instance
@@ -51,9 +53,11 @@ def generate_command(
     ] = None,
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
+    try_outputs(output=output)
     instance = generate(family, n=n, memory=memory, seed=seed, parameters=_pairs(parameters or []))
-    write_instance(instance, output)
-    common.messages.print(f"wrote {output}: {len(instance)} requests, memory {instance.memory}")
+    write_named("--output", output, partial(write_instance, instance))
+    about = f"{len(instance)} requests, memory {instance.memory}"
+    common.messages.print(f"wrote {output}: {about}", markup=False)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

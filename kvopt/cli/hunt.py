@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from rich.markup import escape
 
 from kvopt.certificates import write_certificate
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, written
 
 if TYPE_CHECKING:
     from kvopt.hunting import Hunt
@@ -56,6 +58,7 @@ def hunt_command(
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
+    try_outputs(output=output)
     from kvopt.hunting import hunt  # which loads numba: no other command should wait for it
 
     def watch(ratio: Fraction, tried: int) -> None:
@@ -66,18 +69,23 @@ def hunt_command(
         names, n=n, memory=memory, time_limit=60.0 if time_limit is None else time_limit,
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
-    if output is not None and found.certificate is not None:
-        write_certificate(found.certificate, output)
-    if json:
-        common.print_json(found.to_json())
-    else:
-        _print(found, n)
-        if output is not None and found.certificate is not None:
-            common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    target = None if found.certificate is None else output
+    with written("--output", target, partial(_write, found)) as is_written:
+        if json:
+            common.print_json(found.to_json())
+        else:
+            _print(found, n)
+    if is_written and not json:
+        common.messages.print(f"kvopt: wrote {target}; kvopt verify checks it", markup=False)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.certificate is None:
         raise typer.Exit(_NOTHING_FOUND)
+
+
+def _write(found: Hunt, output: Path) -> None:
+    assert found.certificate is not None, "only what was found is written"
+    write_certificate(found.certificate, output)
 
 
 def _print(found: Hunt, n: int) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.files import write_instance
 from kvopt.instance import Instance
 from kvopt.traces import FORMATS, import_trace
@@ -58,6 +60,7 @@ def import_command(
     The file is read line by line.  Lines that are no request, or one that cannot be kept, are
     left out; how many and why is printed and stored in the notes of the instance.
     """
+    try_outputs(output=output)
     instance = import_trace(
         trace,
         format_,
@@ -72,9 +75,9 @@ def import_command(
         output_column=output_column,
         time_column=time_column,
     )
-    write_instance(instance, output)
+    write_named("--output", output, partial(write_instance, instance))
     for line in _report(instance, output):
-        common.messages.print(line, markup=False, soft_wrap=True)
+        common.messages.print(line, markup=False)
 
 
 def _report(instance: Instance, output: Path) -> list[str]:

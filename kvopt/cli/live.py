@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 
+from rich.cells import cell_len
 from rich.markup import escape
 
 from kvopt.cli.common import is_watched, messages, or_dash, percent
@@ -42,7 +43,7 @@ class LiveProgress:
         now = time.monotonic()
         if not self._quiet and not self._live and now - self._printed >= 1.0:
             self._printed = now
-            messages.print(self._line(progress, progress.seconds))
+            messages.print(self._line(progress, progress.seconds), markup=False)
 
     def __enter__(self) -> LiveProgress:
         if not self._quiet:
@@ -83,26 +84,34 @@ class LiveProgress:
 
     def _renew(self) -> None:
         if compiling().is_running:
-            line = self._compiling_line()
+            line = self._compiling_line(messages.width)
         elif self._latest is not None:
-            line = self._line(self._latest, working_time() - self._began)
+            line = self._line(self._latest, working_time() - self._began, messages.width)
         else:
             return
         self._is_dirty = True
-        line = line[: shutil.get_terminal_size().columns - 1]  # one that wraps would stay
         sys.stderr.write(f"\r\x1b[K{line}")
         sys.stderr.flush()
 
-    def _compiling_line(self) -> str:
+    def _compiling_line(self, width: int) -> str:
         state = compiling()
-        return (
-            f"{self._label}  compiling (first use after installation): {state.started} of "
-            f"~{state.known} functions, {compile_seconds() - self._compiled:.0f} s"
-        )
+        rest = f"{state.started} of ~{state.known} functions, "
+        rest += f"{compile_seconds() - self._compiled:.0f} s"
+        lines = [(self._label, f"compiling (first use after installation): {rest}")]
+        return _fitting([*lines, (f"compiling: {rest}",), ("compiling",)], width)
 
-    def _line(self, progress: Progress, seconds: float) -> str:
-        return (
-            f"{self._label}  {seconds:6.1f} s  {progress.engine}  "
+    def _line(self, progress: Progress, seconds: float, width: int | None = None) -> str:
+        """Return both sides; where ``width`` is too little, without names rather than cut."""
+        sides = (
             f"latency {or_dash(progress.objective)}  bound {or_dash(progress.lower_bound)}  "
             f"gap {percent(progress.gap)}"
         )
+        clock = f"{seconds:6.1f} s"
+        whole = (self._label, clock, progress.engine, sides)
+        return _fitting([whole, (self._label, clock, sides), (clock, sides), (sides,)], width)
+
+
+def _fitting(lines: Sequence[Sequence[str]], width: int | None) -> str:
+    """Return the first line that fits, else the last: a line that wraps would stay."""
+    joined = ["  ".join(parts) for parts in lines]
+    return next((line for line in joined if width is None or cell_len(line) < width), joined[-1])

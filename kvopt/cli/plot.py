@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from kvopt.bounding import bound
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.instance import Instance
@@ -46,19 +48,21 @@ def plot_command(
     from kvopt.plots import plot_instance, plot_schedule, refuse_unknown_suffix
 
     refuse_unknown_suffix(output)
+    try_outputs(output=output)
     if schedule is not None and policy is not None:
         raise InvalidInput("give --schedule or --policy, not both", field="options")
     if prices and schedule is None and policy is None:
         raise InvalidInput("goes with --schedule or --policy", field="--prices")
     instance = read_instance(file, memory)
     if schedule is None and policy is None:
-        plot_instance(instance, output)
+        write_named("--output", output, partial(plot_instance, instance))
     else:
         made, known = _made(instance, schedule, policy)
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
-        plot_schedule(made, output, subtitle=subtitle or None, prices=curve)
-    common.messages.print(f"wrote {output}")
+        draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)
+        write_named("--output", output, draw)
+    common.messages.print(f"wrote {output}", markup=False)
 
 
 def _made(

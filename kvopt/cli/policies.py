@@ -29,7 +29,10 @@ def policies_command(json: common.Json = False) -> None:
     if json:
         common.print_json({"policies": rows})
         return
-    table = common.new_table("policy", "needs", "parameters", "source", "rule")
+    table = common.new_table(
+        "policy", "needs", "parameters", "source", "rule",
+        prose=("parameters", "source", "rule"), optional=("source", "parameters", "needs"),
+    )  # fmt: skip
     for row in rows:
         parameters = [
             key if value is None else f"{key}={value}" for key, value in row["parameters"].items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from kvopt.certificates import write_certificate
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named, written
 from kvopt.errors import InvalidInput
 from kvopt.files import write_instance
 from kvopt.reductions import Reduction, ThreePartition, decide
@@ -45,23 +47,30 @@ def reduce_command(
     """
     if problem not in _PROBLEMS:
         raise InvalidInput(f"must be {', '.join(_PROBLEMS)}, got {problem!r}", field="problem")
+    try_outputs(output=output, certificate=certificate)
     common.warn_oversubscription(threads)
     given = ThreePartition(target, tuple(numbers))
     if output is not None:
-        write_instance(given.instance(), output)
+        write_named("--output", output, partial(write_instance, given.instance()))
         common.messages.print(f"wrote {output}", markup=False)
     found = decide(given, time_limit=time_limit, threads=threads)
-    if certificate is not None and found.certificate is not None:
-        write_certificate(found.certificate, certificate)
-        common.messages.print(f"wrote {certificate}", markup=False)
-    if json:
-        common.print_json(found.to_json())
-    else:
-        _print(found)
+    proof_file = None if found.certificate is None else certificate
+    with written("--certificate", proof_file, partial(_write, found)) as is_written:
+        if json:
+            common.print_json(found.to_json())
+        else:
+            _print(found)
+    if is_written:
+        common.messages.print(f"wrote {proof_file}", markup=False)
     if found.result.signal_number is not None:
         raise typer.Exit(128 + found.result.signal_number)
     if found.answer == "open":
         raise typer.Exit(_LEFT_OPEN)
+
+
+def _write(found: Reduction, output: Path) -> None:
+    assert found.certificate is not None, "only what was found is written"
+    write_certificate(found.certificate, output)
 
 
 def _print(found: Reduction) -> None:

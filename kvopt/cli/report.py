@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs
 
 _FALSE = 1
 _EVERY = 100
@@ -39,13 +39,17 @@ def report_command(
     Exit status: 0, 1 if a certificate is false, 2 for input that is refused.
     """
     from kvopt.reports import write_report
+    from kvopt.reports.writing import PAGE
 
+    if output is None and folder.is_dir():
+        output = folder / PAGE
+    try_outputs(output=output, csv=table)
     written = write_report(folder, output, table, verify=verify, progress=_show)
     for line in (*written.warnings, *written.faults):
-        common.messages.print(f"kvopt: warning: {escape(line)}", soft_wrap=True)
+        common.messages.print(f"kvopt: warning: {line}", markup=False)
     names = [str(path) for path in (written.page, written.table) if path is not None]
     count = "1 record" if written.records == 1 else f"{written.records:,} records"
-    common.messages.print(f"wrote {escape(' and '.join(names))}: {count}", soft_wrap=True)
+    common.messages.print(f"wrote {' and '.join(names)}: {count}", markup=False)
     if written.faults:
         raise typer.Exit(_FALSE)
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
+from kvopt.cli.outputs import try_outputs, written
 from kvopt.cli.run_seconds import run_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_schedule
@@ -57,6 +58,7 @@ def run_command(
     """
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
+    try_outputs(output=output, timeline=timeline)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
     if seconds:
         if output is not None:
@@ -77,10 +79,16 @@ def run_command(
                 runs.append(simulate(instance, policy, name))
     except KeyboardInterrupt:
         interrupted = True
+    target = output if runs else None
     with common.undisturbed():
-        _report(instance, runs, json)
-        if output is not None and runs:
-            _write(runs[0], output)
+        with written("--output", target, lambda path: _write(runs[0], path)) as is_written:
+            _report(instance, runs, json)
+        if is_written and runs[0].evictions:
+            common.messages.print(
+                f"kvopt: {target} holds the last starts; work that {runs[0].evictions} evictions "
+                "threw away is not in it",
+                markup=False,
+            )
     if interrupted:
         raise typer.Exit(_INTERRUPTED)
 
@@ -92,7 +100,8 @@ def _report(instance: Instance, runs: list[PolicyRun], json: bool) -> None:
     best = min((run.objective for run in runs if run.objective is not None), default=None)
     table = common.new_table(
         "policy", "latency>", "mean>", "of the best>", "makespan>", "evictions>", "peak>",
-        "seconds>", "outcome",
+        "seconds>", "outcome", prose=("outcome",),
+        optional=("seconds", "peak", "mean", "makespan", "evictions", "latency"),
     )  # fmt: skip
     for run in runs:
         value = run.objective
@@ -101,7 +110,7 @@ def _report(instance: Instance, runs: list[PolicyRun], json: bool) -> None:
             common.or_dash(value),
             "-" if value is None or not len(instance) else f"{value / len(instance):,.2f}",
             "-" if value is None or not best else f"{value / best:.4f}",
-            common.or_dash(run.makespan),
+            common.or_dash(None if value is None else run.makespan),
             common.or_dash(run.evictions),
             common.or_dash(run.peak_memory),
             f"{run.seconds:.2f}",
@@ -114,8 +123,3 @@ def _write(run: PolicyRun, output: Path) -> None:
     if run.schedule is None:
         raise InvalidInput("did not finish every request, so there is no schedule", field="-o")
     write_schedule(run.schedule, output)
-    if run.evictions:
-        common.messages.print(
-            f"kvopt: {output} holds the last starts; work that {run.evictions} evictions threw "
-            "away is not in it"
-        )

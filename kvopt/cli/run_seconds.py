@@ -10,10 +10,12 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.outputs import written
 from kvopt.files import read_instance, write_atomically
 from kvopt.seconds import SecondsRun, simulate_seconds
-from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 from kvopt.seconds.model import NANOSECONDS
+from kvopt.seconds.run import summary
 
 _INTERRUPTED = 130
 
@@ -27,8 +29,9 @@ def run_in_seconds(
     timeline: Path | None,
 ) -> None:
     """Simulate schedulers in continuous time and compare what their users wait."""
-    clock = batch_time(model or DEFAULT_MODEL)
+    clock = clock_of(model)
     instance = read_instance(file, memory)
+    say_assumed_clock(model)
     runs: list[SecondsRun] = []
     interrupted = False
     try:
@@ -38,9 +41,10 @@ def run_in_seconds(
             runs.append(simulate_seconds(instance, policy, clock))
     except KeyboardInterrupt:
         interrupted = True
-    with common.undisturbed():
-        if timeline is not None:
-            write_atomically(timeline, _timeline(runs))
+    with (
+        common.undisturbed(),
+        written("--timeline", timeline, lambda path: write_atomically(path, _timeline(runs))),
+    ):
         if json:
             common.print_json(
                 {"batch_time": clock.to_json(), "policies": [run.to_json() for run in runs]}
@@ -65,18 +69,19 @@ def _print(runs: list[SecondsRun]) -> None:
     means = [mean for run in runs if (mean := _mean(run)) is not None]
     table = common.new_table(
         "policy", "mean s>", "median s>", "p99 s>", "of the best>", "first token s>", "tokens/s>",
-        "makespan s>", "evictions>", "peak>", "outcome",
+        "makespan s>", "evictions>", "peak>", "outcome", prose=("outcome",),
+        optional=(
+            "peak", "makespan s", "tokens/s", "median s", "first token s", "evictions", "p99 s",
+            "of the best",
+        ),
     )  # fmt: skip
     for run in runs:
-        found = run.to_json()
-        latency, mean = found["latency"], _mean(run)
+        mean = _mean(run)
         table.add_row(
             escape(run.policy),
-            *(_three(latency[key]) for key in ("mean", "median", "p99")),
+            *map(_three, _latencies(run)),
             "-" if mean is None or not min(means) else f"{mean / min(means):.4f}",
-            _three(found["time_to_first_token"]["mean"]),
-            _three(run.tokens_per_second),
-            _three(found["makespan_seconds"]),
+            *map(_three, _of_what_finished(run)),
             common.or_dash(run.evictions),
             common.or_dash(run.peak_memory),
             _outcome(run),
@@ -89,6 +94,23 @@ def _mean(run: SecondsRun) -> float | None:
     if run.objective_ns is None or not run.starts:
         return None
     return run.objective_ns / len(run.starts) / NANOSECONDS
+
+
+def _latencies(run: SecondsRun) -> list[float | None]:
+    """Return mean, median and 99th percentile; see `_of_what_finished`."""
+    found = summary(run.latencies_ns)
+    return [None if run.objective_ns is None else found[key] for key in ("mean", "median", "p99")]
+
+
+def _of_what_finished(run: SecondsRun) -> list[float | None]:
+    """Return the time to the first token, tokens per second and the makespan.
+
+    Those of the few that finish before a livelock would make it look like the best run.
+    """
+    if run.objective_ns is None:
+        return [None] * 3
+    first = summary(run.times_to_first_token_ns)["mean"]
+    return [first, run.tokens_per_second, run.makespan_ns / NANOSECONDS]
 
 
 def _three(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,12 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
+from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.instance import Instance
 from kvopt.result import SolveResult
+from kvopt.schedule import Schedule
 from kvopt.search import gap_below
 from kvopt.solving import ENGINES, checked_limit, engine_named, solve
 
@@ -68,6 +71,7 @@ def solve_command(
     """
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
+    try_outputs(output=output)
     engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
     common.warn_oversubscription(threads)
     limit = checked_limit(time_limit)
@@ -96,11 +100,16 @@ def solve_command(
         results.append(result)
         if result.signal_number is not None:
             break
-    with common.undisturbed():
-        if output is not None and results[0].schedule is not None:
-            write_schedule(results[0].schedule, output)
+    best = results[0].schedule
+    target = None if best is None else output
+    with common.undisturbed(), written("--output", target, partial(_write, best)):
         _report(files, instances, results, json)
     _exit(results)
+
+
+def _write(schedule: Schedule | None, output: Path) -> None:
+    assert schedule is not None, "only what was found is written"
+    write_schedule(schedule, output)
 
 
 def _report(
@@ -111,7 +120,8 @@ def _report(
         return
     table = common.new_table(
         "instance", "n>", "M>", "status", "latency>", "bound>", "gap>", "bound by", "stopped",
-        "seconds>",
+        "seconds>", prose=("bound by",),
+        optional=("seconds", "M", "n", "stopped", "bound by", "gap"),
     )  # fmt: skip
     for file, instance, result in zip(files, instances, results, strict=False):
         source = f"{result.bounded_by} ({result.bound_source})" if result.bounded_by else "-"
@@ -130,7 +140,7 @@ def _report(
     common.print_table(table)
     for file, result in zip(files, results, strict=False):
         for line in (*result.faults, *result.notes):
-            common.messages.print(f"{escape(file.name)}: {escape(line)}")
+            common.messages.print(f"{file.name}: {line}", markup=False)
 
 
 def _as_json(files: list[Path], results: list[SolveResult]) -> dict[str, Any]:

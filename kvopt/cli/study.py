@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from kvopt.cli import common
+from kvopt.cli.assumed import say_assumed_clock_of_study
+from kvopt.cli.outputs import try_folder
 
 if TYPE_CHECKING:
     from kvopt.studies import Record, Study, StudyProgress, StudyResult
@@ -69,6 +74,9 @@ def study_command(
         return
     if out is None:
         raise typer.BadParameter("is missing", param_hint="--out")
+    try_folder("--out", out)
+    if study.limits[0].batch_time is not None and "batch_time" not in tomllib.loads(text):
+        say_assumed_clock_of_study()
     if scheduler is None:
         common.warn_oversubscription(jobs)
     try:
@@ -113,7 +121,9 @@ def _list(json: bool) -> None:
     if json:
         common.print_json({"studies": [{"name": s.name, "title": s.title} for s in studies]})
         return
-    table = common.new_table("study", "instances>", "what it asks")
+    table = common.new_table(
+        "study", "instances>", "what it asks", prose=("what it asks",), optional=("instances",)
+    )
     for study in studies:
         instances = sum(entry.instances for entry in study.entries) * len(study.limits)
         table.add_row(study.name, common.or_dash(instances), escape(study.title))
@@ -142,7 +152,7 @@ def _print(found: StudyResult) -> None:
     in_seconds = found.study.limits[0].batch_time is not None
     table = common.new_table(
         "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
-        *(["mean s>"] if in_seconds else []),
+        *(["mean s>"] if in_seconds else []), optional=("proved",),
     )  # fmt: skip
     for row in by_policy(found.records):
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
@@ -201,12 +211,17 @@ class StudyLine:
             )
         elif not self._quiet and time.monotonic() - self._printed >= self._LOG_EVERY:
             self._printed = time.monotonic()
-            common.messages.print(escape(f"{self._label}  {_told(progress)}"), soft_wrap=True)
+            common.messages.print(escape(f"{self._label}  {_told(progress)}"))
 
 
 def _bar() -> Progress:
-    columns = (BarColumn(bar_width=20), TextColumn("{task.description}"), TimeElapsedColumn())
-    return Progress(*columns, console=common.messages, transient=True)
+    whole = Column(overflow="fold")  # goes on in a further line rather than lose a name
+    columns = (
+        BarColumn(bar_width=20),
+        TextColumn("{task.description}", table_column=whole),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True), transient=True)
 
 
 def _told(progress: StudyProgress) -> str:

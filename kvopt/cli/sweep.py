@@ -10,9 +10,9 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
-from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 
 if TYPE_CHECKING:
     from kvopt.sweeping import SweptRun
@@ -74,8 +74,10 @@ def sweep_command(
         () if alpha is None else grid(alpha, "--alpha"),
         () if beta is None else grid(beta, "--beta"),
     )
-    clock = batch_time(model or DEFAULT_MODEL) if seconds else None
+    clock = clock_of(model) if seconds else None
     instance = read_instance(file, memory)
+    if seconds:
+        say_assumed_clock(model)
     runs: list[SweptRun] = []
     interrupted = False
     try:
@@ -120,7 +122,10 @@ def _print(runs: Sequence[SweptRun], seconds: bool) -> None:
         key for key in ("alpha", "beta") if any(getattr(r.setting, key) is not None for r in runs)
     ]
     latency = ("mean s>", "median s>", "p99 s>") if seconds else ("latency>", "mean>")
-    table = common.new_table(*(f"{key}>" for key in swept), *latency, "evictions>", "outcome")
+    table = common.new_table(
+        *(f"{key}>" for key in swept), *latency, "evictions>", "outcome", prose=("outcome",),
+        optional=("median s", "p99 s", "evictions") if seconds else ("mean", "evictions"),
+    )  # fmt: skip
     for run in runs:
         outcome = str(run.run.outcome)
         if run.completed < len(run.run.starts):

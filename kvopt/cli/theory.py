@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.errors import InvalidInput
 
 
@@ -48,6 +50,7 @@ def theory_command(
         refuse_unknown_suffix(output)
         if topic is None:
             raise InvalidInput("goes with a topic", field="-o")
+        try_outputs(output=output)
     found = []
     for name in [topic] if topic is not None else TOPICS:
         if common.is_watched() and not json:
@@ -68,5 +71,5 @@ def theory_command(
             raise InvalidInput(f"{topic} has no curves", field="-o")
         figure = theory_curves(found[0]).get_figure(root=True)
         assert figure is not None, "axes of a new figure"
-        save(figure, output)
+        write_named("--output", output, partial(save, figure))
         common.messages.print(f"wrote {output}", markup=False)

@@ -57,6 +57,26 @@ def write_atomically(target: str | Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def refuse_unwritable(target: str | Path) -> None:
+    """Raise if ``target`` cannot be written now; what is there stays as it is.
+
+    A pipe is not opened for that: it would wait for a reader.
+    """
+    target = Path(target)
+    try:
+        regular = _regular_file(target)
+        if regular is not None:
+            handle, name = tempfile.mkstemp(dir=regular.parent, prefix=TEMPORARY)
+            os.close(handle)
+            os.unlink(name)
+        elif (descriptor := own_descriptor(target)) is not None:
+            os.fstat(descriptor)  # which fails if it is closed
+        elif not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, ValueError) as error:
+        raise _unwritable(target, error) from None
+
+
 def _regular_file(target: Path) -> Path | None:
     """Return the file to create or replace, None for what can only be written to."""
     if own_descriptor(target) is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import shutil
 from pathlib import Path
 
 from kvopt.dependencies import load_highspy
@@ -14,13 +16,15 @@ from kvopt.instance import Instance
 
 FORMULATIONS = ("time-indexed", "relaxed")
 FORMATS = ("mps", "lp")
+SUFFIXES = tuple(f".{name}{gz}" for name in FORMATS for gz in ("", ".gz"))
+"""Of files whose name says what is in them."""
 
 
 def export(
     instance: Instance,
     path: str | Path,
     formulation: str = "time-indexed",
-    format: str = "lp",  # noqa: A002 - the name in the contract
+    format: str | None = None,  # noqa: A002 - the name in the contract
     *,
     windows: Windows | None = None,
     largest_columns: int = LARGEST_COLUMNS,
@@ -36,17 +40,18 @@ def export(
     instance
         The problem.
     path
-        The file; it appears whole or not at all.
+        The file; it appears whole or not at all.  A name that ends in ``.gz`` is compressed.
     formulation
         ``time-indexed`` or ``relaxed``.
     format
-        ``mps`` or ``lp``.
+        ``mps`` or ``lp``; by default what the name ends in, see `format_of`.
     windows
         Start rounds to consider; by default those that are proved to hold an optimum.
     largest_columns
         Raise `TooLarge` beyond this number of columns.
     """
     _one_of(formulation, FORMULATIONS, "formulation")
+    format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")
     model = time_indexed_arrays(instance, windows, largest_columns=largest_columns)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
@@ -56,9 +61,49 @@ def export(
         try:
             if highs.writeModel(str(written)) == load_highspy().HighsStatus.kError:
                 raise InvalidInput("HiGHS could not write the model", file=str(path))
-            written.replace(temporary)
+            if _is_compressed(path):
+                _compress(written, temporary)
+            else:
+                written.replace(temporary)
         finally:
             written.unlink(missing_ok=True)
+
+
+def format_of(path: str | Path) -> str:
+    """Return the format that the name of a file says; without a suffix it is ``lp``.
+
+    Raises
+    ------
+    InvalidInput
+        If the name ends in something else than `SUFFIXES`.
+
+    Examples
+    --------
+    >>> format_of("small.MPS.gz"), format_of("/dev/stdout")
+    ('mps', 'lp')
+    """
+    name = Path(path).name.lower().removesuffix(".gz")
+    suffix = Path(name).suffix.removeprefix(".")
+    if suffix in FORMATS:
+        return suffix
+    if suffix or _is_compressed(path):
+        reason = f"must end in one of {', '.join(SUFFIXES)}, or be given a format"
+        raise InvalidInput(reason, file=str(path))
+    return "lp"
+
+
+def _is_compressed(path: str | Path) -> bool:
+    return Path(path).suffix.lower() == ".gz"
+
+
+def _compress(source: Path, target: Path) -> None:
+    """Compress a file; no name and no date go into it, so the same model gives the same bytes."""
+    with (
+        source.open("rb") as plain,
+        target.open("wb") as stream,
+        gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed,
+    ):
+        shutil.copyfileobj(plain, packed)
 
 
 def _one_of(value: str, allowed: tuple[str, ...], field: str) -> None:

@@ -138,7 +138,9 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     try:
         import_modules(modules)
     except Exception as error:  # whatever the code of others does when it is loaded
-        reason = f"{', '.join(modules)} cannot be loaded: {type(error).__name__}: {error}"
+        is_named = isinstance(error, OSError) and error.filename in modules
+        said = getattr(error, "strerror", None) if is_named else error
+        reason = f"{', '.join(modules)} cannot be loaded: {type(error).__name__}: {said}"
         raise top.fault("modules", reason) from None
     clock, certify = clock_of(top, folder), top.boolean("certify", True)
     models = top.strings("predictions", ("",))
@@ -218,7 +220,8 @@ def _entries(
         try:
             source.check(chosen, in_seconds)
         except InvalidInput as error:
-            raise table.fault(kind, f"{name}: {error}") from None
+            said = str(error) if error.file == name else f"{name}: {error}"
+            raise table.fault(kind, said) from None
         yield Entry(source, draws, chosen)
     table.done(*_ENTRY)
 

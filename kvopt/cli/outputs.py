@@ -1,0 +1,79 @@
+"""Files that commands write: tried before anything long, and never at the cost of a result."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kvopt.errors import InvalidInput, KvoptError
+from kvopt.files.atomic import TEMPORARY, refuse_unwritable
+
+
+def try_outputs(**given: Path | None) -> None:
+    """Refuse a file that cannot be written, before the work that it is to hold.
+
+    Parameters
+    ----------
+    given
+        Paths by the long name of their option, with ``_`` for ``-``; None is no file.
+    """
+    for name, path in given.items():
+        if path is None:
+            continue
+        try:
+            refuse_unwritable(path)
+        except InvalidInput as error:
+            raise _named(error, f"--{name.replace('_', '-')}", path) from None
+
+
+def try_folder(option: str, path: Path) -> None:
+    """Refuse a folder that can neither be used nor made, and make none."""
+    real = path.absolute()
+    existing = next(place for place in (real, *real.parents) if os.path.lexists(place))
+    try:
+        with tempfile.TemporaryFile(dir=existing, prefix=TEMPORARY):
+            pass
+    except OSError as error:
+        reason = f"cannot be written to: {error.strerror}"
+        raise InvalidInput(reason, field=f"{option} {path}") from None
+
+
+@contextmanager
+def written(option: str, path: Path | None, write: Callable[[Path], object]) -> Iterator[bool]:
+    """Write a file, let the block print what was found, and only then say if writing failed.
+
+    A full disk must not take the result of an hour with it.  The block gets whether there is a
+    file now.
+    """
+    failure: Exception | None = None
+    if path is not None:
+        try:
+            write(path)
+        except (KvoptError, OSError, UnicodeError) as error:
+            failure = error
+    yield path is not None and failure is None
+    if failure is None:
+        return
+    assert path is not None, "only a file fails"
+    if isinstance(failure, KvoptError) and not isinstance(failure, InvalidInput):
+        raise failure
+    raise _named(failure, option, path) from None
+
+
+def write_named(option: str, path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file where nothing else is printed; an error names the option."""
+    with written(option, path, write):
+        pass
+
+
+def _named(error: Exception, option: str, path: Path) -> InvalidInput:
+    """Return the error with option and path, each once."""
+    if not isinstance(error, InvalidInput):
+        reason = getattr(error, "strerror", None) or str(error)
+        return InvalidInput(f"cannot be written: {reason}", field=f"{option} {path}")
+    if error.field is not None:  # not the path is at fault, but what should go there
+        return error
+    return InvalidInput(error.reason, field=f"{option} {path}")

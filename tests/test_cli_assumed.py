@@ -1,0 +1,155 @@
+"""What is taken for granted is said, and runs that never end do not look good."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+
+CLOCK = (
+    "assumed: --batch-time llama-2-70b-2xa100 (Llama-2-70B on two A100); "
+    "give --batch-time for another machine\n"
+)
+
+
+@pytest.fixture
+def stuck(tmp_path: Path) -> Path:
+    """Return the file of an instance where alpha-protect finishes one request and never more."""
+    path = tmp_path / "stuck.json"
+    requests: list[dict[str, Any]] = [{"arrival": 0, "prompt": 0, "output": 1}]
+    requests += [{"arrival": 1, "prompt": 0, "output": 5}] * 2
+    path.write_text(
+        json.dumps({"schema": "kvopt.instance/1", "memory": 6, "round_ms": 1, "requests": requests})
+    )
+    return path
+
+
+class TestClock:
+    """Seconds are of some machine."""
+
+    @pytest.mark.parametrize(
+        "command", [("run", "-P", "mc-sf"), ("sweep", "--alpha", "0.5"), ("certify", "-P", "mc-sf")]
+    )
+    @pytest.mark.parametrize("json_", [False, True])
+    def test_the_model_that_is_assumed_is_named(
+        self, run: Run, ec1: Path, tmp_path: Path, command: tuple[str, ...], json_: bool
+    ) -> None:
+        verb, *rest = command
+        target = ("-o", tmp_path / "cert.json") if verb == "certify" else ()
+        options = (*rest, *target, *(["--json"] if json_ else []))
+        code, out, err = run(verb, ec1, "--seconds", *options)
+        assert code == 0
+        assert err.startswith(CLOCK)
+        if json_:
+            json.loads(out)
+        _, _, err = run(verb, ec1, "--seconds", "--batch-time", "llama-2-70b-2xa100", *options)
+        assert "assumed: " not in err
+        if verb != "certify" or not json_:
+            assert "assumed: " not in run(verb, ec1, *options)[2]
+
+    def test_refusals_stay_one_line(self, run: Run) -> None:
+        code, _, err = run("run", "missing.json", "-P", "mc-sf", "--seconds")
+        assert code == 2
+        assert err == "kvopt: missing.json: cannot be read: No such file or directory\n"
+
+    @pytest.mark.parametrize("given", [False, True])
+    def test_a_study_says_it_too(self, run: Run, tmp_path: Path, given: bool) -> None:
+        study = tmp_path / "one.toml"
+        study.write_text(
+            'clock = "seconds"\ncertify = false\npolicies = ["mc-sf"]\n'
+            + ('batch_time = "llama-2-70b-2xa100"\n' if given else "")
+            + '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
+        )
+        code, _, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
+        assert code == 0, err
+        line = (
+            'assumed: batch_time = "llama-2-70b-2xa100" (Llama-2-70B on two A100); '
+            "give batch_time in the description for another machine\n"
+        )
+        assert (line in err) is not given
+
+    def test_a_study_in_rounds_has_no_machine(self, run: Run, tmp_path: Path) -> None:
+        study = tmp_path / "one.toml"
+        study.write_text(
+            'policies = ["mc-sf"]\n[limits]\ntime_limit = 5\n'
+            '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
+        )
+        assert "assumed: " not in run("study", study, "--out", tmp_path / "folder", "--jobs", 1)[2]
+
+
+class TestMachine:
+    """``capacity`` and ``batch-time`` are of some machine."""
+
+    def test_what_capacity_assumes(self, run: Run) -> None:
+        _, out, err = run("capacity", "--json")
+        assert err == (
+            "assumed: --model llama-2-70b, --gpu a100-80gb, --gpus 2, --fraction 0.9; "
+            "give them for another machine\n"
+        )
+        json.loads(out)
+        _, _, err = run("capacity", "--model", "mistral-7b", "--gpu-memory", 80, "--fraction", 1)
+        assert err == "assumed: --gpus 2; give --gpus for another machine\n"
+
+    def test_a_machine_that_is_given_is_not_assumed(self, run: Run) -> None:
+        machine = ("--model", "mistral-7b", "--gpu", "a10-24gb", "--gpus", 2, "--fraction", "0.9")
+        assert run("capacity", *machine)[2] == ""
+
+
+class TestLivelocks:
+    """The few requests that finish before a livelock say nothing of it."""
+
+    def test_in_seconds_nothing_is_said_of_their_latency(self, run: Run, stuck: Path) -> None:
+        policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")
+        _, out, _ = run("run", stuck, "--seconds", *policies)
+        head, endless, ended = out.splitlines()
+        assert head.split("  ")[0] == "policy"
+        assert endless.split()[1:8] == ["-"] * 7
+        assert endless.endswith("livelock; 1 of 3 finished")
+        assert ended.split()[4] == "1.0000", "the best of those that end"
+
+    def test_in_rounds(self, run: Run, stuck: Path) -> None:
+        policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")
+        _, out, _ = run("run", stuck, *policies)
+        _, endless, ended = out.splitlines()
+        assert endless.split()[1:5] == ["-"] * 4
+        assert ended.split()[3] == "1.0000"
+
+    def test_json_says_what_finished_as_before(self, run: Run, stuck: Path) -> None:
+        _, out, _ = run("run", stuck, "--seconds", "-P", "alpha-protect:alpha=0", "--json")
+        (row,) = json.loads(out)["policies"]
+        assert row["objective_seconds"] is None
+        assert row["completed"] == 1
+        assert row["latency"]["mean"] > 0
+
+
+class TestErrors:
+    """A path is named once."""
+
+    @pytest.mark.parametrize(
+        ("line", "path"),
+        [('file = "gone.json"', "gone.json"), ('file = "bad.json"', "bad.json")],
+    )
+    def test_of_an_instance_of_a_study(
+        self, run: Run, tmp_path: Path, line: str, path: str
+    ) -> None:
+        (tmp_path / "bad.json").write_text('{"schema": "kvopt.instance/1"}')
+        study = tmp_path / "one.toml"
+        study.write_text(f'policies = ["mc-sf"]\n[[instances]]\n{line}\n')
+        code, _, err = run("study", study, "--out", tmp_path / "folder")
+        assert code == 2
+        assert err.count(str(tmp_path / path)) == 1
+        assert "instances[0].file" in err
+
+    def test_of_a_module_of_a_study(self, run: Run, tmp_path: Path) -> None:
+        study = tmp_path / "one.toml"
+        study.write_text(
+            'modules = ["gone.py"]\npolicies = ["mc-sf"]\n'
+            '[[instances]]\nfamily = "arrival-1"\nn = 3\nmemory = 30\nseed = 1\n'
+        )
+        code, _, err = run("study", study, "--out", tmp_path / "folder")
+        assert code == 2
+        assert err.count("gone.py") == 1
+        assert "No such file or directory" in err

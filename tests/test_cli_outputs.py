@@ -1,0 +1,219 @@
+"""Files that commands write: refused before the work, and never at the cost of a result."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+
+import kvopt.cli
+from kvopt.cli import outputs
+from kvopt.errors import InvalidInput
+from kvopt.files.atomic import refuse_unwritable
+from kvopt.formulations.export import export, format_of
+from kvopt.instance import Instance, Request
+
+BROKEN = "nowhere"
+"""A folder that does not exist."""
+
+WRITERS = {
+    "solve": ("solve", "FILE", "-t", 3600, "-o", "OUT.json"),
+    "certify": ("certify", "FILE", "-t", 3600, "-o", "OUT.json"),
+    "certify --seconds": ("certify", "FILE", "--seconds", "-o", "OUT.json"),
+    "run": ("run", "FILE", "-P", "mc-sf", "-o", "OUT.json"),
+    "run --timeline": ("run", "FILE", "-P", "mc-sf", "--seconds", "--timeline", "OUT.csv"),
+    "generate": ("generate", "arrival-1", "-o", "OUT.json"),
+    "import": ("import", "missing.csv", "--format", "csv", "-m", 9, "-o", "OUT.json"),
+    "export": ("export", "FILE", "-o", "OUT.lp"),
+    "plot": ("plot", "FILE", "-o", "OUT.png"),
+    "hunt": ("hunt", "-P", "mc-sf", "--n", 9, "-m", 9, "-o", "OUT.json"),
+    "reduce -o": ("reduce", "three-partition", "--target", 9, 3, 3, 3, "-o", "OUT.json"),
+    "reduce": ("reduce", "three-partition", "--target", 9, 3, 3, 3, "--certificate", "OUT.json"),
+    "report": ("report", "STUDY", "-o", "OUT.html", "--verify"),
+    "report --csv": ("report", "STUDY", "--csv", "OUT.csv", "--verify"),
+    "theory": ("theory", "rayleigh", "-o", "OUT.png"),
+    "batch-time": ("batch-time", "missing.csv", "-o", "OUT.json"),
+    "study": ("study", "smoke", "--out", "OUT.json/folder"),
+}
+
+
+def nothing_long(*_args: object, **_options: object) -> Any:
+    raise AssertionError("the work began before its file was tried")
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing begin that may be long."""
+    for name in (
+        "solve.solve", "certify.certify", "certify_seconds.certify_seconds", "run.simulate",
+        "run_seconds.simulate_seconds", "generate.generate", "reduce.decide",
+    ):  # fmt: skip
+        monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
+    monkeypatch.setattr("kvopt.hunting.hunt", nothing_long)
+    monkeypatch.setattr("kvopt.theory.examine", nothing_long)
+    monkeypatch.setattr("kvopt.reports.write_report", nothing_long)
+    monkeypatch.setattr("kvopt.studies.running.run_study", nothing_long)
+
+
+@pytest.mark.parametrize("command", WRITERS)
+@pytest.mark.usefixtures("idle")
+def test_a_file_that_cannot_be_written_is_refused_first(
+    run: Run, ec1: Path, studied: Path, tmp_path: Path, command: str
+) -> None:
+    words = {"FILE": str(ec1), "STUDY": str(studied)}
+    # Below a file nothing can be made, whoever asks.
+    arguments = [
+        words.get(str(word), str(word).replace("OUT", f"{ec1}/out")) for word in WRITERS[command]
+    ]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    option = {"-o": "--output"}.get(arguments[-2], arguments[-2])
+    if option == "--verify":
+        option = {"-o": "--output"}.get(arguments[-3], arguments[-3])
+    assert option in err
+    assert err.count(f"{ec1}/out") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ec1.json", "study"]
+
+
+def test_the_page_of_a_study_is_tried_by_its_own_name(run: Run, studied: Path) -> None:
+    (studied / "report.html").mkdir()
+    code, _, err = run("report", studied, "--verify")
+    assert code == 2
+    assert err == f"kvopt: --output {studied / 'report.html'}: cannot be written: Is a directory\n"
+
+
+def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+    old, link, pipe = tmp_path / "old", tmp_path / "link", tmp_path / "pipe"
+    old.write_text("before")
+    link.symlink_to("new")
+    os.mkfifo(pipe)  # which nobody reads: opening it would wait
+    for target in (old, link, pipe, "/dev/null", "/dev/stdout", tmp_path / "new"):
+        refuse_unwritable(target)
+    assert old.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "old", "pipe"]
+
+
+def test_what_cannot_be_written(tmp_path: Path) -> None:
+    lost, file = tmp_path / "lost", tmp_path / "file"
+    lost.symlink_to(tmp_path / BROKEN / "file")
+    file.touch()
+    for target in (
+        tmp_path,
+        lost,
+        file / "below",
+        tmp_path / BROKEN / "x",
+        "/dev/fd/999",
+        "n" * 999,
+    ):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            refuse_unwritable(target)
+
+
+LATE = {
+    "solve": ("solve", "FILE", "-o", "OUT.json"),
+    "certify": ("certify", "FILE", "-o", "OUT.json"),
+    "certify --seconds": ("certify", "FILE", "--seconds", "-t", 5, "-o", "OUT.json"),
+    "run": ("run", "FILE", "-P", "mc-sf", "-o", "OUT.json"),
+    "run --timeline": ("run", "FILE", "-P", "mc-sf", "--seconds", "--timeline", "OUT.json"),
+    "hunt": ("hunt", "-P", "mc-sf", "--n", 4, "-m", 4, "-t", 20, "-o", "OUT.json"),
+    "reduce": (
+        "reduce", "three-partition", "--target", 40, 11, 11, 12, 11, 17, 18,
+        "--certificate", "OUT.json",
+    ),
+    "batch-time": ("batch-time", "TABLE", "-o", "OUT.json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("json_", [False, True])
+@pytest.mark.parametrize("command", LATE)
+def test_a_result_is_printed_though_its_file_failed(
+    run: Run, ec1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, json_: bool
+) -> None:
+    # As if the disk filled up, or a permission changed, while the search went on.
+    monkeypatch.setattr(outputs, "refuse_unwritable", lambda _path: None)
+    target = tmp_path / BROKEN / "OUT.json"
+    samples = Path(kvopt.cli.__file__).parents[2] / "samples"
+    words = {"FILE": ec1, "OUT.json": target, "TABLE": samples / "batches.csv"}
+    arguments = [words.get(str(word), word) for word in LATE[command]]
+    code, out, err = run(*arguments, *(["--json"] if json_ else []))
+    assert code == 2
+    option = {"-o": "--output"}.get(str(arguments[-2]), arguments[-2])
+    last = err.splitlines()[-1]
+    assert last == f"kvopt: {option} {target}: cannot be written: No such file or directory"
+    assert "wrote" not in err
+    if json_:
+        json.loads(out)
+    else:
+        assert out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("generate", "arrival-1"),
+        ("export", "FILE", "--format", "lp"),
+        ("run", "FILE", "-P", "mc-sf"),
+        ("reduce", "three-partition", "--target", 40, 11, 11, 12, 11, 17, 18),
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
+def test_a_full_disk_is_one_line_that_names_the_option(
+    run: Run, ec1: Path, command: tuple[object, ...]
+) -> None:
+    arguments = [ec1 if word == "FILE" else word for word in command]
+    code, out, err = run(*arguments, "-o", "/dev/full")
+    assert code == 2
+    assert err == "kvopt: --output /dev/full: cannot be written: No space left on device\n"
+    assert out.startswith("policy") == (command[0] == "run")
+
+
+class TestExport:
+    """What the name of an exported model says is what is in it."""
+
+    @pytest.mark.parametrize("kind", ["mps", "lp"])
+    def test_compressed_is_the_same_model_and_the_same_bytes(
+        self, run: Run, ec1: Path, tmp_path: Path, kind: str
+    ) -> None:
+        plain, packed = tmp_path / f"a.{kind}", tmp_path / f"a.{kind}.gz"
+        other = tmp_path / f"b.{kind}.gz"
+        for path in (plain, packed, other):
+            assert run("export", ec1, "-o", path)[0] == 0
+        assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+        assert packed.read_bytes() == other.read_bytes()
+        assert packed.read_bytes()[4:8] == bytes(4), "no date"
+        assert plain.read_text().startswith("NAME" if kind == "mps" else "\\")
+
+    @pytest.mark.parametrize("name", ["a.sol", "a.gz", "a.txt.gz", "model-v1.2"])
+    def test_an_unknown_name_is_refused(
+        self, run: Run, ec1: Path, tmp_path: Path, name: str
+    ) -> None:
+        path = tmp_path / name
+        code, out, err = run("export", ec1, "-o", path)
+        assert (code, out) == (2, "")
+        assert err == (
+            f"kvopt: --output {path}: must end in one of .mps, .mps.gz, .lp, .lp.gz; "
+            "another name needs --format\n"
+        )
+        assert not path.exists()
+
+    def test_a_format_that_is_given_counts(self, run: Run, ec1: Path, tmp_path: Path) -> None:
+        for name in ("a.sol", "a.lp", "a.sol.gz"):
+            path = tmp_path / name
+            assert run("export", ec1, "-o", path, "--format", "mps")[0] == 0
+            text = path.read_bytes()
+            text = gzip.decompress(text) if name.endswith(".gz") else text
+            assert text.startswith(b"NAME")
+
+    def test_the_function_goes_by_the_name_too(self, tmp_path: Path) -> None:
+        instance = Instance(4, [Request(0, 1, 2)])
+        export(instance, tmp_path / "a.mps.gz")
+        assert gzip.decompress((tmp_path / "a.mps.gz").read_bytes()).startswith(b"NAME")
+        with pytest.raises(InvalidInput, match=r"must end in one of \.mps, "):
+            export(instance, tmp_path / "a.sol")
+        assert format_of("model") == format_of("/dev/stdout") == "lp"

@@ -1,0 +1,212 @@
+"""Tables on narrow terminals: names and numbers are never cut, and what is missing is named."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from commands import EC1, Run
+from rich.console import Console
+
+from kvopt.cli import tables
+from kvopt.cli.tables import new_table, print_table
+
+LONG = "alpha-beta:alpha=0.25,beta=0.1,seed=3"
+NAME = "conversation-and-summarisation-of-a-whole-day-n4-m7-seed12345"
+WIDTHS = (40, 80, 120)
+
+COMMANDS = {
+    "solve": (),
+    "bound": (),
+    "run": ("-P", "mc-sf", "-P", LONG),
+    "run --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds"),
+    "certify": ("-P", "mc-sf", "-P", LONG),
+    "certify --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds", "-t", 5),
+    "sweep": ("-P", "alpha-beta:seed=3", "--alpha", "0.25", "--beta", "0.1,0.125"),
+    "sweep --seconds": ("--alpha", "0:0.3:0.1", "--seconds"),
+}
+"""Commands that read an instance, with what they need."""
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> Path:
+    """Return the file of an instance with a name that is longer than some terminals are wide."""
+    path = tmp_path / "named.json"
+    path.write_text(json.dumps({**EC1, "name": NAME}))
+    return path
+
+
+@pytest.fixture(params=WIDTHS)
+def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Let somebody look at standard output on a terminal of so many columns."""
+    cells: int = request.param
+    monkeypatch.setattr(tables, "_terminal_width", lambda: cells)
+    return cells
+
+
+def is_whole(out: str, width: int, *names: str) -> None:
+    """Assert that names are there in one piece, and that other lines are narrow enough."""
+    assert "…" not in out
+    for name in names:
+        assert name in out
+    for line in out.splitlines():
+        assert len(line) <= width or any(name in line for name in names), line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_cuts_names(
+    run: Run, named: Path, tmp_path: Path, width: int, command: str
+) -> None:
+    verb, *_ = command.split()
+    written = ("-o", tmp_path / "some.cert.json") if verb == "certify" else ()
+    code, out, err = run(verb, named, *COMMANDS[command], *written)
+    assert code == 0, err
+    names = {"solve": [NAME], "bound": ["configuration"], "sweep": []}.get(verb, ["mc-sf", LONG])
+    first = out.splitlines()[0]
+    sentence = [first] if verb == "certify" else []  # which stands above the table
+    is_whole(out, width, *names, *sentence)
+
+
+@pytest.mark.parametrize("command", [("policies",), ("study",)])
+def test_lists_cut_nothing(run: Run, width: int, command: tuple[str, ...]) -> None:
+    _, listed, _ = run(*command, "--json")
+    rows = json.loads(listed)["policies" if command == ("policies",) else "studies"]
+    _, out, _ = run(*command)
+    is_whole(out, width)
+    words = out.split()
+    assert all(row.get("policy", row.get("name")) in words for row in rows)
+
+
+def test_a_study_cuts_nothing(run: Run, tmp_path: Path, width: int) -> None:
+    study = tmp_path / "one.toml"
+    study.write_text(
+        f'policies = ["{LONG}", "mc-sf"]\n[limits]\ntime_limit = 5\n'
+        '[[instances]]\nfamily = "arrival-1"\nn = 4\nmemory = 30\nseed = 1\n'
+    )
+    code, out, err = run("study", study, "--out", tmp_path / "folder", "--jobs", 1)
+    assert code == 0, err
+    is_whole(out, width, LONG, "mc-sf")
+
+
+def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
+    code, out, err = run("hunt", "-P", "mc-sf", "--n", 4, "-m", 4, "-t", 30)
+    assert code == 0, err
+    is_whole(out, width, "tried 1,000 instances: every instance of up to 4 requests", "ratio 11")
+
+
+def printed(width: int) -> str:
+    table = new_table(
+        "policy", "latency>", "mean>", "peak>", "outcome",
+        prose=("outcome",), optional=("peak", "mean"),
+    )  # fmt: skip
+    table.add_row("mc-sf", "1,234,567", "23.45", "34", "completed")
+    table.add_row(LONG, "-", "-", "32", "livelock; 3 of 20 finished")
+    text = StringIO()
+    print_table(table, Console(file=text, width=width))
+    return text.getvalue()
+
+
+def test_what_fits_is_shown() -> None:
+    assert printed(120).splitlines() == [
+        f"{'policy':37}    latency   mean  peak  outcome",
+        f"{'mc-sf':37}  1,234,567  23.45    34  completed",
+        f"{LONG}          -      -    32  livelock; 3 of 20 finished",
+    ]
+
+
+def test_prose_is_wrapped_before_a_column_is_left_out() -> None:
+    assert printed(80).splitlines()[-2:] == [
+        f"{LONG}          -      -    32  livelock; 3 of 20",
+        f"{'':37}{'':26}finished",
+    ]
+
+
+def test_what_matters_least_is_left_out_first_and_named() -> None:
+    lines = printed(75).splitlines()
+    assert lines[0].split() == ["policy", "latency", "mean", "outcome"]
+    assert lines[-1] == "left out: peak (a wider terminal or --json has them)"
+
+
+def test_where_too_little_fits_each_row_is_a_block_with_everything_in_it() -> None:
+    assert printed(40).splitlines() == [
+        "policy:  mc-sf",
+        "latency: 1,234,567",
+        "mean:    23.45",
+        "peak:    34",
+        "outcome: completed",
+        "",
+        f"policy:  {LONG}",
+        "latency: -",
+        "mean:    -",
+        "peak:    32",
+        "outcome: livelock; 3 of 20 finished",
+    ]
+
+
+def test_a_pipe_is_as_wide_as_it_has_to_be(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "endless.json"
+    name = "n" * 300
+    path.write_text(json.dumps({**EC1, "name": name}))
+    _, out, _ = run("solve", path)
+    assert len(out.splitlines()) == 2
+    assert name in out
+    assert "seconds" in out
+
+
+def test_foreign_names_neither_break_a_line_nor_are_markup(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({**EC1, "name": "two\nlines[bold]\x1b[31m"}))
+    _, out, _ = run("solve", path, "-t", 0)
+    assert "two\\nlines[bold]\\x1b[31m  " in out
+    assert len(out.splitlines()) == 2
+
+
+def test_messages_are_not_broken_and_paths_are_not_markup(
+    run: Run, ec1: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / ("long" * 30) / "[red]"
+    folder.mkdir(parents=True)
+    _, _, err = run("export", ec1, "-o", folder / "model.lp")
+    assert err == f"wrote {folder / 'model.lp'}\n"
+
+
+def on_a_terminal(columns: int, *command: str) -> str:
+    """Return what a terminal of so many columns shows, without colours."""
+    here, there = pty.openpty()
+    fcntl.ioctl(there, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    clean = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
+    with subprocess.Popen(
+        [sys.executable, "-m", "kvopt", *command],
+        stdin=there, stdout=there, stderr=subprocess.DEVNULL, env={**clean, "TERM": "xterm"},
+    ):  # fmt: skip
+        os.close(there)
+        shown = b""
+        while piece := _next(here):
+            shown += piece
+    os.close(here)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r\n", "\n")
+
+
+def _next(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_a_true_terminal(named: Path, columns: int) -> None:
+    out = on_a_terminal(columns, "run", str(named), *map(str, COMMANDS["run --seconds"]))
+    is_whole(out, columns, "mc-sf", LONG)
+    assert "outcome" in out
+    assert "completed" in out
