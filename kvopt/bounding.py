@@ -39,10 +39,8 @@ def _quick_volume(search: Search) -> None:
 
 def _lp(search: Search) -> None:
     offer_list_schedules(search)
-    try:
+    with search.surviving("lp"):
         offer_lp_bound(search)
-    except TooLarge as error:
-        search.note(f"lp: {error}")
 
 
 def _lagrangian(search: Search) -> None:
@@ -55,7 +53,8 @@ def _lagrangian(search: Search) -> None:
 
     spare = volume_bound(search.instance) if search.checked is None else 0
     # Neither compiling nor compiled loops notice signals: they are watched from here.
-    run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
+    with search.surviving("lagrangian"):
+        run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
     if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
         _small_lp(search)
     if search.checked is None and not search.remaining:
@@ -66,7 +65,7 @@ def _lagrangian(search: Search) -> None:
 def _small_lp(search: Search) -> None:
     if not search.should_stop():
         offer_list_schedules(search)
-        with suppress(TooLarge):
+        with search.surviving("lp"), suppress(TooLarge):
             offer_lp_bound(search, _LP_COLUMNS)
 
 
@@ -74,15 +73,9 @@ def _configuration(search: Search) -> None:
     from kvopt.bounds.configuration import offer_configuration_bound
 
     offer_list_schedules(search)
-
-    def work() -> None:
-        try:
-            offer_configuration_bound(search)
-        except TooLarge as error:
-            search.note(f"configuration: {error}")
-
     # Neither compiling nor compiled loops notice signals: they are watched from here.
-    run_in_thread(search, work, cancel=lambda: None)
+    with search.surviving("configuration"):
+        run_in_thread(search, lambda: offer_configuration_bound(search), cancel=lambda: None)
 
 
 def _auto(search: Search) -> None:
@@ -119,6 +112,7 @@ def bound(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
+    ram: int | None = None,
     observer: Observer | None = None,
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule.
@@ -136,6 +130,8 @@ def bound(
         then, the volume bound takes its place, and the note says so.
     threads, seed
         For the LP solver.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.
     observer
         Called with a `Progress` whenever the bound improves.
 
@@ -155,6 +151,7 @@ def bound(
         seed=seed,
         threads=threads or available_threads(),
         observer=observer,
+        ram=ram,
     )
     with signals_interrupt(search):
         if len(instance):

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from kvopt import memory
 from kvopt.compiling import compile_seconds, working_time
-from kvopt.errors import SolverFault
+from kvopt.errors import SolverFault, TooLarge
 from kvopt.instance import Instance
 from kvopt.proofs import CheckedBound, Proof
 from kvopt.result import BoundSource, Progress, SolveResult, Status, StopReason
@@ -58,6 +59,8 @@ class Search:
     checkable
         Whether bounds are wanted with a proof that can be checked again, even if that takes
         longer than to trust an exhaustive search.
+    ram
+        Bytes that the process may hold, by default a share of what the machine has.
     """
 
     def __init__(
@@ -70,8 +73,10 @@ class Search:
         observer: Observer | None = None,
         stop: StopCriterion | None = None,
         checkable: bool = False,
+        ram: int | None = None,
     ) -> None:
         self.instance = instance
+        self.ram = memory.default_budget() if ram is None else ram
         self.seed = seed
         self.threads = threads
         self.checkable = checkable
@@ -92,6 +97,7 @@ class Search:
         self._deadline = math.inf if time_limit is None else self._began + time_limit
         self._interrupted = threading.Event()
         self._out_of_time = threading.Event()
+        self._out_of_memory = threading.Event()
         self._failure: BaseException | None = None
         self._lock = threading.RLock()
         self._spent = {"build": 0.0, "solve": 0.0}
@@ -220,7 +226,52 @@ class Search:
 
     def should_stop(self) -> bool:
         """Whether engines have to return."""
-        return self._reason() is not None
+        return self._out_of_memory.is_set() or self._reason() is not None
+
+    # ---- memory -----------------------------------------------------------------------
+
+    @property
+    def memory_left(self) -> int:
+        """Bytes that the memory budget leaves."""
+        return max(0, self.ram - memory.used())
+
+    def refuse_beyond_budget(self, needed: float) -> None:
+        """Raise `TooLarge` if something needs more bytes than the memory budget leaves."""
+        if needed > (left := self.memory_left):
+            raise TooLarge(
+                f"would take some {memory.in_words(needed)}, the memory budget of "
+                f"{memory.in_words(self.ram)} leaves {memory.in_words(left)}"
+            )
+
+    def is_beyond_budget(self) -> bool:
+        """Whether the process holds more than the memory budget."""
+        return memory.used() > self.ram
+
+    def end_for_memory(self) -> None:
+        """Ask the engine at work, and no other one, to return."""
+        self._out_of_memory.set()
+        self.note(
+            f"{self.engine}: stopped, as it passed the memory budget of {memory.in_words(self.ram)}"
+        )
+
+    def go_on_without_it(self) -> None:
+        """Let other engines work after one that took too much memory."""
+        memory.give_back()
+        self._out_of_memory.clear()
+
+    @contextmanager
+    def surviving(self, name: str | None = None) -> Iterator[None]:
+        """Let a block end where it is too large, or where memory runs out, and say so.
+
+        Without a name it is the engine at work that is named.
+        """
+        try:
+            yield
+        except TooLarge as error:
+            self.note(f"{name or self.engine}: {error}")
+        except MemoryError:
+            memory.give_back()
+            self.note(f"{name or self.engine}: ended, as the machine ran out of memory")
 
     # ---- the answer -------------------------------------------------------------------
 

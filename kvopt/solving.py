@@ -39,6 +39,7 @@ def solve(
     presolve: bool = True,
     pyomo_solver: str = "highs",
     checkable: bool = False,
+    ram: int | None = None,
     observer: Observer | None = None,
     stop: StopCriterion | None = None,
 ) -> SolveResult:
@@ -70,6 +71,9 @@ def solve(
         The solver behind ``pyomo``.
     checkable
         Look for a bound with a proof that `verify` can repeat, even if that takes longer.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.  An engine
+        that would take more is refused or stopped, and others go on.
     observer
         Called with a `Progress` whenever objective or bound improve.
     stop
@@ -97,10 +101,12 @@ def solve(
         observer=observer,
         stop=stop,
         checkable=checkable,
+        ram=ram,
     )
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, start, quick_start)
+        search.engine = engine
         in_parts(search, work, prices)
     return search.result(engine)
 

@@ -21,6 +21,7 @@ from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.compiling import working_time
+from kvopt.errors import TooLarge
 from kvopt.instance import Instance
 from kvopt.search import Search
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000_000
 """Rounds up to which prices are kept one by one."""
+
+_BYTES = 400
+"""What prices take for each round: tables of sums, directions, and integers of a proof."""
 
 MOST_STEPS = 6000
 """Steps without a time limit; small instances converge long before."""
@@ -145,8 +149,8 @@ def offer_lagrangian_bound(
     if search.should_stop():
         return
     if (rounds := fluid_end(search.instance)) > LONGEST:
-        search.note(f"lagrangian: {rounds:,} rounds are more than the limit of {LONGEST:,}")
-        return
+        raise TooLarge(f"{rounds:,} rounds are more than the limit of {LONGEST:,}")
+    search.refuse_beyond_budget(_BYTES * rounds)
     kinds = Kinds.of(search.instance)
     if len(kinds) * rounds <= _FIRST_COSTS:
         _offer(search, fluid_prices(search.instance), None)

@@ -31,6 +31,9 @@ DENOMINATOR = 2**24
 _CELLS_A_COLUMN = 60
 """Coefficients that a limit on columns allows for each: long outputs make columns long."""
 
+_BYTES = 150
+"""What HiGHS takes for each coefficient of an LP, its own and ours together."""
+
 _SIMPLEX_COLUMNS = 20_000
 """Up to here the dual simplex method is the faster one."""
 
@@ -52,7 +55,7 @@ def offer_lp_bound(
     if search.should_stop():
         return
     with search.timing("build"):
-        model = _by_kinds(search.instance, search.schedule.makespan, largest_columns)
+        model = _by_kinds(search, search.schedule.makespan, largest_columns)
     prices = memory_prices(model, search, time_limit)
     if prices is None:
         return
@@ -61,17 +64,18 @@ def offer_lp_bound(
         search.offer_checked(value, "lp", prices)
 
 
-def _by_kinds(instance: Instance, end: int, largest_columns: int) -> ArrayModel:
+def _by_kinds(search: Search, end: int, largest_columns: int) -> ArrayModel:
     """Return the model up to a last time, with one request for each kind and its number of starts.
 
     Requests of one kind have equal columns, and a relaxation may add them up.
     """
-    counts = Counter((r.arrival, r.prompt, r.output) for r in instance)
-    kinds = Instance(instance.memory, [Request(*kind) for kind in counts])
+    counts = Counter((r.arrival, r.prompt, r.output) for r in search.instance)
+    kinds = Instance(search.instance.memory, [Request(*kind) for kind in counts])
     windows = tuple(range(r.arrival, end - r.output + 1) for r in kinds)
     cells = sum(len(window) * r.output for window, r in zip(windows, kinds, strict=True))
     if cells > _CELLS_A_COLUMN * largest_columns:
         raise TooLarge(f"the LP would have {cells:,} coefficients")
+    search.refuse_beyond_budget(_BYTES * cells)
     model = time_indexed_arrays(
         kinds, windows, order_identical=False, largest_columns=largest_columns
     )

@@ -140,6 +140,7 @@ def certify(
     reserve: float = 0.0,
     threads: int | None = None,
     seed: int = 0,
+    ram: int | None = None,
     observer: Observer | None = None,
     command: str | None = None,
 ) -> Certificate:
@@ -160,6 +161,8 @@ def certify(
         Seconds of the limit that were used before, or are needed afterwards to write.
     threads, seed
         For the solvers.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.
     observer
         Called with a `Progress` whenever a side improves.
     command
@@ -184,6 +187,7 @@ def certify(
         threads=threads or available_threads(),
         seed=seed,
         observer=observer,
+        ram=ram,
     )
     runs = [] if schedule is None else [_given(search, schedule)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
@@ -211,7 +215,9 @@ def _quick(search: Search) -> float:
 
     Returns how many seconds these moments were.
     """
-    found = solve(search.instance, time_limit=0, threads=search.threads, seed=search.seed)
+    found = solve(
+        search.instance, time_limit=0, threads=search.threads, seed=search.seed, ram=search.ram
+    )
     _take(search, found)
     offer_better_than_one_after_another(search)  # which takes more than moments where many wait
     return found.seconds
@@ -255,6 +261,9 @@ def _judged(
             late = True
             search.note(f"{label}: did not finish within the limit")
             yield JudgedRun(label, "unfinished")
+        except MemoryError:
+            search.note(f"{label}: ended, as the machine ran out of memory")
+            yield JudgedRun(label, "unfinished")
         else:
             yield _of_run(search, run)
 
@@ -286,7 +295,13 @@ def _bound(search: Search, least: float) -> None:
     if share is not None and share < least:
         return
     search.engine = "bound"
-    found = bound(search.instance, time_limit=share, threads=search.threads, seed=search.seed)
+    found = bound(
+        search.instance,
+        time_limit=share,
+        threads=search.threads,
+        seed=search.seed,
+        ram=search.ram,
+    )
     if found.checked is not None:
         search.offer_bound(found.checked)
     if found.note is not None:
@@ -325,6 +340,7 @@ def _solve(search: Search) -> None:
         prices=_known(search),
         quick_start=False,
         checkable=True,
+        ram=search.ram,
         stop=meets_the_proof,
     )
     _take(search, found)

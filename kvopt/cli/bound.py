@@ -11,6 +11,7 @@ from kvopt.bounding import METHODS, bound
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
 from kvopt.files import read_instance
+from kvopt.memory import parsed_size
 from kvopt.result import BoundResult
 from kvopt.scope import COVERED
 
@@ -27,6 +28,7 @@ def bound_command(
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
+    ram: common.Ram = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
@@ -36,6 +38,7 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
+    budget = parsed_size(ram)
     instance = read_instance(file, memory)
     if json or method is not None:
         methods = [method or "auto"]
@@ -50,6 +53,7 @@ def bound_command(
                     name,
                     time_limit=time_limit,
                     threads=threads,
+                    ram=budget,
                     seed=seed,
                     observer=observer,
                 )

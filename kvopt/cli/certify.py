@@ -19,6 +19,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
+from kvopt.memory import parsed_size
 from kvopt.policies.registry import policy as policy_from
 from kvopt.scope import COVERED
 
@@ -54,6 +55,7 @@ def certify_command(
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
+    ram: common.Ram = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
@@ -70,6 +72,7 @@ def certify_command(
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
     try_outputs(output=output)
+    budget = parsed_size(ram)
     command = shlex.join(["kvopt", *sys.argv[1:]])
     if seconds:
         if schedule is not None:
@@ -93,6 +96,7 @@ def certify_command(
             time_limit=time_limit,
             reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
             threads=threads,
+            ram=budget,
             seed=seed,
             observer=observer,
             command=command,

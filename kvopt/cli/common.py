@@ -46,6 +46,14 @@ BatchTime = Annotated[
     str | None,
     typer.Option("--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."),
 ]
+Ram = Annotated[
+    str | None,
+    typer.Option(
+        "--ram",
+        metavar="SIZE",
+        help="Memory that may be held, 4G say; default: a share of what the machine has.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For random choices.")]
 
 

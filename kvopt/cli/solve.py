@@ -16,6 +16,7 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.instance import Instance
+from kvopt.memory import parsed_size
 from kvopt.result import SolveResult
 from kvopt.schedule import Schedule
 from kvopt.search import gap_below
@@ -42,6 +43,7 @@ def solve_command(
     ] = "highs",
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
+    ram: common.Ram = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
     start: Annotated[
@@ -74,7 +76,7 @@ def solve_command(
     try_outputs(output=output)
     engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
     common.warn_oversubscription(threads)
-    limit = checked_limit(time_limit)
+    limit, budget = checked_limit(time_limit), parsed_size(ram)
     instances: list[Instance] = []
     read_for: list[float] = []
     for file in files:
@@ -89,6 +91,7 @@ def solve_command(
                 engine,
                 time_limit=None if limit is None else max(limit - spent, 0.0),
                 threads=threads,
+                ram=budget,
                 seed=seed,
                 start=None if start is None else read_schedule(start, instance),
                 quick_start=not cold,

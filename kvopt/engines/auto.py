@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.configurations.size import check_size
 from kvopt.engines import cpsat, highs
@@ -41,6 +43,8 @@ def run(search: Search, *, presolve: bool = True) -> None:
         from kvopt.engines import exact
 
         exact.run(search, presolve=presolve)
+    if math.isfinite(search.remaining) and not search.should_stop():
+        _improve(search)  # with the time that no engine could use
 
 
 def _run_large(search: Search, presolve: bool) -> None:
@@ -51,22 +55,23 @@ def _run_large(search: Search, presolve: bool) -> None:
         return
     count = len(search.instance)
     if count > _PROVED_AT_ONCE:
-        _improve(search, count)
+        _improve(search, _IMPROVED_SHARE if count <= _PROVABLE else 1.0)
     if search.should_stop():
         return
     engine = cpsat if count * (count - 1) <= LARGEST_PAIRS else highs
     search.engine = engine.__name__.rpartition(".")[2]
-    engine.run(search, presolve=presolve)
+    with search.surviving():
+        engine.run(search, presolve=presolve)
 
 
-def _improve(search: Search, count: int) -> None:
-    """Look for better schedules: for all of the time where a proof is out of reach."""
+def _improve(search: Search, share: float = 1.0) -> None:
+    """Look for better schedules, for a share of the time."""
     from kvopt.improving import improve
 
-    share = _IMPROVED_SHARE if count <= _PROVABLE else 1.0
     seconds = share * search.remaining
     # Neither compiling nor compiled loops notice signals: they are watched from here.
-    run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
+    with search.surviving("local search"):
+        run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
 
 
 def _has_prices(search: Search) -> bool:
@@ -77,11 +82,12 @@ def _bound(search: Search) -> None:
     seconds = _BOUND_SHARE * search.remaining
     try:
         offer_lp_bound(search, _LP_COLUMNS, seconds)
-    except TooLarge:
+    except (TooLarge, MemoryError):
         from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
-        run_in_thread(
-            search,
-            lambda: offer_lagrangian_bound(search, time_limit=seconds),
-            cancel=lambda: None,
-        )
+        with search.surviving("lagrangian"):
+            run_in_thread(
+                search,
+                lambda: offer_lagrangian_bound(search, time_limit=seconds),
+                cancel=lambda: None,
+            )

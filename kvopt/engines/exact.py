@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import suppress
 
 from kvopt.bounds.configuration import rising_bounds
 from kvopt.compiling import working_time
@@ -16,7 +17,6 @@ from kvopt.configurations.continuing import Stopped
 from kvopt.configurations.sweep import MOST_REQUESTS
 from kvopt.engines.forward import NAME, Forward
 from kvopt.engines.threads import run_in_thread
-from kvopt.errors import TooLarge
 from kvopt.improving import improve
 from kvopt.listing import offer_list_schedules
 from kvopt.search import Search
@@ -33,6 +33,8 @@ _ROOM, _MORE_ROOM = 1000, 30_000
 """Partial schedules that searches for a better bound may keep at a time, at first and later."""
 _MOST_ROOM = 12_000_000
 """Of the last of them and those for all better schedules: a gigabyte at thirty requests."""
+_BYTES, _BYTES_A_REQUEST = 100, 4
+"""What a partial schedule takes, with those that are found from it and the table of both."""
 _FACTOR = 3
 """By which width and room grow from one stage to the next."""
 
@@ -67,16 +69,17 @@ def _run(search: Search, presolve: bool) -> None:
     )
     if count > _QUICKLY_IMPROVED:
         helper.start()
-    try:
+    with search.surviving(NAME), suppress(Stopped):
         _bound_and_search(search, presolve)
-    except TooLarge as error:
-        search.note(f"{NAME}: {error}")
-    except Stopped:
-        pass
     if helper.ident is not None:
         helper.join()
     if helper.ident is None or seconds < math.inf:
         improve(search)
+
+
+def _most_room(search: Search) -> int:
+    """Return how many partial schedules a search may keep at a time, within the memory budget."""
+    return min(_MOST_ROOM, search.memory_left // (_BYTES + _BYTES_A_REQUEST * len(search.instance)))
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
@@ -96,13 +99,13 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             since = working_time()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
-                if forward.raises(room) or forward.excludes_all(_MOST_ROOM, seconds):
+                if forward.raises(room) or forward.excludes_all(_most_room(search), seconds):
                     optimum = search.schedule.objective
                 searching += working_time() - since
             room = min(_FACTOR * room, _MORE_ROOM)
         if forward and not optimum:
             forward.look_wider(_WIDTH, _WIDER)
-            if forward.raises(_MOST_ROOM, finely=True):
+            if forward.raises(_most_room(search), finely=True):
                 optimum = search.schedule.objective
             else:
                 forward.look_wider(_WIDER, _WIDEST)

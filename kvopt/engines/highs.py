@@ -9,25 +9,24 @@ import numpy as np
 
 from kvopt.dependencies import load_highspy
 from kvopt.engines.threads import run_in_thread
-from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.formulations.layout import nonzeros
 from kvopt.horizon import start_windows
 from kvopt.search import Search
 
-_NAME = "highs"
+_BYTES = 250
+"""What HiGHS takes for each coefficient of an integer program, presolved and factored."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     highspy = load_highspy()
     upper = None if search.schedule is None else search.schedule.objective
-    try:
-        with search.timing("build"):
-            model = time_indexed_arrays(search.instance, start_windows(search.instance, upper))
-            highs = to_highs(model)
-    except TooLarge as error:
-        search.note(f"{_NAME}: {error}")
-        return
+    with search.timing("build"):
+        windows = start_windows(search.instance, upper)
+        search.refuse_beyond_budget(_BYTES * nonzeros(search.instance, windows))
+        model = time_indexed_arrays(search.instance, windows)
+        highs = to_highs(model)
     if search.should_stop():
         return
     _set_options(highspy, highs, search, presolve)

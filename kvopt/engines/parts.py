@@ -39,7 +39,8 @@ def in_parts(search: Search, work: Engine, prices: Proof | None = None) -> None:
     if isinstance(prices, Prices):
         search.offer_bound(bound_by(search.instance, prices, search.threads))
     if not search.should_stop():
-        work(search)
+        with search.surviving():
+            work(search)
 
 
 class _Side:
@@ -139,12 +140,14 @@ class _Whole:
             observer=lambda progress: self._hear(side, search, progress),
             stop=lambda _: whole.should_stop(),
             checkable=whole.checkable,
+            ram=whole.ram,
         )
         search.engine = whole.engine
         try:
             side.tell(search)
             if not search.should_stop():
-                work(search)
+                with search.surviving():
+                    work(search)
         finally:
             side.learn(search)
             side.ran_out = search.is_out_of_time

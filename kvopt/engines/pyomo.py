@@ -19,10 +19,14 @@ from kvopt.dependencies import load_pyomo
 from kvopt.engines.threads import run_in_thread
 from kvopt.errors import MissingSolver
 from kvopt.files.instances import instance_to_json
+from kvopt.formulations.layout import nonzeros
 from kvopt.horizon import start_windows
 from kvopt.search import Search
 
 DEFAULT_SOLVER = "highs"
+
+_BYTES = 600
+"""What Pyomo and a solver take for each coefficient, in the process of their own."""
 
 _LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
 
@@ -77,12 +81,14 @@ def is_available(name: str) -> bool:
 def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:
     upper = None if search.schedule is None else search.schedule.objective
     windows = start_windows(search.instance, upper)
+    search.refuse_beyond_budget(_BYTES * nonzeros(search.instance, windows))
     return {
         "instance": instance_to_json(search.instance),
         "windows": [[window[0], window[-1]] for window in windows],
         "solver": solver,
         "presolve": presolve,
         "threads": search.threads,
+        "ram": search.ram,
         "seed": search.seed,
         "time_limit": search.remaining if math.isfinite(search.remaining) else None,
     }

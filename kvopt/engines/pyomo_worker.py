@@ -33,6 +33,7 @@ def main() -> None:
     """Read a task, solve it, say what was found."""
     say = _speaker()
     task = json.loads(sys.stdin.read())
+    _keep_memory(task["ram"])
     begin = time.monotonic()
     instance = instance_from_json(task["instance"])
     windows = tuple(range(first, last + 1) for first, last in task["windows"])
@@ -46,6 +47,14 @@ def main() -> None:
     else:
         _solve_with_classic_interface(model, task, say)
     say(solve=time.monotonic() - built)
+
+
+def _keep_memory(budget: int) -> None:
+    """Let the system refuse more memory than that to this process and to solvers it starts."""
+    if sys.platform == "linux":
+        import resource  # which other systems do not have
+
+        resource.setrlimit(resource.RLIMIT_DATA, (budget, budget))
 
 
 def _speaker() -> Say:

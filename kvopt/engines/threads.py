@@ -15,9 +15,12 @@ from kvopt.search import Search
 _GRACE = 1.2
 """Seconds a solver gets to return after it was asked to; limits are kept within 2 s."""
 
+_LOOKS = 0.1
+"""Seconds between two looks at how much memory is held."""
+
 
 def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[], None]) -> bool:
-    """Run a solver in a thread and watch the limits from this one.
+    """Run a solver in a thread and watch the limits of time and memory from this one.
 
     Python handles signals in the main thread only, and only between two of its own
     instructions, so the main thread must not be inside a solver.
@@ -48,13 +51,20 @@ def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[],
     thread = threading.Thread(target=guarded, name="kvopt-solver", daemon=True)
     thread.start()
     asked_at: float | None = None
+    looked_at, is_full = time.monotonic(), False
     while thread.is_alive():
         thread.join(0.02)
+        if time.monotonic() - looked_at > _LOOKS and not is_full:
+            looked_at = time.monotonic()
+            if is_full := search.is_beyond_budget():
+                search.end_for_memory()
         if asked_at is None and search.should_stop():
             asked_at = time.monotonic()
             cancel()
         if asked_at is not None and time.monotonic() - asked_at > _GRACE:
             break
+    if is_full and not thread.is_alive():  # else what it holds stays, and nothing else may begin
+        search.go_on_without_it()
     if errors:
         raise errors[0]
     return not thread.is_alive()

@@ -89,13 +89,19 @@ def _check_windows(instance: Instance, windows: Windows) -> None:
 
 
 def _refuse_too_large(instance: Instance, windows: Windows, largest_columns: int) -> None:
-    # len() fails for a range beyond 2^63, which is what has to be refused here.
-    lengths = [max(0, window.stop - window.start) for window in windows]
-    columns = sum(lengths)
-    nonzeros = sum(n * (r.output + 1) for n, r in zip(lengths, instance, strict=True))
-    refuse_columns(columns, largest_columns)
-    if nonzeros > LARGEST_NONZEROS:
-        raise TooLarge(f"{nonzeros:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+    refuse_columns(sum(map(_length, windows)), largest_columns)
+    if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
+        raise TooLarge(f"{many:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+
+
+def nonzeros(instance: Instance, windows: Windows) -> int:
+    """Return how many coefficients the start rows and memory rows have."""
+    return sum(_length(w) * (r.output + 1) for w, r in zip(windows, instance, strict=True))
+
+
+def _length(window: range) -> int:
+    """Return the rounds of a window; len() fails beyond 2^63, which may have to be refused."""
+    return max(0, window.stop - window.start)
 
 
 def refuse_columns(columns: int, largest: int) -> None:

@@ -26,7 +26,9 @@ _IDLE_CYCLES = 4
 """Cycles without improvement after which a search without a limit ends."""
 
 
-def search_orders(search: Search, seconds: float, most_cycles: int | None = None) -> None:
+def search_orders(
+    search: Search, seconds: float, seed: int = 0, most_cycles: int | None = None
+) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
     if search.schedule is None or len(search.instance) < 2:
         return
@@ -39,7 +41,7 @@ def search_orders(search: Search, seconds: float, most_cycles: int | None = None
     steps, cycles, idle = _FIRST_CYCLE, 0, 0
     while idle < _IDLE_CYCLES and cycles != most_cycles and not _is_over(search, end):
         before = search.schedule.objective
-        _cycle(search, problem, steps, search.seed + cycles, end)
+        _cycle(search, problem, steps, seed + cycles, end)
         idle = 0 if search.schedule.objective < before else idle + 1
         cycles += 1
         steps = min(2 * steps, _LONGEST_CYCLE)

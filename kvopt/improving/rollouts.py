@@ -78,7 +78,7 @@ class Plan(NamedTuple):
     seed: int
 
 
-def search_rollouts(search: Search, seconds: float) -> None:
+def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     """Roll with more and more tries, for so long or until nothing improves any more."""
     instance = search.instance
     if search.schedule is None or len(instance) < 2 or fluid_end(instance) > LONGEST:
@@ -98,7 +98,7 @@ def search_rollouts(search: Search, seconds: float) -> None:
         while idle < _IDLE_ROUNDS and not is_late():
             began, before = working_time(), search.schedule.objective
             ahead = int(_AHEADS[count % len(_AHEADS)] * mean) + 1
-            seeds = [search.seed + count * search.threads + k for k in range(search.threads)]
+            seeds = [seed + count * search.threads + k for k in range(search.threads)]
             plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
             work = [pool.submit(rolled, crowd, worth, keys, plan, is_late) for plan in plans]
             for starts in [part.result() for part in work]:

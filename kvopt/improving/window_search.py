@@ -44,12 +44,14 @@ class Neighbourhood:
     windows: tuple[range, ...]
 
 
-def search_windows(search: Search, seconds: float, most_rounds: int | None = None) -> None:
+def search_windows(
+    search: Search, seconds: float, seed: int = 0, most_rounds: int | None = None
+) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
     if search.schedule is None or len(search.instance) < 2:
         return
     end = working_time() + seconds
-    random, size, idle, rounds = Random(search.seed), 6, 0, 0
+    random, size, idle, rounds = Random(seed), 6, 0, 0
     while idle < _IDLE_ROUNDS and rounds != most_rounds:
         if search.should_stop() or working_time() >= end:
             return

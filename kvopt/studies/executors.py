@@ -8,6 +8,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from kvopt import memory
 from kvopt.errors import InvalidInput, MissingSolver
 from kvopt.studies.rooms import Rooms, carried_out
 from kvopt.studies.tasks import Task
@@ -26,7 +27,8 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
         with _cluster(scheduler) as (executor, threads):
             yield lambda task: executor.submit(carried_out, task.to_json()), 3 * threads
         return
-    rooms, executor = Rooms(), ThreadPoolExecutor(jobs, "kvopt-study")
+    rooms = Rooms(memory.default_budget() // jobs)
+    executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread does nothing but wait for the process that it has.
         yield lambda task: executor.submit(rooms.carried_out, task), jobs

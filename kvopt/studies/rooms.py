@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from kvopt import memory
 from kvopt.errors import KvoptError
 from kvopt.studies.tasks import Task
 from kvopt.studies.work import Done
@@ -39,15 +41,17 @@ class RoomsClosed(KvoptError):
 
 
 class Room:
-    """A process that does one task at a time."""
+    """A process that does one task at a time, within so many bytes of memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, ram: int | None = None) -> None:
+        budget = {} if ram is None else {memory.VARIABLE: str(ram)}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
             [sys.executable, "-c", f"{_BEGIN}; room.main()", json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            env={**os.environ, **budget},
             start_new_session=True,  # Ctrl-C is for the study, which ends its rooms
         )
         self._replies: SimpleQueue[bytes] = SimpleQueue()
@@ -104,9 +108,10 @@ class Room:
 
 
 class Rooms:
-    """Rooms that are made when they are needed and used again."""
+    """Rooms that are made when they are needed and used again, each with a budget of memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, ram: int | None = None) -> None:
+        self._ram = ram
         self._idle: list[Room] = []
         self._busy: set[Room] = set()
         self._guard = threading.Lock()
@@ -146,7 +151,7 @@ class Rooms:
         with self._guard:
             if self._closed:
                 raise RoomsClosed
-            room = self._idle.pop() if self._idle else Room()
+            room = self._idle.pop() if self._idle else Room(self._ram)
             self._busy.add(room)
         answer = None
         try:

@@ -1,0 +1,105 @@
+"""The memory budget: what this process may take, and what it takes now.
+
+A budget is kept like a limit of time.  Whatever knows how much it needs asks before it begins and
+is refused where that is too much; what grows as it goes on is stopped.  The default is a share of
+what the machine has, or of what a container may use of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from kvopt.errors import InvalidInput, shown
+
+VARIABLE = "KVOPT_RAM"
+"""Variable of the environment that holds the budget where it is not given otherwise."""
+
+DEFAULT_SHARE = 0.8
+"""Share of the machine's memory that a search may take unless told otherwise."""
+
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_UNLIMITED = 2**60
+"""Bytes from which on a limit of a container is none."""
+
+
+def parsed_size(text: str | None, field: str = "--ram") -> int | None:
+    """Return bytes of a size such as ``4G``, ``512M`` or ``2.5GiB``; K, M, G are powers of 1024."""
+    if text is None:
+        return None
+    match = _SIZE.fullmatch(text.strip())
+    size = 0 if match is None else int(float(match[1]) * _UNITS[match[2].upper()])
+    if size < 1:
+        raise InvalidInput(f"must be a size such as 4G or 512M, got {shown(text)}", field=field)
+    return size
+
+
+def in_words(size: float) -> str:
+    """Return bytes in the unit that suits them."""
+    if size < 2**30:
+        return f"{size / 2**20:,.0f} MB"
+    return f"{size / 2**30:,.1f} GB"
+
+
+@cache
+def default_budget() -> int:
+    """Return what the environment says, else a share of what this process may use at most."""
+    if (told := parsed_size(os.environ.get(VARIABLE), VARIABLE)) is not None:
+        return told
+    return int(
+        DEFAULT_SHARE * min([_machine(), *container_limits(_text(Path("/proc/self/cgroup")))])
+    )
+
+
+def used() -> int:
+    """Return the bytes that this process holds now, 0 where the system does not say."""
+    fields = _text(Path("/proc/self/statm")).split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
+
+
+def give_back() -> None:
+    """Hand freed memory back to the system, so that the next one finds it."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # which not every C library has
+        if trim is not None:
+            trim(0)
+
+
+def _machine() -> int:
+    """Return the bytes that the machine has."""
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return _UNLIMITED
+
+
+def container_limits(groups: str, root: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
+    """Yield the limits of control groups, given as the system lists them, of both versions."""
+    for line in groups.splitlines():
+        _, kinds, path = line.split(":", 2)
+        base, name = root, "memory.max"
+        if kinds:
+            base, name = root / "memory", "memory.limit_in_bytes"
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        inner = base / path.lstrip("/")
+        for group in (inner, *inner.parents):
+            found = _text(group / name).strip()
+            if found.isdigit() and int(found) < _UNLIMITED:
+                yield int(found)
+            if group == base:
+                break
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
