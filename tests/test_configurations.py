@@ -15,7 +15,7 @@ from oracle import Triple
 from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance
-from kvopt.configurations.ascent import Evaluator
+from kvopt.configurations.ascent import Evaluator, Point, climb
 from kvopt.configurations.evaluation import CLOSED, Evaluation, denominator_for, evaluate, rounded
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
@@ -291,6 +291,14 @@ class TestSmoothing:
                 behind = evaluator(prices - step * direction).smooth
                 slope = float((point.gradient * direction).sum())
                 assert (ahead - behind) / (2 * step) == pytest.approx(slope, abs=1e-4)
+
+    def test_a_point_that_floats_cannot_hold_is_no_place_to_climb_from(self) -> None:
+        for instance, source in small(5, 44):
+            evaluator, prices = drawn_evaluator(source, instance, 0.1)
+            endless = np.full_like(prices, np.inf)
+            for smooth in (-np.inf, 1.0):  # warnings are errors here
+                assert not list(climb(evaluator, Point(prices, 1.0, smooth, endless)))
+            assert evaluator.begin(1e6 * prices).is_finite
 
     def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:
         for instance, source in small(150, 43):

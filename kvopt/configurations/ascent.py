@@ -24,6 +24,8 @@ from kvopt.configurations.smoothing import (
 )
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
+_HOTTER = 1.25
+"""Factor of a temperature at which floats cannot hold all sums."""
 _ROOM = 0.85
 """Share of a temperature at which floats must hold all sums when a climb begins."""
 
@@ -35,6 +37,11 @@ class Point(NamedTuple):
     hard: float
     smooth: float
     gradient: Floats
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether floats could hold all sums: otherwise it says nothing, nor does its gradient."""
+        return math.isfinite(self.smooth) and bool(np.isfinite(self.gradient).all())
 
 
 class Evaluator:
@@ -72,15 +79,15 @@ class Evaluator:
         """
         while True:
             self._taus *= _ROOM
-            self._configurations(prices)
+            _, smooth, _ = self._configurations(prices)
             self._taus /= _ROOM
-            tight = ~np.isfinite(self._smooth)
-            if not tight.any():
-                return self(prices)
-            self._taus[tight] *= 1.25
+            tight = ~np.isfinite(smooth)
+            if not tight.any() and (found := self(prices)).is_finite:
+                return found
+            self._taus[tight if tight.any() else slice(None)] *= _HOTTER
 
     def __call__(self, prices: Floats) -> Point:
-        """Evaluate prices; the smooth value is infinite where floats cannot hold it."""
+        """Evaluate prices; where floats cannot hold all sums the point is not finite."""
         states, knots = self.states, self.knots
         padded = np.concatenate((prices, np.zeros((1, len(states)))))
         self._sums[:] = 0.0
@@ -97,12 +104,13 @@ class Evaluator:
         gradient = np.zeros_like(padded)
         shares_of_lives(knots.times, self._lives, states.lefts, gradient)
         largest, smooth_largest, shares = self._configurations(prices)
-        return Point(
-            prices,
-            hard - float(self._weights @ largest),
-            smooth - float(self._weights @ smooth_largest),
-            gradient[:-1] - self._weights[:, None] * shares,
-        )
+        with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` tells
+            return Point(
+                prices,
+                hard - float(self._weights @ largest),
+                smooth - float(self._weights @ smooth_largest),
+                gradient[:-1] - self._weights[:, None] * shares,
+            )
 
     def _configurations(self, prices: Floats) -> tuple[Floats, Floats, Floats]:
         states = self.states
@@ -130,7 +138,6 @@ class Evaluator:
         else:
             with ThreadPoolExecutor(len(self._parts)) as pool:
                 list(pool.map(work, self._parts))
-        self._smooth = smooth
         return largest, smooth, shares
 
 
@@ -151,6 +158,8 @@ def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
 
     The first step changes the steepest price by one temperature.
     """
+    if not at.is_finite:
+        return
     pairs: list[Pair] = []
     while True:
         direction = _direction(at.gradient, pairs, evaluate.tau)
@@ -176,7 +185,7 @@ def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None
     for _ in range(_SHORTENINGS):
         there = evaluate(at.prices + length * direction)
         gain = there.smooth - at.smooth
-        if math.isfinite(gain) and gain >= _ENOUGH * length * slope and gain > 0.0:
+        if there.is_finite and gain >= _ENOUGH * length * slope and gain > 0.0:
             return there
         length *= _SHORTENED
     return None
