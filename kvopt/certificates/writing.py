@@ -1,4 +1,4 @@
-"""Certificate files: ``kvopt.certificate/1``, described in ``docs/certificates.md``."""
+"""Certificate files: ``kvopt.certificate/1`` and ``/2``, described in ``docs/certificates.md``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.building import Certificate, JudgedRun
+from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
@@ -14,24 +15,54 @@ from kvopt.instance import Instance, Request
 from kvopt.proofs import ConfigurationProof, Prices, Proof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
+SCHEMA_2 = "kvopt.certificate/2"
+"""Of a certificate that needs more than the default budget of ``kvopt verify``, and says so."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
 
 
-def write_certificate(certificate: Certificate, path: str | Path) -> None:
-    """Write a certificate, all of it or nothing.
+def write_certificate(certificate: Certificate, path: str | Path) -> int:
+    """Write a certificate, all of it or nothing; return what it needs.
+
+    Returns
+    -------
+    int
+        How many times its default budget ``kvopt verify`` needs, about: 1 unless the file says
+        otherwise.
 
     Raises
     ------
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    write_checkable(certificate_text(certificate), path)
+    text = _plain_text(certificate)
+    needed = _budget(certificate, text)
+    write_checkable(with_budget(text, SCHEMA, SCHEMA_2, needed), path)
+    return needed
 
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
+    text = _plain_text(certificate)
+    return with_budget(text, SCHEMA, SCHEMA_2, _budget(certificate, text))
+
+
+def with_budget(text: str, schema: str, of_budgets: str, needed: int) -> str:
+    """Return the text of a certificate with the budget that it needs, if that is more than one."""
+    if needed == 1:
+        return text
+    return text.replace(f'"{schema}"', f'"{of_budgets}",\n"budget": {needed}', 1)
+
+
+def _budget(certificate: Certificate, text: str) -> int:
+    lost = sum(len(run.lost) for run in certificate.runs)
+    proof = None if certificate.lower is None else certificate.lower.proof
+    runs = len(certificate.runs) + 1
+    return budget_needed(len(text), certificate.instance, runs, proof, lost)
+
+
+def _plain_text(certificate: Certificate) -> str:
     upper, lower = certificate.upper, certificate.lower
     members: dict[str, Any] = {
         "schema": SCHEMA,
@@ -97,7 +128,7 @@ def proof_to_json(proof: Proof) -> dict[str, Any]:
                 "first": first,
                 "numerators": list(numerators[first - 1 :]),
             }
-        case ConfigurationProof(stages, target, searched):
+        case ConfigurationProof(stages, target, searched, _):
             return {
                 "kind": "configurations",
                 "target": target,

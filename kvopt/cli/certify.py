@@ -94,18 +94,18 @@ def certify_command(
             command=command,
         )
     with common.undisturbed():
-        write_certificate(found, output)
+        budget = write_certificate(found, output)
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output)
+            _print(found, output, budget)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: Certificate, output: Path) -> None:
+def _print(found: Certificate, output: Path, budget: int) -> None:
     print(
         f"total latency {common.or_dash(found.objective)}, proved to be at least "
         f"{common.or_dash(found.lower_bound)}: gap {common.percent(found.gap)}"
@@ -126,3 +126,4 @@ def _print(found: Certificate, output: Path) -> None:
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
     common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    common.print_budget(budget, output)

@@ -41,18 +41,18 @@ def certify_in_seconds(
         raise error.located(file=str(file)) from None
     found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
     with common.undisturbed():
-        write_seconds_certificate(found, output)
+        budget = write_seconds_certificate(found, output)
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output)
+            _print(found, output, budget)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: SecondsCertificate, output: Path) -> None:
+def _print(found: SecondsCertificate, output: Path, budget: int) -> None:
     count = len(found.instance)
     print(
         f"mean latency {_mean(found.objective_ns, count, up=True)} s, proved to be at least "
@@ -75,6 +75,7 @@ def _print(found: SecondsCertificate, output: Path) -> None:
             table.add_row(escape(name), "-", "-", "-", "-", "unfinished")
         common.print_table(table)
     common.messages.print(f"kvopt: wrote {escape(str(output))}; kvopt verify checks it")
+    common.print_budget(budget, output)
 
 
 def _mean(total_ns: int | None, count: int, *, up: bool) -> str:

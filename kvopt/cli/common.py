@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from kvopt.engines.threads import signals_remembered
@@ -112,3 +113,12 @@ def warn_oversubscription(threads: int | None) -> None:
 def is_watched() -> bool:
     """Whether a person sees standard error, so that live progress makes sense."""
     return sys.stderr.isatty()
+
+
+def print_budget(budget: int, output: Path) -> None:
+    """Say if a certificate needs more than the default budget of ``kvopt verify``."""
+    if budget > 1:
+        messages.print(
+            f"kvopt: its check needs about {budget} times the default budget: "
+            f"kvopt verify {escape(str(output))} --budget {budget}"
+        )

@@ -67,7 +67,7 @@ def hunt_command(
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
     if output is not None and found.certificate is not None:
-        write_certificate(found.certificate, output)
+        common.print_budget(write_certificate(found.certificate, output), output)
     if json:
         common.print_json(found.to_json())
     else:

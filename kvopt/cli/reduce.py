@@ -52,8 +52,9 @@ def reduce_command(
         common.messages.print(f"wrote {output}", markup=False)
     found = decide(given, time_limit=time_limit, threads=threads)
     if certificate is not None and found.certificate is not None:
-        write_certificate(found.certificate, certificate)
+        budget = write_certificate(found.certificate, certificate)
         common.messages.print(f"wrote {certificate}", markup=False)
+        common.print_budget(budget, certificate)
     if json:
         common.print_json(found.to_json())
     else:

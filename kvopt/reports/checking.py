@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kvopt.certificates.effort import AMPLE
 from kvopt.files.reading import parse_json, read_text
 from kvopt.reports.study import Study
 from kvopt.studies.records import Record
@@ -45,7 +46,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
 
 def _fault(study: Study, certificate: str, records: list[Record]) -> str | None:
     path = study.folder / certificate
-    verdict = verify(path)
+    verdict = verify(path, AMPLE)
     if not verdict.valid:
         return verdict.lines[-1]
     content = parse_json(read_text(path))
