@@ -517,9 +517,9 @@ def _by_parts(
         if place < 0:
             raise Invalid("lower: a request arrives before the first part")
         shares[place].append(request)
-    total, kinds = 0, {}
+    total = 0
+    kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
     for part, own in zip(parts, shares, strict=True):
-        kinds[part["proof"]["kind"]] = None
         if own:  # the bound of no requests is 0
             work.spend(100)
             total += _judged(memory, own, work, part["proof"])[0]

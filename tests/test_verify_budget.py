@@ -87,7 +87,7 @@ class TestSmallFiles:
             (a_long_output, 2, "the budget of 600,000,000 steps is used up: verify --budget 2"),
             (a_long_staircase, 2, "staircases would take too long"),
             (a_repeated_line, 0, "VALID"),
-            (a_long_gap, 2, "memory: verify --budget "),
+            (a_long_gap, 2, "steps: verify --budget "),
         ],
     )
     def test_refused_in_time(self, tmp_path: Path, made: Any, status: int, words: str) -> None:
@@ -111,7 +111,7 @@ class TestSmallFiles:
     def test_the_budget_that_is_needed_is_named_where_it_is_known(self, tmp_path: Path) -> None:
         (line,) = judged(tmp_path / "c", a_long_gap()).lines
         assert "too many rounds lie between an arrival and the first price" in line
-        assert "needs about 7 times the default budget of memory: verify --budget 7" in line
+        assert "needs about 7 times the default budget of steps: verify --budget 7" in line
         last = 10**299
         stage = {"denominator": 1, "peaks": [], "times": [last], "numerators": [[]]}
         proof = {"kind": "configurations", "target": None, "searched": False, "stages": [stage]}
@@ -134,7 +134,7 @@ class TestBudget:
     def path(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         found = claimed(9, rows(*[(0, 1, 2)] * 30), {"kind": "volume"})
         (tmp_path / "c").write_text(json.dumps(found))
-        monkeypatch.setattr(checker, "STEPS", 5_000)
+        monkeypatch.setattr(checker, "STEPS", 8_000)
         return tmp_path / "c"
 
     def test_more_is_allowed_and_less(self, path: Path) -> None:

@@ -26,8 +26,8 @@ _OF_A_PRICE = 400
 """Steps for a time with a price, in the table by which the cheapest starts are found."""
 _OF_SHARES = 1500
 """Steps for a request in a proof by shares of the machine, with arrivals in nanoseconds."""
-_OF_A_PARTIAL_SCHEDULE = 6000
-"""Steps for a partial schedule that a search keeps; draws of 8 to 16 requests took 1,700 to 3,500.
+_OF_A_PARTIAL_SCHEDULE = 4000
+"""Steps for a partial schedule that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
 
 With less, a certificate would not say that its search needs more than the default budget."""
 _OF_A_BYTE = 10
