@@ -115,7 +115,8 @@ def repeated(content: Content, source: random.Random) -> None:
     inner, key = source.choice(some)
     own = inner[key]
     part = own if source.random() < 0.5 else [source.choice(own)]
-    inner[key] = own + part * min(source.choice((1, 10, 1000, 100_000)), 4 * 10**6 // len(part))
+    room = LARGEST // 2 // len(json.dumps(part))
+    inner[key] = own + part * min(source.choice((1, 10, 1000, 100_000, 10**6)), room)
 
 
 def moved(content: Content, source: random.Random) -> None:
@@ -186,6 +187,9 @@ def changed(content: Content, source: random.Random) -> str | None:
             source.choice(CHANGES)(found, source)
         except (IndexError, KeyError, TypeError, AttributeError):
             continue
+        if len(json.dumps(found)) > LARGEST:
+            return None
+        found = json.loads(json.dumps(found))  # so that repeated parts are apart
     memory = found["instance"]["memory"]
     for row in found["instance"]["requests"]:
         if type(memory) is int and type(row["prompt"]) is int and type(row["output"]) is int:

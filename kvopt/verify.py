@@ -229,7 +229,7 @@ class _Work:
 
     def widen(self, digits: int) -> None:
         """Take note that integers may have so many digits."""
-        self.weight = max(self.weight, 1 + digits // 30)
+        self.weight = max(self.weight, 1 + digits // 100)
         self.entry = max(self.entry, 40 + digits // 2)
 
     def grow(self, size: int) -> None:
@@ -426,7 +426,7 @@ def _peak_of(
 ) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
     count = len(requests) + len(claim.get("lost", []))
-    work.spend(100 * count)
+    work.spend(60 * count)
     work.check_room((400 + 4 * work.entry) * count)
     pieces = _pieces(requests, claim, what)
     value = sum(claim["starts"]) + sum(request.output - request.arrival for request in requests)
@@ -563,7 +563,7 @@ def _least_costs(
     if gap > len(prices):
         why = "lower: too many rounds lie between an arrival and the first price: "
     work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
-    with work.room((24 + 7 * work.entry) * length, why):
+    with work.room((24 + 9 * work.entry) * length, why):
         costs = _Costs(scale, [0] * gap + prices, longest, work)
         for (arrival, prompt, output), times in kinds.items():
             total += times * costs.least(arrival - begin, prompt, output)
@@ -666,11 +666,11 @@ def _volume_bound(
     staircase with so many thresholds no more can stand together: another resource.
     """
     work.spend(100 * len(requests), "lower: ")
-    # A list of completions for each resource, and what sorting and serving hold meanwhile.
-    work.check_room((300 + 10 * work.entry + 48 * len(staircases)) * len(requests), "lower: ")
+    # Volumes and completions, and what sorting and serving hold meanwhile.
+    work.check_room((300 + 10 * work.entry) * len(requests), "lower: ")
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
-    ranks = [sorted(request.arrival + request.output for request in requests)]
-    ranks.append(_fluid(requests, volumes, memory))
+    soonest = sorted(request.arrival + request.output for request in requests)
+    ranks = list(map(max, soonest, _fluid(requests, volumes, memory)))
     states = sum(request.output for request in requests)
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
@@ -679,9 +679,8 @@ def _volume_bound(
         steps = 100 * len(requests) + 5 * states + 4 * reached
         work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks.append(_fluid(requests, needed, len(thresholds)))
-    bound: int = sum(max(rank) for rank in zip(*ranks, strict=True))
-    return bound - sum(request.arrival for request in requests)
+        ranks = list(map(max, ranks, _fluid(requests, needed, len(thresholds))))
+    return sum(ranks) - sum(request.arrival for request in requests)
 
 
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:

@@ -17,9 +17,8 @@ from strategies import instance_of
 
 import kvopt
 import kvopt.verify as checker
-from kvopt.certificates import write_certificate
 from kvopt.certificates.effort import budget_needed
-from kvopt.certificates.writing import certificate_text, with_budget
+from kvopt.certificates.writing import certificate_text, with_budget, write_with_budget
 from kvopt.files import instance_from_json
 from kvopt.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import verify
@@ -214,7 +213,7 @@ class TestWritten:
     ) -> None:
         instance = kvopt.generate("arrival-1", n=n, seed=seed)
         found = kvopt.certify(instance, ["mc-sf"], time_limit=20)
-        needed = write_certificate(found, tmp_path / "c")
+        needed = write_with_budget(found, tmp_path / "c")
         content = json.loads((tmp_path / "c").read_text())
         assert content.get("budget", 1) == needed
         assert content["schema"] == f"kvopt.certificate/{1 + (needed > 1)}"

@@ -22,19 +22,21 @@ LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
 
 
-def write_certificate(certificate: Certificate, path: str | Path) -> int:
-    """Write a certificate, all of it or nothing; return what it needs.
-
-    Returns
-    -------
-    int
-        How many times its default budget ``kvopt verify`` needs, about: 1 unless the file says
-        otherwise.
+def write_certificate(certificate: Certificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
 
     Raises
     ------
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
+    """
+    write_with_budget(certificate, path)
+
+
+def write_with_budget(certificate: Certificate, path: str | Path) -> int:
+    """Write a certificate; return how many times its default budget ``kvopt verify`` needs.
+
+    That is 1 unless the file says otherwise, and about what it needs.
     """
     text = _plain_text(certificate)
     needed = _budget(certificate, text)

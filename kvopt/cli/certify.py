@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates import Certificate, certify
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.certify_seconds import certify_in_seconds
 from kvopt.cli.live import LiveProgress
@@ -94,7 +95,7 @@ def certify_command(
             command=command,
         )
     with common.undisturbed():
-        budget = write_certificate(found, output)
+        budget = write_with_budget(found, output)
         if json:
             common.print_json(found.to_json())
         else:

@@ -13,7 +13,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
-from kvopt.seconds.certificates_writing import write_seconds_certificate
+from kvopt.seconds.certificates_writing import write_seconds_with_budget
 from kvopt.seconds.files import DEFAULT_MODEL, batch_time
 from kvopt.seconds.model import NANOSECONDS
 
@@ -41,7 +41,7 @@ def certify_in_seconds(
         raise error.located(file=str(file)) from None
     found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
     with common.undisturbed():
-        budget = write_seconds_certificate(found, output)
+        budget = write_seconds_with_budget(found, output)
         if json:
             common.print_json(found.to_json())
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from kvopt.certificates import write_certificate
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def hunt_command(
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
     if output is not None and found.certificate is not None:
-        common.print_budget(write_certificate(found.certificate, output), output)
+        common.print_budget(write_with_budget(found.certificate, output), output)
     if json:
         common.print_json(found.to_json())
     else:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kvopt.certificates import write_certificate
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.errors import InvalidInput
 from kvopt.files import write_instance
@@ -52,7 +52,7 @@ def reduce_command(
         common.messages.print(f"wrote {output}", markup=False)
     found = decide(given, time_limit=time_limit, threads=threads)
     if certificate is not None and found.certificate is not None:
-        budget = write_certificate(found.certificate, certificate)
+        budget = write_with_budget(found.certificate, certificate)
         common.messages.print(f"wrote {certificate}", markup=False)
         common.print_budget(budget, certificate)
     if json:

@@ -16,19 +16,21 @@ SCHEMA_2 = "kvopt.seconds-certificate/2"
 """Of a certificate that needs more than the default budget of ``kvopt verify``, and says so."""
 
 
-def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path) -> int:
-    """Write a certificate, all of it or nothing; return what it needs.
-
-    Returns
-    -------
-    int
-        How many times its default budget ``kvopt verify`` needs, about: 1 unless the file says
-        otherwise.
+def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path) -> None:
+    """Write a certificate, all of it or nothing.
 
     Raises
     ------
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
+    """
+    write_seconds_with_budget(certificate, path)
+
+
+def write_seconds_with_budget(certificate: SecondsCertificate, path: str | Path) -> int:
+    """Write a certificate; return how many times its default budget ``kvopt verify`` needs.
+
+    That is 1 unless the file says otherwise, and about what it needs.
     """
     text = _plain_text(certificate)
     needed = _budget(certificate, text)
