@@ -29,7 +29,7 @@ import os
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -982,7 +982,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
         for c in counts:
             begin, end = c * low, memory - h - (c + 1) * r + 1
             if begin < end:
-                work.spend(end - begin + 9)
+                work.spend(2 * (end - begin) + 9)
                 fewer, more = best[c], best[c + 1]
                 pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
                 more[begin + h : end + h] = [
@@ -1154,12 +1154,15 @@ class _Search:
                 if known is None or bound < known[2]:
                     found[started, active] = (started, active, bound, latency, held[1:])
 
-    def _undominated(self, layer: Iterable[_Partial]) -> list[_Partial]:
+    def _undominated(self, layer: Collection[_Partial]) -> list[_Partial]:
         """Leave out what another is at least as good as, see above; of equals the first stays."""
         kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
+        compared = len(layer).bit_length()  # times, about, that sorting looks at each of them
+        self.work.spend(len(layer) * (20 + compared))
+        self.work.spend(sum(len(partial[4]) for partial in layer) * compared // 5)
         for partial in sorted(layer, key=lambda partial: partial[3:]):
             held, rivals = partial[4], kept[partial[0]]
-            self.work.spend(20 + len(held) // 8 + (4 + len(held) // 2) * len(rivals))
+            self.work.spend((4 + len(held) // 2) * len(rivals))
             if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
                 rivals.append(partial)
         return [partial for rivals in kept.values() for partial in rivals]

@@ -163,7 +163,7 @@ class TestAbsoluteClocks:
 
     def test_a_certificate_takes_as_long(self, tmp_path: Path) -> None:
         requests = tuple((a % 3, 1 + a % 4, 2 + a % 5) for a in range(14))
-        stage = {
+        stage: dict[str, Any] = {
             "denominator": 4,
             "peaks": [[p, 4] for p in range(3, 11)],
             "times": list(range(1, 80)),

@@ -99,7 +99,7 @@ def _of_stage(instance: Instance, stage: StatePrices) -> int:
 
 
 def _of_table(memory: int, states: list[tuple[int, int, int]]) -> int:
-    """Return the entries of the table of the configurations of states (r, h, copies)."""
+    """Return the steps for a table of the configurations of states (r, h, copies)."""
     if not states:
         return 0
     members = min(sum(copies for _, _, copies in states), memory // min(h for _, h, _ in states))
@@ -110,6 +110,6 @@ def _of_table(memory: int, states: list[tuple[int, int, int]]) -> int:
         # Ranges are as long as first, first - less, first - 2 less, ..., while that is positive.
         first, less = memory - h - r + 1, low + r
         filled = max(0, min(counts, -(-first // less)))
-        entries = filled * first - less * filled * (filled - 1) // 2 + 12 * counts
+        entries = 2 * filled * first - less * filled * (filled - 1) + 12 * counts
         steps += entries * (copies if copies < memory // (h + r) else 1)
     return steps
