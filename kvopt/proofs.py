@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,14 @@ class ConfigurationProof:
         above it.  None if no start is ruled out.
     searched
         Whether, under the last prices, every schedule below the target was searched for, in vain.
+    kept
+        Partial schedules that this search kept, which says how long it takes to check.
     """
 
     stages: tuple[StatePrices, ...]
     target: int | None = None
     searched: bool = False
+    kept: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

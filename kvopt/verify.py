@@ -1,6 +1,6 @@
 """Check a certificate of kvopt in exact integers, with the standard library alone.
 
-    python -m kvopt.verify FILE          exit status 0 valid, 1 invalid, 2 unreadable
+    python -m kvopt.verify FILE [--budget K]      exit status 0 valid, 1 invalid, 2 unreadable
 
 This file needs nothing else of kvopt: it can be copied, and read, on its own.
 
@@ -11,7 +11,9 @@ optimum is the least total latency of a schedule.
 
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
 ``lower``, with a proof; and what policies reached, with their runs.  It is unreadable when it
-does not have the shape below, and invalid when it has but says something that is not so.
+does not have the shape below, and invalid when it has but says something that is not so.  A
+file that takes more steps or memory to check than the budget allows is unreadable too, with the
+budget that it needs where that is known; ``--budget K`` allows K times the default.
 
 A certificate in seconds says the same of a clock on which a round lasts as long as its batch
 needs, see `_Clock`.
@@ -27,7 +29,8 @@ import os
 import sys
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -36,21 +39,34 @@ from operator import add, le, mul, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
+COVERED = (
+    "covered: every schedule that runs each request to its end once started, or evicts it, loses "
+    "its tokens and starts it again; not covered: pausing a request with its tokens kept, or "
+    "processing a prompt in pieces"
+)
+"""The line of a report that says of which schedules its lower bound speaks."""
+
 LARGEST_FILE = 90_000_000
 """Bytes; a larger file is refused unread."""
+SMALL_FILE = 10_000_000
+"""Bytes up to which a file has the budget below; a larger one has more, in proportion."""
+STEPS = 600_000_000
+"""Steps that a check may take by default: about half a minute, a step being about 50 ns."""
+BYTES = 850_000_000
+"""Bytes that a check may hold at one time by default, beside the interpreter's own 20 MB."""
 MOST_PARTS = 10_000_000
 """Brackets and commas in a file, so that a short text cannot become huge objects."""
 MOST_DIGITS = 300
 """Digits of an integer; no honest one comes near, and none makes arithmetic slow."""
 LARGEST_FIELD = 2**53 - 1
 """Of an instance: what every JSON reader keeps exactly."""
-MOST_STEPS = 50_000_000
-"""Of the search for cheapest starts: some minutes; a hundred thousand requests need a tenth."""
-MOST_CELLS = 3_000_000
-"""Numbers that a table of a proof by configurations may hold."""
-MOST_WORK = 4_000_000_000
-"""Of a proof by configurations, in entries of tables: some minutes."""
+MOST_TIMES = 1_000_000
+"""Times the default budget; a refusal does not name more than this."""
 
+_FEW_DIGITS = 19
+"""Digits up to which arithmetic costs what a step allows for."""
+_MOST_LINES = 9
+"""Lines of a model that the report names one by one."""
 _SMALL = 6
 """A block of 2^6 starts is looked at start by start."""
 
@@ -65,7 +81,7 @@ _INSTANCE = {
     "round_ms?": (int, float), "requests": [_REQUEST],
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
-_PROOF = (
+_PROOFS = (
     {"kind": "prices", "denominator": int, "first": int, "numerators": [int]},
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
@@ -74,12 +90,13 @@ _POLICY = (
     {"policy": str, "outcome": "completed", "value": int, "starts": [int], "lost?": [[int]]},
     {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
 )
+_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
     "instance": _INSTANCE,
     "hash": str,
     "upper": (None, {"value": int, "starts": [int]}),
-    "lower": (None, {"value": int, "proof": _PROOF}),
+    "lower": (None, {"value": int, "proof": _PROOFS}),
     "policies?": [_POLICY],
     "provenance?": dict,
 }
@@ -104,6 +121,19 @@ _SECONDS = {
     "policies?": [({**_TIMED, "policy": str, "outcome": "completed"}, _POLICY[1])],
     "provenance?": dict,
 }
+_SHAPES: dict[Any, dict[str, Any]] = {
+    "kvopt.certificate/1": _CERTIFICATE,
+    "kvopt.certificate/2": {
+        **_CERTIFICATE,
+        "schema": "kvopt.certificate/2",
+        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT)}),
+        "budget?": int,
+    },
+    "kvopt.seconds-certificate/1": _SECONDS,
+    "kvopt.seconds-certificate/2": {
+        **_SECONDS, "schema": "kvopt.seconds-certificate/2", "budget?": int
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,10 +166,28 @@ class Request(NamedTuple):
     output: int
 
 
-def verify(path: str | os.PathLike[str]) -> Verdict:
-    """Check a certificate file; whatever the file holds, the answer is a verdict."""
+class OverBudget(Unreadable):
+    """The check takes more than its budget."""
+
+
+def verify(path: str | os.PathLike[str], budget: float = 1) -> Verdict:
+    """Check a certificate file; whatever the file holds, the answer is a verdict.
+
+    Parameters
+    ----------
+    path
+        The file.
+    budget
+        How many times the default number of steps, and of bytes, the check may take.
+
+    Raises
+    ------
+    ValueError
+        If the budget is not a positive number.
+    """
+    work = _Work(budget)
     try:
-        return Verdict(True, True, tuple(_report(_read(path))))
+        return Verdict(True, True, tuple(_checked(path, work)))
     except Invalid as error:
         return Verdict(False, True, (f"INVALID: {error}",))
     except Unreadable as error:
@@ -148,10 +196,95 @@ def verify(path: str | os.PathLike[str]) -> Verdict:
         return Verdict(False, False, ("UNREADABLE: needs more memory than there is",))
 
 
+def _checked(path: str | os.PathLike[str], work: _Work) -> list[str]:
+    certificate = _read(path, work)
+    # What the file says it needs is for people to decide on: no file grants itself time.
+    stated = certificate.get("budget")
+    if stated is not None and stated < 2:
+        raise Invalid("budget: must be at least 2")
+    try:
+        return _report(certificate, work)
+    except OverBudget as error:
+        if stated is None:
+            raise
+        raise Unreadable(f"{error}; the file says that it needs {_many(stated)} times") from None
+
+
+# ---- the budget -------------------------------------------------------------------------
+
+
+class _Work:
+    """Counts what a check takes, so that no file keeps the checker busy for hours.
+
+    Every loop is charged before it runs: in steps, and in bytes where it fills tables.  Integers
+    of many digits are slow, and large: ``weight`` is how often a step counts then, ``entry`` the
+    bytes of a number in a list.
+    """
+
+    def __init__(self, times: float = 1) -> None:
+        if not 0 < times < math.inf:  # which NaN is not
+            raise ValueError("budget: must be a positive number")
+        self.times, self.used, self.held, self.weight, self.entry = times, 0, 0, 1, 40
+        self.default_steps, self.default_bytes = STEPS, BYTES
+
+    def widen(self, digits: int) -> None:
+        """Take note that integers may have so many digits."""
+        self.weight = max(self.weight, 1 + digits // 100)
+        self.entry = max(self.entry, 40 + digits // 2)
+
+    def grow(self, size: int) -> None:
+        """Allow a file of so many bytes more than a small one."""
+        if size > SMALL_FILE:
+            self.default_steps = STEPS * size // SMALL_FILE
+            self.default_bytes = BYTES * size // SMALL_FILE
+
+    def spend(self, steps: int, why: str = "") -> None:
+        """Take steps, each about the time of an entry of a table."""
+        steps *= self.weight
+        self.used += steps
+        if self.used > self.times * self.default_steps:
+            needed = -(-self.used // self.default_steps)
+            if steps > self.default_steps:  # a loop whose length is known, so most of it all
+                raise OverBudget(f"{why}needs about {_needed(needed, 'steps')}")
+            raise OverBudget(
+                f"{why}the budget of {int(self.times * self.default_steps):,} steps is used up: "
+                f"verify --budget {max(2 * math.ceil(self.times), needed)} allows more"
+            )
+
+    def left(self) -> float:
+        """Return how many bytes more may be held."""
+        return self.times * self.default_bytes - self.held
+
+    def check_room(self, size: int, why: str = "") -> None:
+        """Refuse to hold so many bytes more than what is held, if that is too much."""
+        if size > self.left():
+            needed = -(-(self.held + size) // self.default_bytes)
+            raise OverBudget(f"{why}needs about {_needed(needed, 'memory')}")
+
+    @contextmanager
+    def room(self, size: int, why: str = "") -> Iterator[None]:
+        """Hold so many bytes for a while."""
+        self.check_room(size, why)
+        self.held += size
+        try:
+            yield
+        finally:
+            self.held -= size
+
+
+def _needed(times: int, what: str) -> str:
+    more = f": verify --budget {times}" if times <= MOST_TIMES else ""
+    return f"{_many(times)} times the default budget of {what}{more}"
+
+
+def _many(times: int) -> str:
+    return f"{times:,}" if times <= MOST_TIMES else f"more than {MOST_TIMES:,}"
+
+
 # ---- reading ----------------------------------------------------------------------------
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
     """Return the object of a file that has the shape of a certificate."""
     try:
         with open(path, "rb") as stream:
@@ -159,17 +292,27 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
             raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
+        work.grow(len(raw))
         text = raw.decode("utf-8-sig")
-        if sum(map(text.count, "[{,")) > MOST_PARTS:
+        lists, objects, commas = map(text.count, "[{,")
+        if lists + objects + commas > MOST_PARTS:
             raise Unreadable(f"has more than {MOST_PARTS:,} parts")
-        value = json.loads(text, object_pairs_hook=_no_doubles, parse_int=_short_integer,
+        work.spend(2 * len(raw) + 8 * lists + 60 * objects + 8 * commas)
+        size = 64 * lists + 240 * objects + 48 * commas
+        work.check_room(size + 6 * len(raw))
+        value = json.loads(text, object_pairs_hook=_no_doubles,
+                           parse_int=functools.partial(_short_integer, work),
                            parse_float=_finite, parse_constant=_finite)  # fmt: skip
     except RecursionError:
         raise Unreadable("is nested too deeply") from None
     except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
         raise Unreadable(f"cannot be read: {_shown(str(error))}") from None
-    timed = type(value) is dict and value.get("schema") == _SECONDS["schema"]
-    if misfit := _misfit(value, _SECONDS if timed else _CERTIFICATE, "certificate"):
+    work.held = size
+    schema = value.get("schema") if type(value) is dict else None
+    shape = _SHAPES.get(schema if type(schema) is str else None)
+    if shape is None:
+        raise Unreadable(f"certificate: must have the schema {' or '.join(_SHAPES)}")
+    if misfit := _misfit(value, shape, "certificate"):
         raise Unreadable(misfit)
     found: dict[str, Any] = value
     return found
@@ -181,9 +324,11 @@ def _no_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _short_integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
+def _short_integer(work: _Work, text: str) -> int:
+    if len(text) > _FEW_DIGITS:
+        if len(text) > MOST_DIGITS:
+            raise Unreadable(f"holds an integer of more than {MOST_DIGITS} digits")
+        work.widen(len(text))
     return int(text)
 
 
@@ -219,16 +364,23 @@ def _misfit(value: Any, shape: Any, where: str) -> str | None:
 
 
 def _shown(text: str) -> str:
-    """Return foreign text in a form that is short and safe to print."""
-    return ascii(text if len(text) <= 80 else text[:77] + "...")[1:-1]
+    """Return foreign text as 'text': short, on one line, and nothing in it ends the quotes."""
+    pieces = [c.encode("unicode_escape").decode().replace("'", "\\'") for c in text[:81]]
+    if len(text) <= 80 and sum(map(len, pieces)) <= 160:
+        return f"'{''.join(pieces)}'"
+    ends = accumulate(map(len, pieces[:77]))
+    return f"'{''.join(piece for piece, end in zip(pieces, ends, strict=False) if end <= 157)}'..."
 
 
 # ---- the instance -----------------------------------------------------------------------
 
 
-def _requests(instance: dict[str, Any]) -> list[Request]:
+def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
     """Return the requests of an instance that keeps its own rules."""
     memory, rows = instance["memory"], instance["requests"]
+    work.spend(100 * len(rows))  # with the hash
+    work.check_room(700 * len(rows))
+    work.held += 80 * len(rows)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
@@ -269,8 +421,13 @@ def _clock(number: float) -> float:
 # ---- schedules and runs -----------------------------------------------------------------
 
 
-def _peak_of(memory: int, requests: list[Request], claim: dict[str, Any], what: str) -> int:
+def _peak_of(
+    memory: int, requests: list[Request], work: _Work, claim: dict[str, Any], what: str
+) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
+    count = len(requests) + len(claim.get("lost", []))
+    work.spend(60 * count)
+    work.check_room((400 + 4 * work.entry) * count)
     pieces = _pieces(requests, claim, what)
     value = sum(claim["starts"]) + sum(request.output - request.arrival for request in requests)
     if claim["value"] != value:
@@ -325,29 +482,63 @@ def _most_held(pieces: list[tuple[int, int, int]]) -> int:
 
 def _proved(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
     """Return the lower bound that a proof gives."""
-    return _judged(memory, requests, proof)[0]
+    return _judged(memory, requests, _Work(), proof)[0]
 
 
-def _judged(memory: int, requests: list[Request], proof: dict[str, Any]) -> tuple[int, str]:
+def _judged(
+    memory: int, requests: list[Request], work: _Work, proof: dict[str, Any]
+) -> tuple[int, str]:
     """Return the lower bound that a proof gives, and in words what was looked at."""
+    if proof["kind"] == "split":
+        return _by_parts(memory, requests, work, proof["parts"])
     if proof["kind"] == "configurations":
-        return _by_configurations(memory, requests, proof)
+        return _by_configurations(memory, requests, proof, work)
     if proof["kind"] == "volume":
-        return _volume_bound(memory, requests, proof.get("staircases", [])), "volume"
-    return _price_bound(memory, requests, proof), "prices"
+        return _volume_bound(memory, requests, proof.get("staircases", []), work), "volume"
+    return _price_bound(memory, requests, proof, work), "prices"
 
 
-def _price_bound(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
+def _by_parts(
+    memory: int, requests: list[Request], work: _Work, parts: list[dict[str, Any]]
+) -> tuple[int, str]:
+    """Return the sum of what the proofs of parts of the requests give, each for its own.
+
+    A part holds the requests that arrive from its ``from`` on, before that of the next one.  A
+    feasible schedule of all requests, less those of other parts, is one of the part; and total
+    latency is a sum over requests.  So the bounds of the parts add up.
+    """
+    borders = [part["from"] for part in parts]
+    if not parts or any(a >= b for a, b in pairwise(borders)):
+        raise Invalid("lower: must have a part, and their begins ascend")
+    work.spend(20 * len(requests) + 40 * len(parts))
+    shares: list[list[Request]] = [[] for _ in parts]
+    for request in requests:
+        place = bisect_right(borders, request.arrival) - 1
+        if place < 0:
+            raise Invalid("lower: a request arrives before the first part")
+        shares[place].append(request)
+    total = 0
+    kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
+    for part, own in zip(parts, shares, strict=True):
+        if own:  # the bound of no requests is 0
+            work.spend(100)
+            total += _judged(memory, own, work, part["proof"])[0]
+    return total, f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
+
+
+def _price_bound(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
     """Return what prices of tokens prove, see `_least_costs`."""
     denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    least = _least_costs(requests, denominator, first, prices)
+    least = _least_costs(requests, denominator, first, prices, work)
     bound: int = -((memory * sum(prices) - least) // denominator)
     return bound
 
 
-def _least_costs(requests: list[Request], scale: int, first: int, prices: list[int]) -> int:
+def _least_costs(
+    requests: list[Request], scale: int, first: int, prices: list[int], work: _Work
+) -> int:
     """Return the sum over requests of the least cost of a request, times the denominator.
 
     Let a token held at time t cost p_t >= 0.  The cost of a request started at k is
@@ -363,12 +554,19 @@ def _least_costs(requests: list[Request], scale: int, first: int, prices: list[i
     total = scale * sum(request.output for request in requests)
     kinds = Counter(request for request in requests if request.arrival + request.output >= first)
     begin = min([first - 1, *(request.arrival for request in kinds)])
-    if first - 1 - begin > MOST_PARTS:
-        raise Unreadable("lower: too many rounds lie between an arrival and the first price")
-    longest = max((request.output for request in kinds), default=0)
-    costs = _Costs(scale, [0] * (first - 1 - begin) + prices, longest)
-    for (arrival, prompt, output), times in kinds.items():
-        total += times * costs.least(arrival - begin, prompt, output)
+    if not kinds:
+        return total
+    gap, longest = first - 1 - begin, max(request.output for request in kinds)
+    length = gap + len(prices) + min(longest, gap + len(prices))
+    levels = max(length.bit_length(), _SMALL) - _SMALL + 1
+    why = "lower: "
+    if gap > len(prices):
+        why = "lower: too many rounds lie between an arrival and the first price: "
+    work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
+    with work.room((24 + 9 * work.entry) * length, why):
+        costs = _Costs(scale, [0] * gap + prices, longest, work)
+        for (arrival, prompt, output), times in kinds.items():
+            total += times * costs.least(arrival - begin, prompt, output)
     return total
 
 
@@ -395,8 +593,8 @@ class _Costs:
     small.  So whatever the prices are, the least cost is exact.
     """
 
-    def __init__(self, scale: int, prices: list[int], longest: int) -> None:
-        self.scale, self.last, self.steps = scale, len(prices), 0
+    def __init__(self, scale: int, prices: list[int], longest: int, work: _Work) -> None:
+        self.scale, self.last, self.work = scale, len(prices), work
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
         self.paid = list(accumulate(prices, initial=0))  # P
         self.held = list(accumulate(self.paid, initial=0))  # W
@@ -432,7 +630,7 @@ class _Costs:
         blocks = [(0, arrival, self.last + 1)]
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
-            self.steps += 1
+            self.work.spend(20 + 2 * min(end - begin, 1 << _SMALL))
             if end - begin <= 1 << _SMALL:
                 best = min(best, self._cheapest(begin, end, arrival, prompt, output) << self.shift)
                 continue
@@ -445,8 +643,6 @@ class _Costs:
                 bound += min(0, (wait + slope * volume) * (after - 1 - k))
                 if bound < best:
                     heappush(blocks, (bound, k, after))
-        if self.steps > MOST_STEPS:
-            raise Unreadable(f"lower: the prices take more than {MOST_STEPS:,} steps to check")
         return best >> self.shift
 
     def _cheapest(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> int:
@@ -460,25 +656,31 @@ class _Costs:
         return min(costs) - self.scale * arrival
 
 
-def _volume_bound(memory: int, requests: list[Request], staircases: list[list[int]]) -> int:
+def _volume_bound(
+    memory: int, requests: list[Request], staircases: list[list[int]], work: _Work
+) -> int:
     """Return what follows from resources used like water: memory, M tokens in each round.
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
     staircase with so many thresholds no more can stand together: another resource.
     """
+    work.spend(100 * len(requests), "lower: ")
+    # Volumes and completions, and what sorting and serving hold meanwhile.
+    work.check_room((300 + 10 * work.entry) * len(requests), "lower: ")
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
-    ranks = [sorted(request.arrival + request.output for request in requests)]
-    ranks.append(_fluid(requests, volumes, memory))
-    if len(staircases) * sum(request.output for request in requests) > MOST_STEPS:
-        raise Unreadable("lower: its staircases would take too long to check")
+    soonest = sorted(request.arrival + request.output for request in requests)
+    ranks = list(map(max, soonest, _fluid(requests, volumes, memory)))
+    states = sum(request.output for request in requests)
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
             raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
+        reached = sum(bisect_right(thresholds, r.prompt + r.output) for r in requests)
+        steps = 100 * len(requests) + 5 * states + 4 * reached
+        work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks.append(_fluid(requests, needed, len(thresholds)))
-    bound: int = sum(max(rank) for rank in zip(*ranks, strict=True))
-    return bound - sum(request.arrival for request in requests)
+        ranks = list(map(max, ranks, _fluid(requests, needed, len(thresholds))))
+    return sum(ranks) - sum(request.arrival for request in requests)
 
 
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:
@@ -540,34 +742,38 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 # request keeps its cheapest start, which has no excess.
 
 
-class _Work:
-    """Counts entries of tables, so that no file keeps the checker busy for hours."""
-
-    def __init__(self) -> None:
-        self.left = MOST_WORK
-
-    def spend(self, entries: int) -> None:
-        self.left -= entries
-        if self.left < 0:
-            raise Unreadable(f"lower: the proof takes more than {MOST_WORK:,} steps to check")
-
-
 def _by_configurations(
-    memory: int, requests: list[Request], proof: dict[str, Any]
+    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work
 ) -> tuple[int, str]:
-    """Return what stages of prices of states prove, and in words what was looked at."""
-    target, searched, work = proof["target"], proof["searched"], _Work()
-    stages = [_Stage(stage, memory, requests, work) for stage in proof["stages"]]
+    """Return what stages of prices of states prove, and in words what was looked at.
+
+    Times count from the first arrival, so that those before it, at which nothing can be active,
+    are not laid out.
+    """
+    target, searched = proof["target"], proof["searched"]
+    offset = min((request.arrival for request in requests), default=0)
+    requests = [r._replace(arrival=r.arrival - offset) for r in requests]
+    stages = [_Stage(stage, memory, requests, offset, work) for stage in proof["stages"]]
     if not stages or (target is None and (len(stages) > 1 or searched)):
         raise Invalid("lower: must have a stage, and just one and no search without a target")
-    last = stages[0].last
-    if any(stage.last != last for stage in stages):
+    if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
         raise Invalid("lower: the stages must have the same last time")
-    if last * (len(requests) + 9) > MOST_CELLS:
-        raise Unreadable("lower: has too many requests and rounds for configurations")
+    last = stages[0].last
+    cells = last * (len(requests) + 9)
+    with work.room(
+        cells * (205 + 2 * work.entry),
+        "lower: has too many requests and rounds for configurations: ",
+    ):
+        return _by_stages(requests, stages, target, searched, work)
+
+
+def _by_stages(
+    requests: list[Request], stages: list[_Stage], target: int | None, searched: bool, work: _Work
+) -> tuple[int, str]:
+    """Return what stages prove, one after the other, and in words what was looked at."""
+    last, times = stages[0].last, 0
     # From the last priced time on a start pays nothing: the first of those stands for them all.
     starts = [[*range(request.arrival, last), max(request.arrival, last)] for request in requests]
-    times = 0
     for used, stage in enumerate(stages, 1):
         times += len(stage.times)
         how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
@@ -579,12 +785,15 @@ def _by_configurations(
         budget = (target - 1) * stage.scale - stage.total
         if budget < 0:
             return target, how
+        work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
         pairs = [zip(*pair, strict=True) for pair in zip(starts, excesses, strict=True)]
         left = [{k: excess for k, excess in pair if excess <= budget} for pair in pairs]
         starts = [list(own) for own in left]
     if searched:
+        assert target is not None
         count = _Search(stage, left, target, budget).run()
         return target, f"{how} and a search of {count:,} partial schedules, none below {target:,},"
+    assert target is not None
     return min(target, value), how
 
 
@@ -593,17 +802,24 @@ class _Stage:
 
     A row of ``numerators`` holds the prices at one of the ``times``: peak by peak, r upwards.
     Other states cost nothing, nor does any before the first time or after the last.  At times
-    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).
+    t between two neighbours a and b the price is ((b - t) F_a + (t - a) F_b) // (b - a).  Times
+    are then counted from an offset, the first arrival: ``last`` is the last of them that matters.
     """
 
     def __init__(
-        self, stage: dict[str, Any], memory: int, requests: list[Request], work: _Work
+        self,
+        stage: dict[str, Any],
+        memory: int,
+        requests: list[Request],
+        offset: int,
+        work: _Work,
     ) -> None:
         self.memory, self.requests, self.work = memory, requests, work
-        self.scale, self.times = stage["denominator"], stage["times"]
-        self.rows = stage["numerators"]
-        if self.scale < 1 or min(self.times, default=0) < 1:
+        self.scale, self.rows = stage["denominator"], stage["numerators"]
+        work.spend(1000 + 10 * len(stage["times"]) + 30 * len(stage["peaks"]))
+        if self.scale < 1 or min(stage["times"], default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
+        self.times = [time - offset for time in stage["times"]]
         if any(a >= b for a, b in pairwise(self.times)):
             raise Invalid("lower: times must ascend")
         if not all(len(pair) == 2 and pair[1] >= 0 for pair in stage["peaks"]):
@@ -618,7 +834,7 @@ class _Stage:
             raise Invalid("lower: needs a price of each state at each of the times")
         if any(min(row, default=0) < 0 for row in self.rows):
             raise Invalid("lower: no price may be negative")
-        self.last, self.total = self.times[-1], 0
+        self.last, self.total, self.before = max(0, self.times[-1]), 0, 0
         self.most: list[int] = []
 
     def price(self, time: int, peak: int, r: int) -> int:
@@ -633,8 +849,11 @@ class _Stage:
         return int(((gap - time + known) * price + (time - known) * later) // gap)
 
     def evaluate(self, starts: list[list[int]]) -> list[list[int]]:
-        """Set ``most``, R at 0, 1, ..., and ``total``, L; return the excess of each start."""
-        self.work.spend(9 * self.last)
+        """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
+
+        Return the excess of each start.
+        """
+        self.work.spend(9 * self.last + 30 * len(self.times) + 20 * len(starts))
         costs: list[list[int]] = [[]] * len(starts)
         alike = defaultdict(list)
         for i, request in enumerate(self.requests):
@@ -650,8 +869,9 @@ class _Stage:
             heaviest.append(_heaviest(self.memory, some, self.work))
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
+        self.before = _sum_before(self.times, heaviest)
         least = list(map(min, costs))
-        self.total = sum(least) - sum(self.most)
+        self.total = sum(least) - sum(self.most) - self.before
         return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
 
     def _along(
@@ -676,7 +896,8 @@ class _Stage:
             done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
             for c in done[i]:
                 ends[c] += 1
-        windows = list(zip([0, *self.times[:-1]], [*self.times[1:], last + 1], strict=True))
+        nexts = [*self.times[1:], self.times[-1] + 1]
+        windows = [(max(0, a), b) for a, b in zip([0, *self.times[:-1]], nexts, strict=True)]
         states = []
         for r in range(rounds + 1):
             while waiting and (r == rounds or outputs[waiting[-1]] == r):
@@ -687,10 +908,10 @@ class _Stage:
                 pairs = zip(starts[i], done[i], strict=True)
                 costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
             if r < rounds:
-                self.work.spend(6 * last)
+                self.work.spend(6 * last + 15 * len(windows))
                 column = _filled(self.times, [row[places[r]] for row in self.rows])
                 paid[r : r + last + 1] = map(add, paid[r : r + last + 1], column)
-                copies = [max(ends[a + 1 + r : b + r]) for a, b in windows]
+                copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in windows]
                 states.append((r, peak - r, places[r], copies))
         return states
 
@@ -699,10 +920,38 @@ def _filled(times: list[int], values: list[int]) -> list[int]:
     """Return the values at 0, 1, ..: 0 before the times, interpolated and rounded in between."""
     line = [0] * times[0]
     for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
-        gap, step = b - a, high - low
-        points = range(low * gap, high * gap, step) if step else [low * gap] * gap
-        line += [point // gap for point in points]
-    return [*line, values[-1]]
+        if b > 0:
+            gap, step, skip = b - a, high - low, max(0, -a)
+            begin, end = low * gap + skip * step, high * gap
+            points = range(begin, end, step) if step else [begin] * (gap - skip)
+            line += [point // gap for point in points]
+    return [*line, values[-1]] if times[-1] >= 0 else [0]
+
+
+def _sum_before(times: list[int], values: list[int]) -> int:
+    """Return the sum of such values at all times before 0."""
+    total = values[-1] if times[-1] < 0 else 0
+    for (a, low), (b, high) in pairwise(zip(times, values, strict=True)):
+        if a < 0:
+            gap = b - a
+            total += _sum_of_floors(min(b, 0) - a, gap, high - low, low * gap)
+    return total
+
+
+def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
+    """Return the sum of (begin + step j) // divisor over j = 0 .. count - 1.
+
+    Whole parts are summed at once.  Of the rest, points of a grid below a line are counted, with
+    the axes exchanged: as in Euclid's algorithm there are few rounds.
+    """
+    total = 0
+    while True:
+        total += step // divisor * (count * (count - 1) // 2) + begin // divisor * count
+        step, begin = step % divisor, begin % divisor
+        height = step * count + begin
+        if height < divisor:
+            return total
+        count, begin, divisor, step = height // divisor, height % divisor, step, divisor
 
 
 def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work) -> int:
@@ -716,21 +965,24 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
     if not states:
         return 0
     members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
-    if (members + 1) * (memory + 1) > MOST_CELLS:
-        raise Unreadable("lower: memory is too large for configurations")
+    cells = (members + 1) * (memory + 1)
+    why = "lower: memory is too large for configurations: "
+    work.spend(cells + 20, why)
+    work.check_room(work.entry * cells, why)
     best = [[0] * (memory + 1) for _ in range(members + 1)]
-    work.spend(2 * (members + 1) * (memory + 1))
     low = memory
     for r, h, weight, copies in states:
         low = min(low, h)
         counts: Sequence[int] = range(min(members, memory // (low + r)))
         # Counts upwards add a state to what may have it already, downwards they add one copy.
         if copies < memory // (h + r):
+            work.spend(len(counts) * copies)
             counts = [*reversed(counts)] * copies
+        work.spend(2 * len(counts))
         for c in counts:
             begin, end = c * low, memory - h - (c + 1) * r + 1
             if begin < end:
-                work.spend(end - begin + 9)
+                work.spend(2 * (end - begin) + 9)
                 fewer, more = best[c], best[c + 1]
                 pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
                 more[begin + h : end + h] = [
@@ -771,12 +1023,19 @@ class _Search:
         latest = max((request.arrival for request in self.requests), default=0)
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=0)
-        if (rounds + longest) * len(excess) > MOST_CELLS:
-            raise Unreadable("lower: the search has too many rounds")
+        cells = (rounds + longest) * len(excess)
+        why = "lower: the search has too many rounds: "
+        self.work.spend(8 * cells, why)
+        self.work.check_room(200 * cells, why)
+        self.work.held += 200 * cells
         shapes = defaultdict(list)
         for i in sorted(range(len(excess)), key=lambda i: self.requests[i].arrival):
             shapes[self.requests[i][1:]].append(i)
-        self.shapes, self.width = list(shapes.values()), 20 + len(shapes) + longest
+        self.shapes = list(shapes.values())
+        # Bytes of a partial schedule, about and at most.
+        least = min((request.prompt + 1 for request in self.requests), default=1)
+        together = min(len(excess), stage.memory // least)
+        self.width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
         self.excess, self.least = excess, []
         for request, own in zip(self.requests, excess, strict=True):
@@ -789,10 +1048,13 @@ class _Search:
     def run(self) -> int:
         """Return how many partial schedules there were, none of them below the target."""
         count = k = 0
-        layer: list[_Partial] = [((0,) * len(self.shapes), (), 0, 0, ())]
+        # Before the first arrival nothing can be active, so all of those R are lost.
+        lost = self.stage.before + self.stage.most[0]
+        nothing: _Partial = ((0,) * len(self.shapes), (), lost, 0, ())
+        layer = [nothing] if lost <= self.budget else []
         while layer:
             count += len(layer)
-            self.work.spend(20 * len(self.requests))
+            self.work.spend(20 * len(self.requests) + 200)
             plans = [self._plan(members, k) for members in self.shapes]
             k += 1
             found: dict[Any, _Partial] = {}
@@ -800,9 +1062,9 @@ class _Search:
             for begin in range(0, len(layer), 100):
                 part = layer[begin : begin + 100]
                 for shape, plan in enumerate(plans):
-                    part = self._begun(part, shape, k - 1, *plan) if any(plan) else part
-                    if (len(found) + len(part)) * self.width > MOST_PARTS:
-                        raise Unreadable("lower: the search has too many partial schedules")
+                    if any(plan):
+                        others = len(layer) + len(found) + len(part)
+                        part = self._begun(part, shape, k - 1, others, *plan)
                 self._pass(part, k, prices, found)
             layer = self._undominated(found.values())
         return count
@@ -821,11 +1083,21 @@ class _Search:
         return waits if any(waits) or gains else [], gains
 
     def _begun(
-        self, layer: list[_Partial], shape: int, k: int, waits: list[int], gains: dict[int, int]
+        self,
+        layer: list[_Partial],
+        shape: int,
+        k: int,
+        others: int,
+        waits: list[int],
+        gains: dict[int, int],
     ) -> list[_Partial]:
-        """Start none, one, two, ... of a shape at round k, each if it is allowed and fits."""
+        """Start none, one, two, ... of a shape at round k, each if it is allowed and fits.
+
+        There are so many ``others`` that take room meanwhile.
+        """
         ramp, size, most = self.ramps[shape], len(self.ramps[shape]), self.stage.memory
         grown: list[_Partial] = []
+        room, steps = self.work.left() // self.width - others, 40 + size + len(self.shapes) // 4
         for partial in layer:
             started, active, bound, latency, held = partial
             self.work.spend(10)
@@ -838,7 +1110,9 @@ class _Search:
                     grown.append((now, active, bound + waits[j], latency, held))
                 if j not in gains or (bound := bound + gains[j]) > self.budget:
                     break
-                self.work.spend(40 + size)
+                self.work.spend(steps + len(held) + len(active) // 4)
+                if len(grown) > room:
+                    self._refuse(others + len(grown))
                 if size <= len(held) and held[size - 1] + ramp[-1] > most:
                     break
                 padded = held + (0,) * (size - len(held))
@@ -848,6 +1122,11 @@ class _Search:
                 active = (*active, (k + size, ramp[-1]))
                 latency += k + size - self.requests[self.shapes[shape][j]].arrival
         return grown
+
+    def _refuse(self, count: int) -> None:
+        """Refuse to have so many partial schedules at one time."""
+        why = "lower: the search has too many partial schedules: "
+        self.work.check_room(count * self.width, why)
 
     def _pass(
         self,
@@ -859,7 +1138,7 @@ class _Search:
         """Let a time pass, with its R - F; of equal partial schedules the best one stays."""
         full = tuple(map(len, self.shapes))
         for started, active, bound, latency, held in layer:
-            self.work.spend(100)
+            self.work.spend(40 + 4 * len(active) + (len(held) + len(full)) // 8)
             if started == full:
                 if latency < self.target:
                     raise Invalid(f"lower: a schedule has a total latency of {latency:,}")
@@ -875,12 +1154,15 @@ class _Search:
                 if known is None or bound < known[2]:
                     found[started, active] = (started, active, bound, latency, held[1:])
 
-    def _undominated(self, layer: Iterable[_Partial]) -> list[_Partial]:
+    def _undominated(self, layer: Collection[_Partial]) -> list[_Partial]:
         """Leave out what another is at least as good as, see above; of equals the first stays."""
         kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
+        compared = len(layer).bit_length()  # times, about, that sorting looks at each of them
+        self.work.spend(len(layer) * (20 + compared))
+        self.work.spend(sum(len(partial[4]) for partial in layer) * compared // 5)
         for partial in sorted(layer, key=lambda partial: partial[3:]):
             held, rivals = partial[4], kept[partial[0]]
-            self.work.spend(10 * len(rivals))
+            self.work.spend((4 + len(held) // 2) * len(rivals))
             if not any(len(r[4]) <= len(held) and all(map(le, r[4], held)) for r in rivals):
                 rivals.append(partial)
         return [partial for rivals in kept.values() for partial in rivals]
@@ -917,23 +1199,37 @@ class _Clock:
 
     def words(self) -> list[str]:
         """Return in words what is assumed of rounds."""
-        lines = " and ".join(f"{fixed:,} + {each:,} b" for fixed, each in self.lines)
+        shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
+        if more := len(self.lines) - len(shown):
+            shown.append(f"{more:,} more")
+        lines = " and ".join(shown)
         return [
             f"a round of b tokens lasts {lines} ns or more, and {self.prompt:,} ns for each prompt "
             f"token, {self.kv:,} ns for each token held",
         ]
 
 
-def _arrivals(instance: dict[str, Any]) -> list[int]:
+def _arrivals(instance: dict[str, Any], work: _Work) -> list[int]:
     """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
     rows = instance["requests"]
+    work.spend(400 * len(rows))
+    work.check_room(400 * len(rows))
     known = [_clock(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
     if known and len(known) == len(rows):
-        return [round(Fraction(seconds) * 10**9) for seconds in known]
+        found = [round(Fraction(seconds) * 10**9) for seconds in known]
+        work.widen(_digits(max(found)))
+        return found
     if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
         raise Invalid("instance: says not of every request at which second it arrives")
     length = Fraction(_clock(instance.get("round_ms", 0))) * 10**6
-    return [round(row["arrival"] * length) for row in rows]
+    found = [round(row["arrival"] * length) for row in rows]
+    work.widen(_digits(max(found, default=0)))
+    return found
+
+
+def _digits(number: int) -> int:
+    """Return about how many digits a number has."""
+    return number.bit_length() * 3 // 10
 
 
 def _timed_peak(
@@ -941,6 +1237,7 @@ def _timed_peak(
     requests: list[Request],
     arrivals: list[int],
     clock: _Clock,
+    work: _Work,
     claim: dict[str, Any],
     what: str,
 ) -> int:
@@ -949,6 +1246,9 @@ def _timed_peak(
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
     follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
     """
+    count = len(requests) + len(claim.get("lost", [])) + len(claim.get("waits", []))
+    work.spend((300 + 8 * len(clock.lines)) * count)
+    work.check_room((900 + 6 * work.entry) * count)
     pieces = _pieces(requests, claim, what)
     peak = _most_held(pieces)
     if peak > memory:
@@ -987,7 +1287,12 @@ def _timed_peak(
 
 
 def _by_shares(
-    memory: int, requests: list[Request], arrivals: list[int], clock: _Clock, proof: dict[str, Any]
+    memory: int,
+    requests: list[Request],
+    arrivals: list[int],
+    clock: _Clock,
+    work: _Work,
+    proof: dict[str, Any],
 ) -> tuple[int, str]:
     """Return what follows from the part of the machine that each request takes.
 
@@ -1013,6 +1318,9 @@ def _by_shares(
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
+    chosen = sorted(set(chosen))
+    work.spend((600 + 16 * (len(chosen) + len(clock.lines))) * len(requests), "lower: ")
+    work.check_room((500 + 12 * work.entry) * len(requests), "lower: ")
     parts = [_part(memory, request, clock, chosen) for request in requests]
     unit = max((takes for takes, *_ in parts), default=1) << 30
     total, jobs = 0, []
@@ -1029,12 +1337,16 @@ def _by_shares(
         ]
         windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
         rest = [64 - share for share in map(add, weights, company)]
-        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest)
+        total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit)), "shares of the machine"
 
 
 def _company(
-    windows: list[tuple[int, int]], works: list[int], company: list[int], rest: list[int]
+    windows: list[tuple[int, int]],
+    works: list[int],
+    company: list[int],
+    rest: list[int],
+    budget: _Work,
 ) -> int:
     """Return what the works of prompts add to times alone, times 64.
 
@@ -1052,20 +1364,18 @@ def _company(
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
     total: int = -sum(map(mul, company, works))
-    steps = 0
+    why = "lower: company takes too long to check: "
     for (arrival, _), work, rate in zip(windows, works, rest, strict=True):
         place = bisect_right(times, arrival)
         best = work * prices[place] if rate else 0  # without rest it waits until all is over
         while place < len(times) and rate * (times[place] - arrival) < best:
             end = min((place | 63) + 1, len(times))
-            steps += 1
+            budget.spend(12, why)
             if rate * (times[place] - arrival) + work * lows[place >> 6] < best:
-                steps += end - place
+                budget.spend(6 * (end - place), why)
                 part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
                 best = min(best, *(rate * (time - arrival) + work * p for time, p in part))
             place = end
-        if steps > MOST_STEPS:
-            raise Unreadable(f"lower: company takes more than {MOST_STEPS:,} steps to check")
         total += best
     return total
 
@@ -1127,26 +1437,27 @@ def _least_served(jobs: list[tuple[int, int, int]]) -> int:
 # ---- the report -------------------------------------------------------------------------
 
 
-def _report(certificate: dict[str, Any]) -> list[str]:
+def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]:
     """Check everything; say what was checked and what it proves."""
+    work = work or _Work()
     instance, claimed_hash = certificate["instance"], certificate["hash"]
-    memory, requests = instance["memory"], _requests(instance)
+    memory, requests = instance["memory"], _requests(instance, work)
     if claimed_hash != _hash(instance):
         raise Invalid("hash: is not that of the instance")
     lines = [
-        f"instance '{_shown(instance.get('name', ''))}': {len(requests):,} requests, memory "
+        f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
         f"{memory:,}, {claimed_hash}",
     ]
     if "model" in certificate:
-        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance)
+        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance, work)
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
-        peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock)
-        judged = functools.partial(_by_shares, memory, free, arrivals, clock)
+        peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock, work)
+        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work)
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
-        peak_of = functools.partial(_peak_of, memory, requests)
-        judged = functools.partial(_judged, memory, requests)
+        peak_of = functools.partial(_peak_of, memory, requests, work)
+        judged = functools.partial(_judged, memory, requests, work)
         conclusions = _conclusions
         lines.append("checked in integers, from the instance alone:")
     upper = lower = None
@@ -1174,6 +1485,8 @@ def _report(certificate: dict[str, Any]) -> list[str]:
         )
         ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
+    if lower is not None:
+        lines.append(COVERED)
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]
@@ -1216,12 +1529,28 @@ def _times(thousandths: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
 
 
+def _arguments(given: Sequence[str]) -> tuple[str, float] | None:
+    """Return the file and the budget of a command line, None if it is not one."""
+    rest, budget = list(given), "1"
+    if "--budget" in rest[:-1]:
+        place = rest.index("--budget")
+        _, budget = rest.pop(place), rest.pop(place)
+    try:
+        times = float(budget)
+    except ValueError:
+        return None
+    fits = len(rest) == 1 and not rest[0].startswith("-") and 0 < times < math.inf
+    return (rest[0], times) if fits else None
+
+
 def main() -> NoReturn:
     """Verify the file named on the command line."""
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        print("usage: python -m kvopt.verify FILE", file=sys.stderr)
+    arguments = _arguments(sys.argv[1:])
+    if arguments is None:
+        usage = "usage: python -m kvopt.verify FILE [--budget K], K a positive number"
+        print(usage, file=sys.stderr)
         sys.exit(2)
-    verdict = verify(sys.argv[1])
+    verdict = verify(*arguments)
     print(*verdict.lines, sep="\n")
     sys.exit(verdict.exit_status)
 
@@ -1229,8 +1558,8 @@ def main() -> NoReturn:
 class _Callable(ModuleType):
     """Lets ``kvopt.verify`` be the function as well as the module that holds it."""
 
-    def __call__(self, path: str | os.PathLike[str]) -> Verdict:
-        return verify(path)
+    def __call__(self, path: str | os.PathLike[str], budget: float = 1) -> Verdict:
+        return verify(path, budget)
 
 
 if __name__ == "__main__":

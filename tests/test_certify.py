@@ -228,7 +228,7 @@ class TestCommands:
         assert "wrote" in err
         code, out, _ = run("verify", target)
         assert code == 0
-        assert "mc-sf is at most" in out
+        assert "'mc-sf' is at most" in out
         assert "no schedule of these 4 requests has total latency below" in out
         content = json.loads(target.read_text())
         assert content["schema"] == "kvopt.certificate/1"

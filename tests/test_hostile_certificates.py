@@ -159,7 +159,9 @@ def test_prices_that_are_none_are_invalid(tmp_path: Path, proof: dict[str, Any])
 
 
 WRONG: list[tuple[Place, Any]] = [
-    (("schema",), "kvopt.certificate/2"),
+    (("schema",), "kvopt.certificate/3"),
+    (("schema",), []),
+    (("budget",), 2),
     (("schema",), None),
     (("extra",), 1),
     (("hash",), None),
@@ -334,12 +336,12 @@ class TestHostile:
             "upper": None,
             "lower": {"value": 0, "proof": prices},
         }
-        monkeypatch.setattr(checker, "MOST_STEPS", 20_000)
+        monkeypatch.setattr(checker, "STEPS", 7_000_000)
         began = time.monotonic()
         verdict = judged(tmp_path / "c", content)
         assert time.monotonic() - began < 10
         assert verdict.exit_status == 2
-        assert verdict.lines[0].endswith("the prices take more than 20,000 steps to check")
+        assert "the budget of 7,000,000 steps is used up: verify --budget" in verdict.lines[0]
 
     def test_honest_prices_are_far_from_the_limit_of_steps(
         self, monkeypatch: pytest.MonkeyPatch
@@ -347,7 +349,7 @@ class TestHostile:
         instance = generate("conversation", 2000, memory=16_492)
         found = bound(instance, "lagrangian", time_limit=2)
         assert found.checked is not None
-        monkeypatch.setattr(checker, "MOST_STEPS", 100 * len(instance))
+        monkeypatch.setattr(checker, "STEPS", 4000 * len(instance))
         assert proved(instance, proof_to_json(found.checked.proof)) == found.value
 
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])

@@ -190,8 +190,8 @@ class TestReport:
         assert verdict.valid
         assert verdict.readable
         assert "no schedule of these 4 requests has total latency below 19" in text
-        assert "mc-sf is at most 1.474 and at least 1.000 times the optimum" in text
-        assert "x: unfinished, nothing is claimed" in text
+        assert "'mc-sf' is at most 1.474 and at least 1.000 times the optimum" in text
+        assert "'x': unfinished, nothing is claimed" in text
         assert verdict.lines[-1] == "VALID"
 
     def test_ratios_are_rounded_outward(self, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ class TestReport:
             lower={"value": 3, "proof": {"kind": "volume"}},
         )
         text = "\n".join(judged(tmp_path / "c", content).lines)
-        assert "late is at most 2.667 and at least 2.666 times the optimum" in text
+        assert "'late' is at most 2.667 and at least 2.666 times the optimum" in text
         assert "a schedule of total latency 3 is optimal" in text
 
     def test_the_example_of_the_documentation_is_valid(self, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ class TestReport:
         content["policies"][0]["value"] = content["upper"]["value"] = 0
         verdict = judged(tmp_path / "c", content)
         assert verdict.valid
-        assert "some is optimal" in "\n".join(verdict.lines)
+        assert "'some' is optimal" in "\n".join(verdict.lines)
 
 
 class TestRuns:

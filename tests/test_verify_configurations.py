@@ -282,7 +282,9 @@ class TestSearch:
         (count,) = re.findall(form, text)
         assert int(count) < 200
         with pytest.raises(Invalid, match="a schedule has a total latency of 234"):
-            checker._judged(*plainly(problem), proof_of([stage], optimum + 1, True))
+            checker._judged(
+                *plainly(problem), checker._Work(), proof_of([stage], optimum + 1, True)
+            )
 
 
 def plainly(problem: Problem) -> tuple[int, list[checker.Request]]:
@@ -518,25 +520,25 @@ class TestHostile:
     def test_targets_far_above(self, problem: Problem) -> None:
         proof = proof_of([STAGE], 10**15, True)
         with pytest.raises((Unreadable, Invalid), match=r"too many rounds|a total latency of 0"):
-            checker._judged(*plainly(problem), proof)
+            checker._judged(*plainly(problem), checker._Work(), proof)
 
     def test_far_arrivals(self) -> None:
         problem = 7, ((0, 1, 3), (10**12, 1, 3))
         assert proved(problem, proof_of([STAGE])) is not None
         with pytest.raises(Unreadable, match="too many rounds"):
-            checker._judged(*plainly(problem), proof_of([STAGE], 6, True))
+            checker._judged(*plainly(problem), checker._Work(), proof_of([STAGE], 6, True))
 
     def test_long_outputs_cannot_be_searched(self) -> None:
         problem = 10**15, ((0, 1, 10**14),)
         with pytest.raises(Unreadable, match="too many rounds"):
-            checker._judged(*plainly(problem), proof_of([STAGE], 10**14 + 3, True))
+            checker._judged(*plainly(problem), checker._Work(), proof_of([STAGE], 10**14 + 3, True))
 
     def test_partial_schedules_at_one_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
         proof = proof_of([{**STAGE, "peaks": [], "numerators": [[]] * 3}], 10**3, True)
-        monkeypatch.setattr(checker, "MOST_PARTS", 10**4)
+        monkeypatch.setattr(checker, "BYTES", 3 * 10**6)
         with pytest.raises(Unreadable, match="too many partial schedules"):
-            checker._judged(*plainly(problem), proof)
+            checker._judged(*plainly(problem), checker._Work(), proof)
 
     def test_all_work_is_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         problem = 30, tuple((0, s, o) for s in (1, 2, 3) for o in (2, 3, 4))
@@ -546,9 +548,9 @@ class TestHostile:
             (proof_of([free] * 1000, 10**3), 100_000),
             (proof_of([free], 40, True), 100_000),
         ):
-            monkeypatch.setattr(checker, "MOST_WORK", least)
-            with pytest.raises(Unreadable, match="steps to check"):
-                checker._judged(*plainly(problem), proof)
+            monkeypatch.setattr(checker, "STEPS", least)
+            with pytest.raises(Unreadable, match="budget of"):
+                checker._judged(*plainly(problem), checker._Work(), proof)
 
     def test_no_requests(self) -> None:
         empty: Problem = (7, ())

@@ -1,4 +1,4 @@
-"""Certificate files: ``kvopt.certificate/1``, described in ``docs/certificates.md``."""
+"""Certificate files: ``kvopt.certificate/1`` and ``/2``, described in ``docs/certificates.md``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.building import Certificate, JudgedRun
+from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
@@ -14,9 +15,8 @@ from kvopt.instance import Instance, Request
 from kvopt.proofs import ConfigurationProof, Prices, Proof, SplitProof, StatePrices, VolumeProof
 
 SCHEMA = "kvopt.certificate/1"
-
 SCHEMA_2 = "kvopt.certificate/2"
-"""Of files that hold what the first schema does not know."""
+"""Of files that hold what the first schema does not know: proofs by parts, a budget."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -30,11 +30,42 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    write_checkable(certificate_text(certificate), path)
+    write_with_budget(certificate, path)
+
+
+def write_with_budget(certificate: Certificate, path: str | Path) -> int:
+    """Write a certificate; return how many times its default budget ``kvopt verify`` needs.
+
+    That is 1 unless the file says otherwise, and about what it needs.
+    """
+    text = _plain_text(certificate)
+    needed = _budget(certificate, text)
+    write_checkable(with_budget(text, SCHEMA_2, needed), path)
+    return needed
 
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
+    text = _plain_text(certificate)
+    return with_budget(text, SCHEMA_2, _budget(certificate, text))
+
+
+def with_budget(text: str, newer: str, needed: int) -> str:
+    """Return the text of a certificate with the budget that it needs, if that is more than one."""
+    if needed == 1:
+        return text
+    after = text.index("\n", len("{\n"))  # the schema is the first member
+    return f'{{\n"schema": "{newer}",\n"budget": {needed},{text[after:]}'
+
+
+def _budget(certificate: Certificate, text: str) -> int:
+    lost = sum(len(run.lost) for run in certificate.runs)
+    proof = None if certificate.lower is None else certificate.lower.proof
+    runs = len(certificate.runs) + 1
+    return budget_needed(len(text), certificate.instance, runs, proof, lost)
+
+
+def _plain_text(certificate: Certificate) -> str:
     upper, lower = certificate.upper, certificate.lower
     proof = None if lower is None else proof_to_json(lower.proof)
     members: dict[str, Any] = {
@@ -109,7 +140,7 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
-        case ConfigurationProof(stages, target, searched):
+        case ConfigurationProof(stages, target, searched, _):
             return {
                 "kind": "configurations",
                 "target": target,

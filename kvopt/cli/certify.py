@@ -5,14 +5,15 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates import Certificate, certify
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.certify_seconds import certify_in_seconds
 from kvopt.cli.live import LiveProgress
@@ -101,21 +102,26 @@ def certify_command(
             observer=observer,
             command=command,
         )
+    budgets: list[int] = []
+
+    def write(path: Path) -> None:
+        budgets.append(write_with_budget(found, path))
+
     with (
         common.undisturbed(),
-        written("--output", output, partial(write_certificate, found)) as is_written,
+        written("--output", output, write),
     ):
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output if is_written else None)
+            _print(found, output, budgets)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: Certificate, output: Path | None) -> None:
+def _print(found: Certificate, output: Path, budgets: Sequence[int]) -> None:
     print(
         f"total latency {common.or_dash(found.objective)}, proved to be at least "
         f"{common.or_dash(found.lower_bound)}: gap {common.percent(found.gap)}"
@@ -138,5 +144,4 @@ def _print(found: Certificate, output: Path | None) -> None:
         common.messages.print(COVERED, soft_wrap=True)
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
-    if output is not None:
-        common.messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)
+    common.say_certificates(output, budgets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -17,7 +16,7 @@ from kvopt.files import read_instance
 from kvopt.scope import COVERED
 from kvopt.seconds.arrivals import arrivals_ns
 from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
-from kvopt.seconds.certificates_writing import write_seconds_certificate
+from kvopt.seconds.certificates_writing import write_seconds_with_budget
 from kvopt.seconds.model import NANOSECONDS
 
 _INTERRUPTED = 130
@@ -44,21 +43,26 @@ def certify_in_seconds(
         raise error.located(file=str(file)) from None
     say_assumed_clock(model)
     found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
+    budgets: list[int] = []
+
+    def write(path: Path) -> None:
+        budgets.append(write_seconds_with_budget(found, path))
+
     with (
         common.undisturbed(),
-        written("--output", output, partial(write_seconds_certificate, found)) as is_written,
+        written("--output", output, write),
     ):
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, output if is_written else None)
+            _print(found, output, budgets)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.upper is None:
         raise typer.Exit(_NOTHING_FOUND)
 
 
-def _print(found: SecondsCertificate, output: Path | None) -> None:
+def _print(found: SecondsCertificate, output: Path, budgets: Sequence[int]) -> None:
     count = len(found.instance)
     print(
         f"mean latency {_mean(found.objective_ns, count, up=True)} s, proved to be at least "
@@ -83,8 +87,7 @@ def _print(found: SecondsCertificate, output: Path | None) -> None:
         common.print_table(table)
     if found.lower_bound_ns is not None:
         common.messages.print(COVERED, soft_wrap=True)
-    if output is not None:
-        common.messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)
+    common.say_certificates(output, budgets)
 
 
 def _mean(total_ns: int | None, count: int, *, up: bool) -> str:

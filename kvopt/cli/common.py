@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,3 +105,15 @@ def warn_oversubscription(threads: int | None) -> None:
 def is_watched() -> bool:
     """Whether a person sees standard error, so that live progress makes sense."""
     return sys.stderr.isatty()
+
+
+def say_certificates(output: Path, budgets: Sequence[int]) -> None:
+    """Say which certificate was written, if one was, and what its check needs."""
+    for budget in budgets:
+        messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)
+        if budget > 1:
+            messages.print(
+                f"kvopt: its check needs about {budget} times the default budget: "
+                f"kvopt verify {output} --budget {budget}",
+                markup=False,
+            )

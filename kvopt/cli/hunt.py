@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from kvopt.certificates import write_certificate
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, written
 
@@ -69,23 +68,23 @@ def hunt_command(
         names, n=n, memory=memory, time_limit=60.0 if time_limit is None else time_limit,
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
-    target = None if found.certificate is None else output
-    with written("--output", target, partial(_write, found)) as is_written:
+    budgets: list[int] = []
+
+    def write(path: Path) -> None:
+        assert found.certificate is not None
+        budgets.append(write_with_budget(found.certificate, path))
+
+    with written("--output", None if found.certificate is None else output, write):
         if json:
             common.print_json(found.to_json())
         else:
             _print(found, n)
-    if is_written and not json:
-        common.messages.print(f"kvopt: wrote {target}; kvopt verify checks it", markup=False)
+    if output is not None:
+        common.say_certificates(output, budgets)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.certificate is None:
         raise typer.Exit(_NOTHING_FOUND)
-
-
-def _write(found: Hunt, output: Path) -> None:
-    assert found.certificate is not None, "only what was found is written"
-    write_certificate(found.certificate, output)
 
 
 def _print(found: Hunt, n: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kvopt.certificates import write_certificate
+from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, write_named, written
 from kvopt.errors import InvalidInput
@@ -54,23 +54,23 @@ def reduce_command(
         write_named("--output", output, partial(write_instance, given.instance()))
         common.messages.print(f"wrote {output}", markup=False)
     found = decide(given, time_limit=time_limit, threads=threads)
-    proof_file = None if found.certificate is None else certificate
-    with written("--certificate", proof_file, partial(_write, found)) as is_written:
+    budgets: list[int] = []
+
+    def write(path: Path) -> None:
+        assert found.certificate is not None
+        budgets.append(write_with_budget(found.certificate, path))
+
+    with written("--certificate", None if found.certificate is None else certificate, write):
         if json:
             common.print_json(found.to_json())
         else:
             _print(found)
-    if is_written:
-        common.messages.print(f"wrote {proof_file}", markup=False)
+    if certificate is not None:
+        common.say_certificates(certificate, budgets)
     if found.result.signal_number is not None:
         raise typer.Exit(128 + found.result.signal_number)
     if found.answer == "open":
         raise typer.Exit(_LEFT_OPEN)
-
-
-def _write(found: Reduction, output: Path) -> None:
-    assert found.certificate is not None, "only what was found is written"
-    write_certificate(found.certificate, output)
 
 
 def _print(found: Reduction) -> None:

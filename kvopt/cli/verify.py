@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
+from kvopt.errors import InvalidInput
 from kvopt.verify import verify
 
 
@@ -19,14 +21,22 @@ def register(app: typer.Typer) -> None:
 def verify_command(
     file: Annotated[Path, typer.Argument(metavar="CERT", help="Certificate file.")],
     json: common.Json = False,
+    budget: Annotated[
+        float,
+        typer.Option(
+            "--budget", metavar="K", help="Allow K times the default number of steps and bytes."
+        ),
+    ] = 1.0,
 ) -> None:
     """Check every claim of a certificate in exact integers, and say what it proves.
 
     No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
     does the same with the standard library alone.  Exit status: 0 valid, 1 invalid,
-    2 unreadable.
+    2 unreadable, or more to check than the budget allows.
     """
-    verdict = verify(file)
+    if not 0 < budget < math.inf:
+        raise InvalidInput("must be a positive number", field="--budget")
+    verdict = verify(file, budget)
     if json:
         common.print_json(
             {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}

@@ -160,14 +160,15 @@ class Rising:
             self.starts = left
             self._stages.append(self._latest)
 
-    def proof(self, target: int, *, searched: bool = False) -> ConfigurationProof:
+    def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> ConfigurationProof:
         """Return the proof of the last evaluation, or of a search with it below the target."""
         assert self._latest is not None
         stages = [*self._stages, self._latest]
         if self._stages and self._stages[-1] is self._latest:
             stages.pop()  # nothing has changed since
         needs_target = searched or len(stages) > 1 or bool(self._stages)
-        return ConfigurationProof(tuple(stages), target if needs_target else None, searched)
+        claimed = target if needs_target else None
+        return ConfigurationProof(tuple(stages), claimed, searched, kept)
 
     @property
     def has_ruled_out(self) -> bool:

@@ -17,7 +17,9 @@ NAME = "exact"
 """Of the engine, for what it offers."""
 
 CHECKABLE = 20_000_000
-"""Partial schedules times requests of a search that `kvopt verify` can repeat, in some minutes."""
+"""Partial schedules times requests of a search that `kvopt verify` can repeat, in some minutes.
+
+That is up to twenty times its default budget; a certificate that needs more than one says so."""
 _FAR = 20
 """Rounds that searches look ahead which need not be repeated: two to seven times fewer are kept."""
 
@@ -159,7 +161,8 @@ class Forward:
             search.offer_starts(found, "forward search")
             target = self._objective()
         if not far:
-            search.offer_checked(target, NAME, self._rising.proof(target, searched=True))
+            proof = self._rising.proof(target, searched=True, kept=sweep.kept)
+            search.offer_checked(target, NAME, proof)
         elif not search.checkable:
             search.offer_claimed(target, NAME)
         return sweep.kept

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates.effort import AMPLE
 from kvopt.compiling import working_time
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import instance_to_json
@@ -263,4 +264,4 @@ def _is_verified(certificate: Certificate) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_certificate(certificate, path)
-        return bool(verify(path).valid)
+        return bool(verify(path, AMPLE).valid)

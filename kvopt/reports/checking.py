@@ -11,6 +11,11 @@ from kvopt.reports.study import Study
 from kvopt.studies.records import Record
 from kvopt.verify import verify
 
+_BUDGET = 20
+"""Times the default budget of a check, what studies allow their own certificates: ten minutes.
+
+It is not taken from `kvopt.certificates`, which would load solvers to make a page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -45,7 +50,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
 
 def _fault(study: Study, certificate: str, records: list[Record]) -> str | None:
     path = study.folder / certificate
-    verdict = verify(path)
+    verdict = verify(path, _BUDGET)
     if not verdict.valid:
         return verdict.lines[-1]
     content = parse_json(read_text(path))

@@ -1,16 +1,19 @@
-"""Certificate files in seconds: ``kvopt.seconds-certificate/1``, see ``docs/seconds-bounds.md``."""
+"""Certificate files in seconds, ``kvopt.seconds-certificate/1``: see ``docs/seconds-bounds.md``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.writing import text_of, write_checkable
+from kvopt.certificates.effort import budget_needed_in_seconds
+from kvopt.certificates.writing import text_of, with_budget, write_checkable
 from kvopt.seconds.bounds import SecondsBound
 from kvopt.seconds.certificates import SecondsCertificate
 from kvopt.seconds.run import SecondsRun
 
 SCHEMA = "kvopt.seconds-certificate/1"
+SCHEMA_2 = "kvopt.seconds-certificate/2"
+"""Of a certificate that needs more than the default budget of ``kvopt verify``, and says so."""
 
 
 def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path) -> None:
@@ -21,11 +24,33 @@ def write_seconds_certificate(certificate: SecondsCertificate, path: str | Path)
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    write_checkable(seconds_certificate_text(certificate), path)
+    write_seconds_with_budget(certificate, path)
+
+
+def write_seconds_with_budget(certificate: SecondsCertificate, path: str | Path) -> int:
+    """Write a certificate; return how many times its default budget ``kvopt verify`` needs.
+
+    That is 1 unless the file says otherwise, and about what it needs.
+    """
+    text = _plain_text(certificate)
+    needed = _budget(certificate, text)
+    write_checkable(with_budget(text, SCHEMA_2, needed), path)
+    return needed
 
 
 def seconds_certificate_text(certificate: SecondsCertificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
+    text = _plain_text(certificate)
+    return with_budget(text, SCHEMA_2, _budget(certificate, text))
+
+
+def _budget(certificate: SecondsCertificate, text: str) -> int:
+    runs = [*certificate.runs, *filter(None, [certificate.upper])]
+    lost = sum(len(run.lost) for run in runs)
+    return budget_needed_in_seconds(len(text), len(certificate.instance), len(runs), lost)
+
+
+def _plain_text(certificate: SecondsCertificate) -> str:
     upper, lower = certificate.upper, certificate.lower
     members: dict[str, Any] = {
         "schema": SCHEMA,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kvopt.certificates.effort import AMPLE
 from kvopt.compiling import working_time
 from kvopt.dependencies import versions
 from kvopt.errors import KvoptError
@@ -133,7 +134,7 @@ def _verify(text: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
-        verdict = verify(path)
+        verdict = verify(path, AMPLE)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 

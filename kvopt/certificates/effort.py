@@ -1,0 +1,127 @@
+"""How many times its default budget `kvopt.verify` needs for a certificate, known when written.
+
+Everything that can take long is estimated here in the steps that the verifier charges, from
+above where that is cheap: a table of states is charged by the ranges that it would fill, and a
+search by the partial schedules that the engine kept in the same search.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+
+from kvopt.instance import Instance
+from kvopt.parts import parts_from
+from kvopt.proofs import ConfigurationProof, Prices, Proof, SplitProof, StatePrices, VolumeProof
+from kvopt.verify import SMALL_FILE, STEPS
+
+AMPLE = 20
+"""Times the default budget that checks what kvopt itself has just written: ten minutes at most."""
+
+_OF_A_RUN = 400
+"""Steps for a request in a schedule or run."""
+_OF_A_REQUEST = 1000
+"""Steps for a request that is read, and whose prices or volumes are looked at."""
+_OF_A_PRICE = 400
+"""Steps for a time with a price, in the table by which the cheapest starts are found."""
+_OF_SHARES = 1500
+"""Steps for a request in a proof by shares of the machine, with arrivals in nanoseconds."""
+_OF_A_PARTIAL_SCHEDULE = 4000
+"""Steps for a partial schedule that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
+
+With less, a certificate would not say that its search needs more than the default budget."""
+_OF_A_BYTE = 10
+"""Steps for a byte that is read."""
+
+
+def budget_needed(
+    size: int, instance: Instance, runs: int, proof: Proof | None, lost: int = 0
+) -> int:
+    """Return how many times the default budget `verify` needs for a file of so many bytes.
+
+    Parameters
+    ----------
+    size
+        Bytes of the file.
+    instance
+        Its instance.
+    runs, lost
+        Schedules and runs in it, and pieces of work that evictions threw away.
+    proof
+        Of its lower bound.
+    """
+    count = len(instance)
+    steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
+    return _times(steps + _of_proof(instance, proof), size)
+
+
+def _of_proof(instance: Instance, proof: Proof | None) -> int:
+    """Return the steps of a proof, beyond those of reading it."""
+    count = len(instance)
+    match proof:
+        case Prices(numerators, _):
+            return _OF_A_PRICE * len(numerators)
+        case VolumeProof(staircases):
+            each = 100 * count + 5 * instance.total_output
+            return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
+        case ConfigurationProof(stages, _, _, kept):
+            steps = sum(_of_stage(instance, stage) for stage in stages)
+            return steps + _OF_A_PARTIAL_SCHEDULE * kept
+        case SplitProof(parts):
+            found = parts_from(instance, [part.begin for part in parts])
+            pairs = zip(found, parts, strict=True)
+            return sum(_of_proof(part.instance, known.proof) for part, known in pairs)
+        case None:
+            return 0
+
+
+def budget_needed_in_seconds(size: int, count: int, runs: int, lost: int) -> int:
+    """Return the same for a certificate in seconds, of so many requests."""
+    steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_SHARES + _OF_A_RUN * runs) * count
+    return _times(steps + _OF_A_RUN * lost, size)
+
+
+def _times(steps: int, size: int) -> int:
+    return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
+
+
+def _of_stage(instance: Instance, stage: StatePrices) -> int:
+    """Return the steps of a stage, as if no start had been ruled out."""
+    last, count = stage.times[-1], len(instance)
+    steps = 1000 + last * (9 + 15 * count)
+    earliest = defaultdict(list)  # for each state, from when on each request may be in it
+    for request in instance:
+        for r in range(request.output):
+            earliest[request.peak, r].append(request.arrival + request.output - r)
+    for times in earliest.values():
+        times.sort()
+    priced, place = [], 0
+    for peak, rounds in stage.peaks:
+        own = [(r, peak - r, place + r, earliest.get((peak, r), [])) for r in range(rounds)]
+        priced += [state for state in own if state[3]]
+        place += rounds
+    steps += len(priced) * (6 * last + 15 * len(stage.times))
+    priced.sort(key=lambda state: state[:2], reverse=True)
+    nexts = [*stage.times[1:], last + 1]
+    for until, row in zip(nexts, stage.numerators, strict=True):
+        some = [(r, h, bisect_right(when, until - 1)) for r, h, at, when in priced if row[at]]
+        steps += len(priced) + _of_table(instance.memory, [state for state in some if state[2]])
+    return steps
+
+
+def _of_table(memory: int, states: list[tuple[int, int, int]]) -> int:
+    """Return the steps for a table of the configurations of states (r, h, copies)."""
+    if not states:
+        return 0
+    members = min(sum(copies for _, _, copies in states), memory // min(h for _, h, _ in states))
+    steps, low = (members + 1) * (memory + 1), memory
+    for r, h, copies in states:
+        low = min(low, h)
+        counts = min(members, memory // (low + r))
+        # Ranges are as long as first, first - less, first - 2 less, ..., while that is positive.
+        first, less = memory - h - r + 1, low + r
+        filled = max(0, min(counts, -(-first // less)))
+        entries = 2 * filled * first - less * filled * (filled - 1) + 12 * counts
+        steps += entries * (copies if copies < memory // (h + r) else 1)
+    return steps
