@@ -107,7 +107,7 @@ def solve(
     with signals_interrupt(search):
         _begin(search, start, quick_start)
         search.engine = engine
-        in_parts(search, work, prices)
+        in_parts(search, lambda part: None if part.should_stop() else work(part), prices)
     return search.result(engine)
 
 

@@ -197,7 +197,7 @@ def test_auto_uses_them() -> None:
     assert plain_start is not None
     assert result.objective is not None
     assert result.objective < plain_start
-    assert result.found_by in ("local search", "window search")
+    assert result.found_by in ("local search", "window search", "rollouts")
 
 
 def test_one_after_another_is_replaced_by_a_policy_when_there_is_time() -> None:

@@ -13,7 +13,7 @@ of them, the second the next.  That is an optimal solution if the LP's is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.horizon import Windows
 from kvopt.instance import Instance, Request
+from kvopt.parts import split
 from kvopt.search import Search
 
 Kind = tuple[int, int, int]
@@ -47,6 +48,10 @@ def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
     """
     if _all_at_once(instance, starts):
         return [float(start) for start in starts]
+    return _by_parts(instance, starts, _lp_mean_starts)
+
+
+def _lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
     kinds = _kinds(instance)
     model = _model(instance, kinds, _windows(instance, starts, kinds))
     solution = _solved(model)
@@ -57,6 +62,20 @@ def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
         mass = np.maximum(solution[begin : begin + len(window)], 0.0)
         means[members] = dealt(np.array(window), mass, len(members))
     return [float(mean) for mean in means]
+
+
+def _by_parts(
+    instance: Instance,
+    starts: Sequence[int],
+    means_of: Callable[[Instance, Sequence[int]], list[float]],
+) -> list[float]:
+    """Return the means of each part by itself, with its starts if there are any."""
+    means = [0.0] * len(instance)
+    for part in split(instance):
+        found = means_of(part.instance, part.starts_of(starts) if starts else ())
+        for i, mean in zip(part.members, found, strict=True):
+            means[i] = part.begin + mean
+    return means
 
 
 def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
@@ -84,6 +103,10 @@ def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = No
     """
     if starts is not None and _all_at_once(instance, starts):
         return [float(start) for start in starts]
+    return _by_parts(instance, (), lambda part, _: _lagrangian_mean_starts(part))
+
+
+def _lagrangian_mean_starts(instance: Instance) -> list[float]:
     from kvopt.bounds.averaged import averaged_minimisers  # it loads numba
 
     averaged = averaged_minimisers(instance)

@@ -38,9 +38,8 @@ def in_parts(search: Search, work: Engine, prices: Proof | None = None) -> None:
         return
     if isinstance(prices, Prices):
         search.offer_bound(bound_by(search.instance, prices, search.threads))
-    if not search.should_stop():
-        with search.surviving():
-            work(search)
+    with search.surviving():
+        work(search)
 
 
 class _Side:

@@ -15,7 +15,6 @@ from kvopt.bounds.mean_starts import (
 )
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.instance import Instance, Request
-from kvopt.parts import split
 from kvopt.policies.base import Need, View
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.planned import PlannedPolicy
@@ -75,14 +74,6 @@ class LpOrderPolicy(PlannedPolicy):
         return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
 
     def _mean_starts(self, instance: Instance) -> list[float]:
-        """Return mean starts, part by part where nothing can be active in between."""
-        means = [0.0] * len(instance)
-        for part in split(instance):
-            for i, mean in zip(part.members, self._means_of(part.instance), strict=True):
-                means[i] = part.begin + mean
-        return means
-
-    def _means_of(self, instance: Instance) -> list[float]:
         if self._is_for_the_lagrangian(instance):
             self._plans["Lagrangian"] += 1
             return lagrangian_mean_starts(instance)
