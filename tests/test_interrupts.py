@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import os
 import signal
@@ -12,8 +13,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from commands import Run
 
 from kvopt import generate, write_instance
 from kvopt.machine_code import interruptible
@@ -100,6 +103,40 @@ def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 130
     assert [run["policy"] for run in json.loads(done.stdout)["policies"]] == ["mc-sf"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["solve", "-o", "out.json"],
+        ["certify", "-o", "out.json"],
+        ["bound", "--json"],
+        ["certify", "--seconds", "--policy", "svf", "-o", "out.json"],
+    ],
+)
+def test_ctrl_c_between_search_and_file(
+    command: list[str], run: Run, ec1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search is over, and nothing is printed or written yet."""
+    home = {"--seconds": "certify_seconds.certify_seconds"}.get(
+        command[1], f"{command[0]}.{command[0]}"
+    )
+    module, name = home.split(".")
+    commands = importlib.import_module(f"kvopt.cli.{module}")
+    search = getattr(commands, name)
+
+    def interrupted(*arguments: Any, **keys: Any) -> Any:
+        found = search(*arguments, **keys)
+        os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(commands, name, interrupted)
+    code, out, _ = run(command[0], ec1, *command[1:])
+    assert code == 130
+    assert out
+    if "-o" in command:
+        assert json.loads(Path("out.json").read_text())
 
 
 def test_a_bound_in_seconds_ends_with_what_it_has() -> None:

@@ -293,3 +293,14 @@ def test_same_input_same_bound() -> None:
     assert found[0].value_ns == found[1].value_ns
     assert found[0].proof == found[1].proof
     assert np.isfinite(found[0].value_ns)
+
+
+@pytest.mark.parametrize("first", [0.0, 1.7e9])
+@pytest.mark.parametrize("gap", [40.0, 1e9])
+def test_late_clocks_and_long_gaps_cost_nothing(first: float, gap: float) -> None:
+    def bound_from(first: float, gap: float) -> int:
+        times = [first + gap * (k // 6) + 0.25 * (k % 6) for k in range(18)]
+        requests = [Request(0, 5 + k, 7 + k, arrival_seconds=at) for k, at in enumerate(times)]
+        return seconds_bound(Instance(100, requests), BatchTime([Line(40_000_000, 100)])).value_ns
+
+    assert bound_from(first, gap) == bound_from(0.0, 40.0)

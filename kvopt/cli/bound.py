@@ -45,22 +45,22 @@ def bound_command(
     else:
         methods = [name for name in METHODS if name != "auto"]
     results: list[BoundResult] = []
-    for name in methods:
-        with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
-            results.append(
-                bound(
-                    instance,
-                    name,
-                    time_limit=time_limit,
-                    threads=threads,
-                    ram=budget,
-                    seed=seed,
-                    observer=observer,
+    with common.undisturbed() as signals:
+        for name in methods:
+            with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
+                results.append(
+                    bound(
+                        instance,
+                        name,
+                        time_limit=time_limit,
+                        threads=threads,
+                        ram=budget,
+                        seed=seed,
+                        observer=observer,
+                    )
                 )
-            )
-        if results[-1].signal_number is not None:
-            break
-    with common.undisturbed():
+            if results[-1].signal_number is not None or signals:
+                break
         if json:
             common.print_json(results[0].to_json())
         else:

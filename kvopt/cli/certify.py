@@ -89,32 +89,31 @@ def certify_command(
     began = time.monotonic()
     instance = read_instance(file, memory)
     reading = time.monotonic() - began
-    with LiveProgress(file.name, quiet=json) as observer:
-        found = certify(
-            instance,
-            names or (),
-            None if schedule is None else read_schedule(schedule, instance),
-            time_limit=time_limit,
-            reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
-            threads=threads,
-            ram=budget,
-            seed=seed,
-            observer=observer,
-            command=command,
-        )
+    given = None if schedule is None else read_schedule(schedule, instance)
     budgets: list[int] = []
 
     def write(path: Path) -> None:
         budgets.append(write_with_budget(found, path))
 
-    with (
-        common.undisturbed(),
-        written("--output", output, write),
-    ):
-        if json:
-            common.print_json(found.to_json())
-        else:
-            _print(found, output, budgets)
+    with common.undisturbed():  # a signal between search and file must not take the answer with it
+        with LiveProgress(file.name, quiet=json) as observer:
+            found = certify(
+                instance,
+                names or (),
+                given,
+                time_limit=time_limit,
+                reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
+                threads=threads,
+                ram=budget,
+                seed=seed,
+                observer=observer,
+                command=command,
+            )
+        with written("--output", output, write):
+            if json:
+                common.print_json(found.to_json())
+            else:
+                _print(found, output, budgets)
     if found.signal_number is not None:
         raise typer.Exit(128 + found.signal_number)
     if found.upper is None:

@@ -42,20 +42,18 @@ def certify_in_seconds(
     except InvalidInput as error:
         raise error.located(file=str(file)) from None
     say_assumed_clock(model)
-    found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
     budgets: list[int] = []
 
     def write(path: Path) -> None:
         budgets.append(write_seconds_with_budget(found, path))
 
-    with (
-        common.undisturbed(),
-        written("--output", output, write),
-    ):
-        if json:
-            common.print_json(found.to_json())
-        else:
-            _print(found, output, budgets)
+    with common.undisturbed():  # a signal between search and file must not take the answer with it
+        found = certify_seconds(instance, clock, policies, time_limit=time_limit, command=command)
+        with written("--output", output, write):
+            if json:
+                common.print_json(found.to_json())
+            else:
+                _print(found, output, budgets)
     if found.interrupted:
         raise typer.Exit(_INTERRUPTED)
     if found.upper is None:

@@ -58,14 +58,15 @@ Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For rando
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Write and print to the end in spite of Ctrl-C, which ends the command afterwards.
+def undisturbed() -> Iterator[list[int]]:
+    """Work, write and print to the end in spite of Ctrl-C, which ends the command afterwards.
 
-    A second signal ends it at once.
+    What can stop in order, a search say, takes signals for itself; the block gets a list of those
+    that came besides.  A second one of them ends the command at once.
     """
     came: list[int] = []
     with signals_remembered(came.append):
-        yield
+        yield came
     if came:
         raise typer.Exit(128 + came[0])
 

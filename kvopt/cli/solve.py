@@ -84,29 +84,30 @@ def solve_command(
         instances.append(read_instance(file, memory))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
-    for file, instance, spent in zip(files, instances, read_for, strict=True):
-        with LiveProgress(file.name, quiet=json) as observer:
-            result = solve(
-                instance,
-                engine,
-                time_limit=None if limit is None else max(limit - spent, 0.0),
-                threads=threads,
-                ram=budget,
-                seed=seed,
-                start=None if start is None else read_schedule(start, instance),
-                quick_start=not cold,
-                presolve=presolve,
-                pyomo_solver=pyomo_solver,
-                observer=observer,
-                stop=None if gap is None else gap_below(gap),
-            )
-        results.append(result)
-        if result.signal_number is not None:
-            break
-    best = results[0].schedule
-    target = None if best is None else output
-    with common.undisturbed(), written("--output", target, partial(_write, best)):
-        _report(files, instances, results, json)
+    given = None if start is None else read_schedule(start, instances[0])
+    with common.undisturbed() as signals:  # one between search and file must not lose the answer
+        for file, instance, spent in zip(files, instances, read_for, strict=True):
+            with LiveProgress(file.name, quiet=json) as observer:
+                result = solve(
+                    instance,
+                    engine,
+                    time_limit=None if limit is None else max(limit - spent, 0.0),
+                    threads=threads,
+                    ram=budget,
+                    seed=seed,
+                    start=given,
+                    quick_start=not cold,
+                    presolve=presolve,
+                    pyomo_solver=pyomo_solver,
+                    observer=observer,
+                    stop=None if gap is None else gap_below(gap),
+                )
+            results.append(result)
+            if result.signal_number is not None or signals:
+                break
+        best = results[0].schedule
+        with written("--output", None if best is None else output, partial(_write, best)):
+            _report(files, instances, results, json)
     _exit(results)
 
 

@@ -44,7 +44,6 @@ def _proofs(
     instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield proofs and about what they give."""
-    when = np.array(arrivals, dtype=float)
     choices = [
         tuple(range(first, last))
         for first in range(len(model.lines))
@@ -54,6 +53,7 @@ def _proofs(
     def part_of(lines: tuple[int, ...]) -> Shares:
         return shares(instance, model, [model.lines[i] for i in lines], float)
 
+    when = _without_gaps(arrivals, 2.0 * part_of(choices[0]).alone.sum())
     values = {lines: _Weights(instance.memory, when, part_of(lines)).value for lines in choices}
     lines = max(values, key=values.__getitem__)
     yield values[lines], SharesProof(lines)
@@ -74,6 +74,18 @@ def _proofs(
             break
         yield climb.value, SharesProof(lines, climb.parts, climb.company_parts)
         climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
+
+
+def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
+    """Return arrivals from 0 on, with no gap longer than that.
+
+    Nothing is active after so long, so weights are judged alike, and floats keep their digits on
+    a clock that counts from 1970.
+    """
+    times, places = np.unique(np.array(arrivals, dtype=np.uint64), return_inverse=True)
+    gaps = np.diff(times, prepend=times[:1]).astype(float)
+    near: Floats = np.minimum(gaps, longest).cumsum()[places]
+    return near
 
 
 class _Weights:

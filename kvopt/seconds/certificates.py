@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from signal import SIGINT
 from typing import Any
 
-from kvopt.compiling import working_time
+from kvopt.compiling import left_when, working_time
 from kvopt.dependencies import versions
 from kvopt.engines.threads import signals_remembered
 from kvopt.instance import Instance
@@ -149,10 +149,6 @@ def certify_seconds(
         nonlocal interrupted
         interrupted = True
 
-    with signals_remembered(interrupt, [SIGINT]):
-        lower = seconds_bound(instance, model, time_limit=share, should_stop=lambda: interrupted)
-        orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
-
     def is_late() -> bool:
         return interrupted or (limit is not None and working_time() - began > limit)
 
@@ -161,17 +157,21 @@ def certify_seconds(
         if isinstance(scheduler, SecondsRun):
             return scheduler
         try:
-            found = simulate_seconds(instance, scheduler, model, should_stop=is_late)
-        except Stopped:
-            return None
+            with left_when(lambda: interrupted):
+                found = simulate_seconds(instance, scheduler, model, should_stop=is_late)
+                return replace(found, policy=label)
         except KeyboardInterrupt:
             interrupted = True
-            return None
-        return replace(found, policy=label)
+        except (Stopped, MemoryError):
+            pass
+        return None
 
-    tried = [(label, run(label, scheduler)) for label, scheduler in judged]
-    runs = [found for _, found in tried if found is not None]
-    best = _best([*runs, *(run(order.name, order) for order in orders)])
+    with signals_remembered(interrupt, [SIGINT]):
+        lower = seconds_bound(instance, model, time_limit=share, should_stop=lambda: interrupted)
+        orders = [LeastShare.of(instance, model, lower.proof.lines, *way) for way in _WAYS]
+        tried = [(label, run(label, scheduler)) for label, scheduler in judged]
+        runs = [found for _, found in tried if found is not None]
+        best = _best([*runs, *(run(order.name, order) for order in orders)])
     return SecondsCertificate(
         instance=instance,
         model=model,
