@@ -37,8 +37,8 @@ from kvopt import (
     verify,
 )
 from kvopt.certificates import write_certificate
-from kvopt.improving.rollouts import search_rollouts
-from kvopt.search import Search
+from kvopt.heuristics.rollouts import search_rollouts
+from kvopt.search.incumbent import Search
 
 GRID = 16
 BLUR = math.log(5 / 4)

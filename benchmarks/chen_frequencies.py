@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from kvopt.theory.first_tries import counted, lemma_1
+from kvopt.experiments.theory.first_tries import counted, lemma_1
 
 
 def main() -> None:

@@ -5,7 +5,7 @@
 
 Prints the mean bound as % of the best schedule after so many seconds of one thread.  The schedule
 comes from five seconds of the exact engine, which are not counted.  Stages are written as
-refinement/heat/gain/steps, see `kvopt.configurations.rising.Stage`; without them they are kvopt's.
+refinement/heat/gain/steps, see `kvopt.configurations.stages.Stage`; without them they are kvopt's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import statistics
 import time
 
 from kvopt import Instance, generate, solve
-from kvopt.configurations.rising import STAGES, Rising, Stage
+from kvopt.configurations.stages import STAGES, Rising, Stage
 
 
 def main() -> None:

@@ -11,10 +11,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvopt.studies import Record, Study, read_records, read_study
-from kvopt.studies.claims import CLAIMS
-from kvopt.studies.intervals import ratio_of
-from kvopt.studies.summary import by_policy
+from kvopt.experiments.studies import Record, Study, read_records, read_study
+from kvopt.experiments.studies.claims import CLAIMS
+from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.summary import by_policy
 
 
 def main() -> None:

@@ -25,14 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import kvopt
+from kvopt import BatchTime, Line
 from kvopt.certificates import Certificate, certify
+from kvopt.certificates.seconds import certify_seconds
+from kvopt.certificates.seconds_writing import seconds_certificate_text
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.files import instance_from_json
-from kvopt.proofs import CheckedBound, VolumeProof
-from kvopt.seconds import BatchTime, Line
-from kvopt.seconds.certificates import certify_seconds
-from kvopt.seconds.certificates_writing import seconds_certificate_text
+from kvopt.search.proofs import CheckedBound, VolumeProof
 
 MOST_SECONDS, MOST_BYTES = 60.0, 1_000_000_000
 LARGEST = 10_000_000

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from traffic import EIGHT, MODEL, conversation
 
 from kvopt import Instance, run
-from kvopt.seconds import simulate_seconds
+from kvopt.simulation.seconds import simulate_seconds
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ import bisect
 from collections.abc import Callable
 
 from kvopt import Instance, Progress, generate
-from kvopt.improving import improve
-from kvopt.improving.local_search import search_orders
-from kvopt.improving.window_search import search_windows
-from kvopt.listing import offer_list_schedules
-from kvopt.search import Search
+from kvopt.heuristics import improve
+from kvopt.heuristics.large_neighbourhoods import search_windows
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.local_search import search_orders
+from kvopt.search.incumbent import Search
 
 METHODS: dict[str, Callable[[Search, float], None]] = {
     "orders": search_orders,

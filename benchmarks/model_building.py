@@ -15,7 +15,7 @@ import time
 from multiprocessing.queues import Queue
 
 from kvopt import Instance, generate
-from kvopt.horizon import Windows
+from kvopt.formulations.windows import Windows
 
 Figures = tuple[float, float, int]
 

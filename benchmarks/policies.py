@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from kvopt import Instance, TooLarge, generate
 from kvopt.policies import policy as policy_from
-from kvopt.simulator import Stopped, simulate
+from kvopt.simulation.simulator import Stopped, simulate
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf:pred=noise,eps=0.5,alpha=0.1", "mc-sf-total", "svf", "h-sf",

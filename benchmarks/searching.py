@@ -15,10 +15,10 @@ import resource
 import time
 
 from kvopt import generate, solve
-from kvopt.configurations.ahead import Ahead
-from kvopt.configurations.continuing import TooWide
-from kvopt.configurations.rising import STAGES, Rising
-from kvopt.configurations.sweep import Sweep, twins_of
+from kvopt.configurations.expand import TooWide
+from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.stages import STAGES, Rising
 
 _ROOM = 12_000_000
 """As in the last searches of `kvopt.engines.exact`."""

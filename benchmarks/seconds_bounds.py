@@ -29,15 +29,15 @@ from tempfile import TemporaryDirectory
 
 from traces import instance as instance_from
 
-from kvopt import Instance, verify
+from kvopt import BatchTime, Instance, Line, verify
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds_evaluation import shares_bound
+from kvopt.bounds.seconds_shares import shares
 from kvopt.bounds.volume import fluid_completions
-from kvopt.seconds import BatchTime, Line, arrivals_ns
-from kvopt.seconds.bounds import seconds_bound
-from kvopt.seconds.bounds_evaluation import shares_bound
-from kvopt.seconds.bounds_shares import shares
-from kvopt.seconds.certificates import certify_seconds
-from kvopt.seconds.certificates_writing import write_seconds_certificate
-from kvopt.seconds.files import PRESETS
+from kvopt.certificates.seconds import certify_seconds
+from kvopt.certificates.seconds_writing import write_seconds_certificate
+from kvopt.files.batch_times import PRESETS
+from kvopt.model.arrivals import arrivals_ns
 
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")
 CASES = ("conv:1000", "code:1000", "chat:1000", "mixed:1000", "conv:1000:1", "code:1000:1")

@@ -21,9 +21,9 @@ from studies import cluster, timed
 from traces import FILES, MEMORY, ROUND_MS
 
 from kvopt import import_trace
+from kvopt.experiments.studies import read_records, run_study
+from kvopt.experiments.studies.description import Study, read_study
 from kvopt.files import write_instance
-from kvopt.studies import read_records, run_study
-from kvopt.studies.description import Study, read_study
 
 POLICIES = ("svf", "patient", "mc-sf", "fcfs")
 HEAD = """

@@ -26,8 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kvopt import verify
-from kvopt.studies import read_records, run_study
-from kvopt.studies.description import Study, study_from_text
+from kvopt.experiments.studies import read_records, run_study
+from kvopt.experiments.studies.description import Study, study_from_text
 
 SMALL = """
 name = "small"

@@ -17,15 +17,16 @@ from itertools import islice
 import numpy as np
 
 from kvopt import Instance, generate, solve
-from kvopt.bounds.configuration import rising_bounds
+from kvopt.bounds.windows import start_windows
+from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.states import States
-from kvopt.configurations.sweep import Sweep, twins_of
-from kvopt.dependencies import load_cp_model, load_highspy
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
-from kvopt.horizon import Windows, start_windows
-from kvopt.search import Search
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_cp_model, load_highspy
+from kvopt.search.incumbent import Search
 
 
 def main() -> None:

@@ -13,9 +13,10 @@ import argparse
 import time
 
 from kvopt import Instance, TooLarge, generate
-from kvopt.seconds import SecondsRun, simulate_seconds
-from kvopt.seconds.files import PRESETS
-from kvopt.simulator import Stopped
+from kvopt.files.batch_times import PRESETS
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_run import SecondsRun
+from kvopt.simulation.simulator import Stopped
 
 MODEL = PRESETS["llama-2-70b-2xa100"]
 EIGHT = (

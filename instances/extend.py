@@ -17,8 +17,8 @@ from typing import Any
 
 from kvopt import Instance, Request, Schedule, SolveResult, generate, read_instance, solve
 from kvopt import write_instance as write
+from kvopt.experiments.reductions import ThreePartition
 from kvopt.files import write_atomically
-from kvopt.reductions import ThreePartition
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent

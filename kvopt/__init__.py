@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from kvopt.version import __version__
 
 if TYPE_CHECKING:
-    from kvopt.bounding import bound
     from kvopt.certificates import Certificate, certify
+    from kvopt.engines.bounding import bound
+    from kvopt.engines.solving import solve
     from kvopt.errors import (
         FalseClaim,
         InvalidInput,
@@ -27,19 +28,26 @@ if TYPE_CHECKING:
     from kvopt.families import generate
     from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
     from kvopt.formulations.export import export
-    from kvopt.instance import Instance, Prediction, Request
+    from kvopt.model.batch_time import BatchTime, Line
+    from kvopt.model.instance import Instance, Prediction, Request
+    from kvopt.model.schedule import Schedule, ScheduleCheck
     from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
-    from kvopt.result import BoundResult, BoundSource, Progress, SolveResult, Status, StopReason
-    from kvopt.running import run
-    from kvopt.runs import Outcome, PolicyRun
-    from kvopt.schedule import Schedule, ScheduleCheck
-    from kvopt.search import gap_below
-    from kvopt.solving import solve
+    from kvopt.search.incumbent import gap_below
+    from kvopt.search.result import (
+        BoundResult,
+        BoundSource,
+        Progress,
+        SolveResult,
+        Status,
+        StopReason,
+    )
+    from kvopt.simulation.running import run
+    from kvopt.simulation.runs import Outcome, PolicyRun
     from kvopt.traces import import_trace
     from kvopt.verify import verify
 
 _HOMES = {
-    "kvopt.bounding": ("bound",),
+    "kvopt.engines.bounding": ("bound",),
     "kvopt.certificates": ("Certificate", "certify"),
     "kvopt.errors": (
         "FalseClaim",
@@ -54,8 +62,9 @@ _HOMES = {
     "kvopt.families": ("generate",),
     "kvopt.files": ("read_instance", "read_schedule", "write_instance", "write_schedule"),
     "kvopt.formulations.export": ("export",),
-    "kvopt.instance": ("Instance", "Prediction", "Request"),
-    "kvopt.result": (
+    "kvopt.model.batch_time": ("BatchTime", "Line"),
+    "kvopt.model.instance": ("Instance", "Prediction", "Request"),
+    "kvopt.search.result": (
         "BoundResult",
         "BoundSource",
         "Progress",
@@ -71,16 +80,17 @@ _HOMES = {
         "policy",
         "register",
     ),
-    "kvopt.running": ("run",),
-    "kvopt.runs": ("Outcome", "PolicyRun"),
-    "kvopt.schedule": ("Schedule", "ScheduleCheck"),
-    "kvopt.search": ("gap_below",),
-    "kvopt.solving": ("solve",),
+    "kvopt.simulation.running": ("run",),
+    "kvopt.simulation.runs": ("Outcome", "PolicyRun"),
+    "kvopt.model.schedule": ("Schedule", "ScheduleCheck"),
+    "kvopt.search.incumbent": ("gap_below",),
+    "kvopt.engines.solving": ("solve",),
     "kvopt.traces": ("import_trace",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "BatchTime",
     "BoundResult",
     "BoundSource",
     "Certificate",
@@ -88,6 +98,7 @@ __all__ = [
     "Instance",
     "InvalidInput",
     "KvoptError",
+    "Line",
     "MissingSolver",
     "Need",
     "Outcome",

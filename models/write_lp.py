@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kvopt.bounds.windows import start_windows
 from kvopt.files import read_instance
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.export import export
 from kvopt.formulations.pyomo import running_status
-from kvopt.horizon import start_windows
 
 HERE = Path(__file__).parent
 OPTIMUM = 45

@@ -13,7 +13,7 @@ from oracle import Triple
 from strategies import plain, random_feasible_starts
 
 from kvopt.files import instance_to_json
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 from kvopt.verify import Request, Verdict, _proved, verify
 
 Place = tuple[str | int, ...]

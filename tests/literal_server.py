@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from kvopt.instance import Instance
-from kvopt.seconds.model import BatchTime
+from kvopt.model.batch_time import BatchTime
+from kvopt.model.instance import Instance
 
 _ENDLESS = 3000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kvopt.experiments.studies import read_study, run_study
 from kvopt.policies import registry
-from kvopt.studies import read_study, run_study
 
 BROKEN = "<b>broken</b> & out"
 """What a scheduler of the study fails with: text that a page must not take for its own."""

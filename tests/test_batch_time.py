@@ -12,10 +12,9 @@ from commands import Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvopt import InvalidInput, generate, write_instance
-from kvopt.seconds import BatchTime, Line
-from kvopt.seconds.files import PRESETS, batch_time, write_batch_time
-from kvopt.seconds.fitting import Measured, fit_linear, fit_roof
+from kvopt import BatchTime, InvalidInput, Line, generate, write_instance
+from kvopt.files.batch_times import PRESETS, batch_time, write_batch_time
+from kvopt.hardware.fitting import Measured, fit_linear, fit_roof
 
 OPERATORS = {"emb": 0.01, "mlp_up_proj": 0.3, "add": 0.002}
 

@@ -23,8 +23,8 @@ from kvopt.certificates import building, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import policy
-from kvopt.proofs import Prices, VolumeProof
-from kvopt.runs import Lost
+from kvopt.search.proofs import Prices, VolumeProof
+from kvopt.simulation.runs import Lost
 from kvopt.verify import verify
 
 UNEVEN = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])

@@ -16,7 +16,7 @@ from kvopt.cli import outputs
 from kvopt.errors import InvalidInput
 from kvopt.files.atomic import refuse_unwritable
 from kvopt.formulations.export import export, format_of
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 
 BROKEN = "nowhere"
 """A folder that does not exist."""
@@ -54,10 +54,10 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         "run_seconds.simulate_seconds", "generate.generate", "reduce.decide",
     ):  # fmt: skip
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
-    monkeypatch.setattr("kvopt.hunting.hunt", nothing_long)
-    monkeypatch.setattr("kvopt.theory.examine", nothing_long)
+    monkeypatch.setattr("kvopt.experiments.hunting.hunt", nothing_long)
+    monkeypatch.setattr("kvopt.experiments.theory.examine", nothing_long)
     monkeypatch.setattr("kvopt.reports.write_report", nothing_long)
-    monkeypatch.setattr("kvopt.studies.running.run_study", nothing_long)
+    monkeypatch.setattr("kvopt.experiments.studies.running.run_study", nothing_long)
 
 
 @pytest.mark.parametrize("command", WRITERS)

@@ -21,18 +21,18 @@ import pytest
 
 from kvopt import Instance, Request, bound, certify, compiling, solve
 from kvopt.cli.live import LiveProgress
-from kvopt.compiled import compiled
-from kvopt.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
-from kvopt.engines.threads import signals_interrupt
-from kvopt.search import Search
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import signals_interrupt
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 EIGHT = Path("instances/arrival-1-n8.json")
 SMALL = Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)])
 SOME_CODE = (
     "import numpy as np\n"
-    "from kvopt.compiling import compile_seconds\n"
-    "from kvopt.improving.chance import reseed\n"
+    "from kvopt.kernels.compiling import compile_seconds\n"
+    "from kvopt.kernels.random_numbers import reseed\n"
     "reseed(np.zeros(1, np.int64), 1, 2, 3)\n"
     "import os\n"
     "where = compile_seconds.__code__.co_filename\n"
@@ -307,7 +307,7 @@ def test_what_others_could_have_written_is_not_run(read_only: Path) -> None:
 
 def test_hot_functions_are_numbas_own() -> None:
     """A call of what is compiled goes through nothing of ours."""
-    from kvopt.improving.chance import normal
+    from kvopt.kernels.random_numbers import normal
 
     assert type(normal).__module__.partition(".")[0] == "numba"
     assert normal(np.zeros(1, np.int64)) != 0

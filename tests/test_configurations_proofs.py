@@ -16,14 +16,14 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
 from kvopt import Instance, generate, verify
-from kvopt.bounds.configuration import rising_bounds
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
-from kvopt.configurations.rising import Rising, Stage
-from kvopt.configurations.sweep import Sweep, twins_of
-from kvopt.listing import offer_list_schedules
-from kvopt.proofs import CheckedBound, ConfigurationProof
-from kvopt.search import Search
+from kvopt.configurations.bound import rising_bounds
+from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.stages import Rising, Stage
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import CheckedBound, ConfigurationProof
 
 Proof = dict[str, Any]
 Mutation = Callable[[Proof, random.Random], None]

@@ -15,20 +15,20 @@ from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
 
 from kvopt import Instance, Request, Status, generate, solve
-from kvopt.bounds.configuration import rising_bounds
-from kvopt.configurations import parts
-from kvopt.configurations import sweep as sweep_module
-from kvopt.configurations.ahead import Ahead
-from kvopt.configurations.continuing import Stopped, TooWide
+from kvopt.configurations import forward_search as sweep_module
+from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
-from kvopt.configurations.layers import DONE, WAITING, Layer, members_of
-from kvopt.configurations.rising import STAGES, Rising
+from kvopt.configurations.expand import Stopped, TooWide
+from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.labels import DONE, WAITING, Layer, members_of
+from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.stages import STAGES, Rising
 from kvopt.configurations.states import Knots, States
-from kvopt.configurations.sweep import Sweep, twins_of
 from kvopt.errors import TooLarge
-from kvopt.listing import offer_list_schedules
-from kvopt.search import Search
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.kernels import row_ranges as parts
+from kvopt.search.incumbent import Search
 
 ROOM = 100_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvopt import Instance, Request, Status, UnsupportedDependency, solve
-from kvopt.dependencies import refuse_known_bad, versions
+from kvopt.kernels.dependencies import refuse_known_bad, versions
 
 SOLVE_WITH = """
 from kvopt import Instance, Request, solve

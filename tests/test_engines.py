@@ -12,13 +12,13 @@ from strategies import instance_of, instances, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, generate, solve
 from kvopt.bounds.lp import offer_lp_bound
+from kvopt.engines.solving import engine_named
 from kvopt.errors import InvalidInput, SolverFault
-from kvopt.listing import offer_list_schedules
-from kvopt.proofs import Prices, VolumeProof
-from kvopt.result import BoundSource, Progress, StopReason
-from kvopt.schedule import Schedule
-from kvopt.search import Search
-from kvopt.solving import engine_named
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.model.schedule import Schedule
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices, VolumeProof
+from kvopt.search.result import BoundSource, Progress, StopReason
 
 IN_PROCESS = ("highs", "cpsat", "auto")
 ALL = (*IN_PROCESS, "pyomo")

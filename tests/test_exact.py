@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, certify, generate, solve, verify
-from kvopt.bounding import METHODS
-from kvopt.bounds.configuration import rising_bounds
 from kvopt.certificates import Certificate, write_certificate
-from kvopt.configurations.continuing import TooWide
+from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import evaluate
-from kvopt.configurations.rising import Rising
+from kvopt.configurations.expand import TooWide
+from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.stages import Rising
 from kvopt.configurations.states import Knots
-from kvopt.configurations.sweep import Sweep, twins_of
 from kvopt.engines import exact, forward
+from kvopt.engines.bounding import METHODS
 from kvopt.engines.forward import Forward
-from kvopt.listing import offer_list_schedules
-from kvopt.proofs import ConfigurationProof
-from kvopt.result import BoundSource, Progress, StopReason
-from kvopt.search import Search
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import ConfigurationProof
+from kvopt.search.result import BoundSource, Progress, StopReason
 
 
 def assert_optimal(result: SolveResult, optimum: int) -> None:

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
 
+from kvopt.bounds.windows import start_windows
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.pyomo import relaxed, running_status, starts_from, time_indexed
 from kvopt.formulations.pyomo.script import solve
-from kvopt.horizon import Windows, start_windows
-from kvopt.instance import Instance
-from kvopt.schedule import Schedule
+from kvopt.formulations.windows import Windows
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
 
 EXAMPLE_3_1 = instance_of(64, [(0, 63, 1)] + [(0, 1, 2)] * 21)
 EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])

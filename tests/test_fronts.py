@@ -10,7 +10,7 @@ from itertools import combinations
 import pytest
 
 from kvopt.errors import TooLarge
-from kvopt.machine_code import interruptible
+from kvopt.kernels.machine_code import interruptible
 from kvopt.policies import fronts
 from kvopt.policies.largest_set import largest_set
 from kvopt.policies.phase1 import Auto, Candidate

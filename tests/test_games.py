@@ -7,7 +7,7 @@ from math import isqrt
 import pytest
 
 from kvopt import InvalidInput, run
-from kvopt.studies.games import GAMES, check_game, play, reference
+from kvopt.experiments.studies.games import GAMES, check_game, play, reference
 
 POLICIES = (
     "mc-sf", "fcfs", "svf", "h-sf", "mc-sf-total", "paced:gap=3", "alpha-protect:alpha=0.05",

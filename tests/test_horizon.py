@@ -18,9 +18,10 @@ from strategies import (
     random_instances,
 )
 
-from kvopt.horizon import Windows, horizon, start_windows
-from kvopt.instance import Instance
-from kvopt.parts import split
+from kvopt.bounds.windows import start_windows
+from kvopt.formulations.windows import Windows, horizon
+from kvopt.model.instance import Instance
+from kvopt.model.parts import split
 
 SLACKS = (None, 0, 1, 4)
 """How far the known schedule is above the optimum; None when there is none."""

@@ -15,14 +15,14 @@ from oracle import mc_sf, optimum, tel
 
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
+from kvopt.experiments.hunting import hunt
+from kvopt.experiments.hunting.quarry import Found, Judge, instance_of, shrunk
+from kvopt.experiments.hunting.search import Chase
+from kvopt.experiments.hunting.space import Space, needs_order
+from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.files import instance_from_json
-from kvopt.hunting import hunt
-from kvopt.hunting.quarry import Found, Judge, instance_of, shrunk
-from kvopt.hunting.search import Chase
-from kvopt.hunting.space import Space, needs_order
-from kvopt.hunting.tiny import Case, optimum_below
 from kvopt.policies.registry import policy
-from kvopt.simulator import Stopped
+from kvopt.simulation.simulator import Stopped
 
 SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
 

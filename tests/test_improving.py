@@ -11,19 +11,19 @@ from oracle import optimum
 from strategies import instances, plain
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
-from kvopt.compiling import working_time
-from kvopt.improving import improve
-from kvopt.improving.annealing import anneal, trial_of
-from kvopt.improving.decode import Problem, line_of, problem_of
-from kvopt.improving.local_search import search_orders
-from kvopt.improving.window_search import chosen, neighbourhood, search_windows
-from kvopt.listing import (
+from kvopt.heuristics import improve
+from kvopt.heuristics.annealing import anneal, trial_of
+from kvopt.heuristics.decode import Problem, line_of, problem_of
+from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_windows
+from kvopt.heuristics.list_schedules import (
     ONE_AFTER_ANOTHER,
     offer_better_than_one_after_another,
     offer_list_schedules,
     one_after_another,
 )
-from kvopt.search import Search
+from kvopt.heuristics.local_search import search_orders
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
 
 
 def decoded_slowly(

@@ -18,7 +18,7 @@ from strategies import instance_of, instances, labelled_instances
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files import read_instance, write_instance
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 
 DOCUMENT = {
     "schema": "kvopt.instance/1",
@@ -77,7 +77,11 @@ REFUSED: list[tuple[Place, object, str]] = [
     ((*LATE, "predicted", "mid"), 1, "request 'late': mid: is not a known field"),
     (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
-    (("schema",), "kvopt.instance/2", "schema: must be 'kvopt.instance/1', got 'kvopt.instance/2'"),
+    (
+        ("schema",),
+        "kvopt.instance/2",
+        "schema: must be 'kvopt.instance/1', got 'kvopt.instance/2'",
+    ),
     (("schema",), 1, "schema: "),
     (("memory",), MISSING, "memory: is missing"),
     (("requests",), MISSING, "requests: is missing"),

@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 from commands import Run
 
-from kvopt import generate, write_instance
-from kvopt.machine_code import interruptible
-from kvopt.seconds import BatchTime, Line
-from kvopt.seconds.certificates import certify_seconds
+from kvopt import BatchTime, Line, generate, write_instance
+from kvopt.certificates.seconds import certify_seconds
+from kvopt.kernels.machine_code import interruptible
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 COMPILERS = {"compiled", "steering", "machine_code", "_quick"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import Instance, Request, Schedule, run, runs, schedule
-from kvopt.loads import loads_at_ends
+from kvopt.model.loads import loads_at_ends
 
 PIECES = st.lists(st.tuples(st.integers(0, 9), st.integers(-5, 30), st.integers(1, 9)), min_size=1)
 

@@ -13,10 +13,10 @@ import pytest
 from commands import Run
 
 from kvopt import InvalidInput, bound, certify, generate, solve, write_instance
-from kvopt import memory as budget
-from kvopt.instance import Instance, Request
-from kvopt.memory import parsed_size, used
-from kvopt.search import Search
+from kvopt.kernels import memory as budget
+from kvopt.kernels.memory import parsed_size, used
+from kvopt.model.instance import Instance, Request
+from kvopt.search.incumbent import Search
 
 MB = 2**20
 LONG = Instance(60_000, [Request(i % 7, 40 + i, 4_000 + 7 * i) for i in range(60)])
@@ -149,7 +149,7 @@ def test_the_command_line_takes_a_budget(run: Run, ec1: Path) -> None:
 
 
 def test_the_environment_gives_a_budget() -> None:
-    script = "from kvopt.memory import default_budget; print(default_budget())"
+    script = "from kvopt.kernels.memory import default_budget; print(default_budget())"
     command = [sys.executable, "-c", script]
     told = {**os.environ, "KVOPT_RAM": "300M"}
     assert subprocess.check_output(command, env=told, text=True).strip() == str(300 * MB)

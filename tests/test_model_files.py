@@ -18,7 +18,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files import write_instance
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models"

@@ -15,10 +15,10 @@ from strategies import instances, plain, random_feasible_starts, random_instance
 
 from kvopt import bound, certify, generate, run, solve
 from kvopt.certificates import write_certificate
-from kvopt.instance import Instance, Request
-from kvopt.parts import split
+from kvopt.model.instance import Instance, Request
+from kvopt.model.parts import split
 from kvopt.policies.registry import policies
-from kvopt.proofs import SplitProof
+from kvopt.search.proofs import SplitProof
 from kvopt.verify import verify
 
 FAR = 10**12

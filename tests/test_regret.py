@@ -12,9 +12,9 @@ from oracle import load
 from strategies import instances, plain
 
 from kvopt import Instance, InvalidInput, generate, policy, run
-from kvopt.studies.claims.regret import grows_linearly, regret, regret_of
-from kvopt.studies.intervals import Interval
-from kvopt.studies.records import Record, StudiedInstance, record_key
+from kvopt.experiments.studies.claims.regret import grows_linearly, regret, regret_of
+from kvopt.experiments.studies.intervals import Interval
+from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 
 
 def made(horizon: int, value: int, upper: int, lower: int, seed: int = 0) -> Record:

@@ -24,10 +24,10 @@ import pytest
 from commands import Run
 from reported import BROKEN, RECORDS
 
+from kvopt.experiments.studies.records import FILE, Record, StudiedInstance, read_records
+from kvopt.model.scope import COVERED
 from kvopt.reports import write_report
 from kvopt.reports.rows import COLUMNS
-from kvopt.scope import COVERED
-from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
 
 _COLUMNS = 12
 """Cells in a row of the table of schedulers, which no other table has."""

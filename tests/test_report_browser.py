@@ -13,8 +13,8 @@ from urllib.parse import unquote, urlparse
 import pytest
 from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
 
+from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
-from kvopt.studies.records import FILE, Record, read_records
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=MISSING)
 

@@ -16,13 +16,13 @@ from commands import Run
 from reported import make_study_in_seconds
 
 from kvopt.errors import InvalidInput
+from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
 from kvopt.reports.context import Context
 from kvopt.reports.families import headed
 from kvopt.reports.rows import COLUMNS, SECONDS_COLUMNS
 from kvopt.reports.study import read_study
 from kvopt.reports.tradeoff import _comparable, _notable, _Place
-from kvopt.studies.records import FILE, Record, read_records
 
 HEADING = "conversation (stand-in), per_second {}"
 

@@ -12,8 +12,9 @@ from strategies import instances
 
 from kvopt import Instance, Request, Schedule, bound, generate, run
 from kvopt.bounds.prices import price_value
-from kvopt.improving import improve
-from kvopt.improving.passing import (
+from kvopt.heuristics import improve
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.passing import (
     Integers,
     Worth,
     advance,
@@ -22,10 +23,9 @@ from kvopt.improving.passing import (
     is_over,
     skip_idle_rounds,
 )
-from kvopt.improving.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
-from kvopt.listing import offer_list_schedules
-from kvopt.proofs import Prices
-from kvopt.search import Search
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices
 
 CHAT = generate("conversation", n=300, memory=3_000, seed=1)
 

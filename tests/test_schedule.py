@@ -31,8 +31,8 @@ from strategies import (
 )
 
 from kvopt.errors import InvalidInput
-from kvopt.instance import Instance, Prediction, Request
-from kvopt.schedule import Schedule, identical_groups
+from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.schedule import Schedule, identical_groups
 
 
 def assert_check_agrees(instance: Instance, starts: list[int] | Starts) -> bool:

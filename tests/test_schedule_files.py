@@ -12,7 +12,7 @@ from strategies import instance_of, random_instances, random_starts
 
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files import read_schedule, write_schedule
-from kvopt.schedule import Schedule
+from kvopt.model.schedule import Schedule
 
 EC_1 = instance_of(7, [(0, 1, output) for output in (1, 2, 3, 4)])
 SCHEDULE = {

@@ -11,13 +11,13 @@ from commands import Run
 from oracle import optimum
 
 import kvopt
-import kvopt.scope
+import kvopt.model.scope
 import kvopt.verify as checker
+from kvopt import BatchTime, Line
+from kvopt.certificates.seconds import certify_seconds
+from kvopt.certificates.seconds_writing import write_seconds_certificate
 from kvopt.files import write_instance
-from kvopt.scope import COVERED
-from kvopt.seconds import BatchTime, Line
-from kvopt.seconds.certificates import certify_seconds
-from kvopt.seconds.certificates_writing import write_seconds_certificate
+from kvopt.model.scope import COVERED
 
 ROOT = Path(__file__).parents[1]
 TOO_MUCH = re.compile(
@@ -40,7 +40,7 @@ def test_pages_say_it_word_for_word(page: str) -> None:
 
 
 def test_the_checker_says_it_word_for_word() -> None:
-    assert checker.COVERED == kvopt.scope.COVERED
+    assert checker.COVERED == kvopt.model.scope.COVERED
 
 
 def test_nothing_claims_more() -> None:

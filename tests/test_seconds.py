@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from literal_server import Served, serve
 from strategies import instances
 
-from kvopt import Instance, InvalidInput, Outcome, Request, View, generate, run
+from kvopt import BatchTime, Instance, InvalidInput, Line, Outcome, Request, View, generate, run
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.policies import Policy
-from kvopt.runs import Lost
-from kvopt.seconds import BatchTime, Line, SecondsRun, simulate_seconds
-from kvopt.seconds.model import NANOSECONDS
-from kvopt.seconds.run import summary
-from kvopt.simulator import Stopped
+from kvopt.simulation.runs import Lost
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_run import SecondsRun, summary
+from kvopt.simulation.simulator import Stopped
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_tel
 
-from kvopt import Instance, Request, generate
+from kvopt import BatchTime, Instance, Line, Request, generate
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds_evaluation import FULL, SharesProof, served, shares_bound
+from kvopt.bounds.seconds_shares import shares
 from kvopt.errors import InvalidInput
-from kvopt.seconds import BatchTime, Line, simulate_seconds
-from kvopt.seconds.bounds import seconds_bound
-from kvopt.seconds.bounds_evaluation import FULL, SharesProof, served, shares_bound
-from kvopt.seconds.bounds_shares import shares
+from kvopt.simulation.seconds import simulate_seconds
 
 MODELS: list[tuple[Lines, int, int]] = [
     ([(10, 0)], 0, 0),

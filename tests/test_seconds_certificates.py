@@ -16,16 +16,17 @@ from commands import Run
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
-from kvopt import Instance, Request, generate, write_instance
+from kvopt import BatchTime, Instance, Line, Request, generate, write_instance
+from kvopt.bounds.seconds_evaluation import SharesProof, shares_bound
 from kvopt.certificates import writing
+from kvopt.certificates.seconds import certify_seconds
+from kvopt.certificates.seconds_writing import seconds_certificate_text, write_seconds_certificate
 from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
+from kvopt.files.batch_times import write_batch_time
+from kvopt.model.arrivals import arrivals_ns
 from kvopt.policies import policy
-from kvopt.seconds import BatchTime, Line, arrivals_ns, simulate_seconds
-from kvopt.seconds.bounds_evaluation import SharesProof, shares_bound
-from kvopt.seconds.certificates import certify_seconds
-from kvopt.seconds.certificates_writing import seconds_certificate_text, write_seconds_certificate
-from kvopt.seconds.files import write_batch_time
+from kvopt.simulation.seconds import simulate_seconds
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)

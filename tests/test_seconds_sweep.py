@@ -7,9 +7,10 @@ from fractions import Fraction
 from hypothesis import given, settings
 from strategies import instances
 
-from kvopt import Instance, Outcome, Request
-from kvopt.seconds import BatchTime, Line, SecondsRun, simulate_seconds
-from kvopt.seconds.sweep import HUNDREDTHS, alpha_grid, smallest_safe_alpha
+from kvopt import BatchTime, Instance, Line, Outcome, Request
+from kvopt.experiments.grids_in_seconds import HUNDREDTHS, alpha_grid, smallest_safe_alpha
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_run import SecondsRun
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 TWO = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])

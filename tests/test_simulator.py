@@ -26,12 +26,12 @@ from kvopt import (
     lookahead,
     run,
 )
-from kvopt.lookahead import LookAhead
-from kvopt.lookahead_loops import LoopLookAhead
+from kvopt.model.predictions import PredictionModel
 from kvopt.policies import registry
-from kvopt.predictions import PredictionModel
-from kvopt.runs import Lost, PolicyRun
-from kvopt.simulator import Stopped, simulate
+from kvopt.policies.lookahead import LookAhead
+from kvopt.policies.lookahead_loops import LoopLookAhead
+from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.simulation.simulator import Stopped, simulate
 
 PLAIN = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",

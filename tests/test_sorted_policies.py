@@ -20,7 +20,7 @@ from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import Need, policy
 from kvopt.policies.base import shuffled_ranks
-from kvopt.runs import Outcome, PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 Means = Callable[[Instance, Sequence[int]], list[float]]
 

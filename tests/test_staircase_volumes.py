@@ -17,7 +17,7 @@ from kvopt import Certificate, Schedule, bound, generate, run, verify
 from kvopt.bounds.staircases import staircase_bound, units_needed
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import write_certificate
-from kvopt.proofs import CheckedBound, Staircase, VolumeProof
+from kvopt.search.proofs import CheckedBound, Staircase, VolumeProof
 from kvopt.verify import Invalid, Unreadable
 
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact  # type: ignore[import-untyped]
 from studied import record
 
-from kvopt.studies.claims import CLAIMS, Verdict
-from kvopt.studies.claims.adversaries import adversary
-from kvopt.studies.claims.arrivals import arrival_1, arrival_2
-from kvopt.studies.claims.chance import chance_of_as_many, mean_is_above
-from kvopt.studies.claims.chen import chen_1, chen_2
-from kvopt.studies.claims.equal import equal_prompts
-from kvopt.studies.claims.mixed import mixed
-from kvopt.studies.claims.table_4 import table_4
-from kvopt.studies.claims.verdict import Judgement
-from kvopt.studies.records import Record
+from kvopt.experiments.studies.claims import CLAIMS, Verdict
+from kvopt.experiments.studies.claims.adversaries import adversary
+from kvopt.experiments.studies.claims.arrivals import arrival_1, arrival_2
+from kvopt.experiments.studies.claims.chance import chance_of_as_many, mean_is_above
+from kvopt.experiments.studies.claims.chen import chen_1, chen_2
+from kvopt.experiments.studies.claims.equal import equal_prompts
+from kvopt.experiments.studies.claims.mixed import mixed
+from kvopt.experiments.studies.claims.table_4 import table_4
+from kvopt.experiments.studies.claims.verdict import Judgement
+from kvopt.experiments.studies.records import Record
 
 
 def judgements(verdicts: Sequence[Verdict]) -> list[str]:

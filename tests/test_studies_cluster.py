@@ -15,7 +15,7 @@ from commands import Run
 from studied import tiny
 
 import kvopt
-from kvopt.studies import StudyProgress, read_records, read_study, run_study
+from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
 
 pytest.importorskip("distributed")
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from studied import tiny
 
 import kvopt
+from kvopt.experiments.studies import read_records, read_study, run_study
 from kvopt.files.reading import read_text
-from kvopt.studies import read_records, read_study, run_study
 
 ROOT = Path(__file__).parents[1]
 KILLS = 20
@@ -25,8 +25,8 @@ DRAWS = 250
 RUNNER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from kvopt.studies import read_study
-from kvopt.studies.running import run_study
+from kvopt.experiments.studies import read_study
+from kvopt.experiments.studies.running import run_study
 study = read_study(sys.argv[2])
 for line in sys.stdin:
     process = os.fork()

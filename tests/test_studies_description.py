@@ -10,13 +10,13 @@ from studied import BAD_POLICIES, tiny
 
 from kvopt import write_instance
 from kvopt.errors import InvalidInput
-from kvopt.instance import Instance, Request
+from kvopt.experiments.studies import builtin_names, builtin_study, read_study
+from kvopt.experiments.studies.builtin import builtin_text
+from kvopt.experiments.studies.description import Limits, study_from_text
+from kvopt.experiments.studies.resolved import resolved_text
+from kvopt.experiments.studies.tasks import tasks_of
+from kvopt.model.instance import Instance, Request
 from kvopt.policies import registry
-from kvopt.studies import builtin_names, builtin_study, read_study
-from kvopt.studies.builtin import builtin_text
-from kvopt.studies.description import Limits, study_from_text
-from kvopt.studies.resolved import resolved_text
-from kvopt.studies.tasks import tasks_of
 
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
 

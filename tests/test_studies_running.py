@@ -26,15 +26,15 @@ from studied import BAD_POLICIES, tiny
 import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
+from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study, work
+from kvopt.experiments.studies.lock import locked
+from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.rooms import Rooms
+from kvopt.experiments.studies.tasks import Task, tasks_of
+from kvopt.experiments.studies.work import Done
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
 from kvopt.policies import registry
-from kvopt.studies import StudyProgress, read_records, read_study, run_study, work
-from kvopt.studies.lock import locked
-from kvopt.studies.records import Record
-from kvopt.studies.rooms import Rooms
-from kvopt.studies.tasks import Task, tasks_of
-from kvopt.studies.work import Done
 
 ROOT = Path(__file__).parents[1]
 

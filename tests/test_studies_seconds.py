@@ -15,17 +15,17 @@ from refusals import refusal
 from strategies import instances
 
 import kvopt
-from kvopt import Instance, Request, write_instance
+from kvopt import BatchTime, Instance, Line, Request, write_instance
 from kvopt.errors import InvalidInput
-from kvopt.seconds import BatchTime, Line, simulate_seconds
-from kvopt.seconds.files import PRESETS, write_batch_time
-from kvopt.seconds.timeline import Stretch
-from kvopt.studies import Record, read_records, read_study, run_study
-from kvopt.studies.description import Limits, study_from_text
-from kvopt.studies.intervals import ratio_of
-from kvopt.studies.resolved import resolved_text
-from kvopt.studies.tasks import Task, tasks_of
-from kvopt.studies.times import COLUMNS, Times
+from kvopt.experiments.studies import Record, read_records, read_study, run_study
+from kvopt.experiments.studies.description import Limits, study_from_text
+from kvopt.experiments.studies.intervals import ratio_of
+from kvopt.experiments.studies.resolved import resolved_text
+from kvopt.experiments.studies.tasks import Task, tasks_of
+from kvopt.experiments.studies.times import COLUMNS, Times
+from kvopt.files.batch_times import PRESETS, write_batch_time
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_timeline import Stretch
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")
 

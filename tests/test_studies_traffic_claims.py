@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studied import record
 
-from kvopt.studies.builtin import builtin_text
-from kvopt.studies.claims import CLAIMS, Verdict
-from kvopt.studies.claims.chen import chen_6
-from kvopt.studies.claims.latencies import keys_of, slope
-from kvopt.studies.claims.mixed import mixed
-from kvopt.studies.claims.prediction_errors import errors
-from kvopt.studies.claims.protection import protection
-from kvopt.studies.claims.table_1 import table_1
-from kvopt.studies.claims.traffic import traffic
-from kvopt.studies.clocks import clock_of
-from kvopt.studies.description import Limits
-from kvopt.studies.records import Record
-from kvopt.studies.tables import Table
+from kvopt.experiments.studies.builtin import builtin_text
+from kvopt.experiments.studies.claims import CLAIMS, Verdict
+from kvopt.experiments.studies.claims.chen import chen_6
+from kvopt.experiments.studies.claims.latencies import keys_of, slope
+from kvopt.experiments.studies.claims.mixed import mixed
+from kvopt.experiments.studies.claims.prediction_errors import errors
+from kvopt.experiments.studies.claims.protection import protection
+from kvopt.experiments.studies.claims.table_1 import table_1
+from kvopt.experiments.studies.claims.traffic import traffic
+from kvopt.experiments.studies.clocks import clock_of
+from kvopt.experiments.studies.description import Limits
+from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.tables import Table
 
 SECONDS = 10**9
 MODEL = clock_of(Table.parsed('clock = "seconds"', None), Path())

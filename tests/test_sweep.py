@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from strategies import instances
 
 import kvopt
-from kvopt import Instance, Outcome, generate, write_instance
+from kvopt import BatchTime, Instance, Line, Outcome, generate, write_instance
 from kvopt.errors import InvalidInput
-from kvopt.seconds import BatchTime, Line, simulate_seconds
-from kvopt.seconds.sweep import alpha_grid, smallest_safe_alpha
-from kvopt.sweeping import grid, settings_of, smallest_safe, sweep
+from kvopt.experiments.grids import grid, settings_of, smallest_safe, sweep
+from kvopt.experiments.grids_in_seconds import alpha_grid, smallest_safe_alpha
+from kvopt.simulation.seconds import simulate_seconds
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 

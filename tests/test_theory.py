@@ -17,13 +17,12 @@ from strategies import instances
 
 from kvopt import Instance, InvalidInput, Request
 from kvopt import run as simulated
-from kvopt.plots import theory_curves
-from kvopt.theory import TOPICS, examine
-from kvopt.theory import formulas as bounds
-from kvopt.theory.backlogs import backlog, counts_of, mean_ratio, two_point
-from kvopt.theory.examination import Examination, points
-from kvopt.theory.first_tries import counted, lemma_1
-from kvopt.theory.rayleigh import (
+from kvopt.experiments.theory import TOPICS, examine
+from kvopt.experiments.theory import formulas as bounds
+from kvopt.experiments.theory.backlogs import backlog, counts_of, mean_ratio, two_point
+from kvopt.experiments.theory.examination import Examination, points
+from kvopt.experiments.theory.first_tries import counted, lemma_1
+from kvopt.experiments.theory.rayleigh import (
     best_fit,
     largest_quotient,
     matrices,
@@ -31,7 +30,12 @@ from kvopt.theory.rayleigh import (
     quotient,
     r_squared,
 )
-from kvopt.theory.small_cases import scaled_ratio, scaling_counterexamples, worst_outputs
+from kvopt.experiments.theory.small_cases import (
+    scaled_ratio,
+    scaling_counterexamples,
+    worst_outputs,
+)
+from kvopt.plots import theory_curves
 
 
 def lemma_2(weights: dict[int, float], prompt: int) -> float:

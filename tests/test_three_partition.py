@@ -15,12 +15,12 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import InvalidInput, read_instance
-from kvopt.reductions import ThreePartition, decide
-from kvopt.reductions.counting import cover_by_counts
-from kvopt.reductions.three_partition import search_triples
-from kvopt.reductions.triples import cover
-from kvopt.search import Search
-from kvopt.simulator import Stopped
+from kvopt.experiments.reductions import ThreePartition, decide
+from kvopt.experiments.reductions.counting import cover_by_counts
+from kvopt.experiments.reductions.three_partition import search_triples
+from kvopt.experiments.reductions.triples import cover
+from kvopt.search.incumbent import Search
+from kvopt.simulation.simulator import Stopped
 
 SMALL_NO = (20, (6, 6, 6, 6, 9, 7))
 SMALL_YES = (40, (11, 11, 12, 11, 17, 18))

@@ -29,8 +29,8 @@ import kvopt.verify as checker
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.files import instance_from_json
-from kvopt.instance import Instance, Request
-from kvopt.proofs import Prices
+from kvopt.model.instance import Instance, Request
+from kvopt.search.proofs import Prices
 from kvopt.verify import verify
 
 HERE = Path(__file__).parents[1]

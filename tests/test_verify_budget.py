@@ -20,7 +20,7 @@ import kvopt.verify as checker
 from kvopt.certificates.effort import budget_needed
 from kvopt.certificates.writing import certificate_text, with_budget, write_with_budget
 from kvopt.files import instance_from_json
-from kvopt.proofs import ConfigurationProof, StatePrices
+from kvopt.search.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import verify
 
 HERE = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ from test_configurations_literal import best_prices
 import kvopt.verify as checker
 from kvopt.certificates.writing import proof_to_json
 from kvopt.files import instance_to_json
-from kvopt.proofs import ConfigurationProof, StatePrices
+from kvopt.search.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import Invalid, Unreadable
 
 Problem = tuple[int, tuple[Triple, ...]]

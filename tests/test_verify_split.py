@@ -26,7 +26,7 @@ from test_verify_configurations import (
 from test_verify_configurations import proved as proved_by_states
 
 import kvopt.verify as checker
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 FAR = 10**12
 

@@ -21,8 +21,8 @@ from strategies import (
 )
 
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
-from kvopt.instance import Instance, Request
-from kvopt.schedule import Schedule
+from kvopt.model.instance import Instance, Request
+from kvopt.model.schedule import Schedule
 
 Jobs = Sequence[tuple[int, int]]
 """``(arrival, volume)`` of each job of a fluid."""

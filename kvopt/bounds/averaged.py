@@ -19,7 +19,7 @@ from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Integers, Kinds
 from kvopt.bounds.scan import Scanner
 from kvopt.errors import TooLarge
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 MOST_STEPS, LEAST_STEPS = 100, 10
 """Steps along the averaged excess of memory; more hardly move the order."""

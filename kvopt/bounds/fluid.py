@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Floats
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 _LARGEST = 2**52
 """Volumes up to which integers are floats without rounding."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

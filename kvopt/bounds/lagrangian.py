@@ -20,10 +20,10 @@ import numpy as np
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
-from kvopt.compiling import working_time
 from kvopt.errors import TooLarge
-from kvopt.instance import Instance
-from kvopt.search import Search
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner

@@ -16,14 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from kvopt.bounds.prices import price_bound, rounded_prices
-from kvopt.dependencies import load_highspy
-from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
-from kvopt.horizon import Windows
-from kvopt.instance import Instance, Request
-from kvopt.proofs import Prices
-from kvopt.search import Search
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.model.instance import Instance, Request
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices
+from kvopt.search.threads import run_in_thread
 
 DENOMINATOR = 2**24
 """Rounding loses less than 1e-7 of a token-round's price; sums stay far inside 64 bits."""

@@ -20,14 +20,14 @@ import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.lp import windows_around
-from kvopt.dependencies import load_highspy
-from kvopt.engines.threads import run_in_thread
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
-from kvopt.horizon import Windows
-from kvopt.instance import Instance, Request
-from kvopt.parts import split
-from kvopt.search import Search
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.model.instance import Instance, Request
+from kvopt.model.parts import split
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 
 Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""

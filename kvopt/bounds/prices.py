@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.bounds.kinds import Kinds
-from kvopt.instance import Instance
-from kvopt.proofs import CheckedBound, Prices
+from kvopt.model.instance import Instance
+from kvopt.search.proofs import CheckedBound, Prices
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.bounds.kinds import Floats, Integers, Kinds
-from kvopt.compiled import compiled, steering
+from kvopt.kernels.compiled import compiled, steering
 
 Numbers = npt.NDArray[Any]
 """float64 to search for prices, int64 to prove what they give."""

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvopt.bounds.volume import fluid_completions
-from kvopt.instance import Instance
-from kvopt.proofs import Staircase, VolumeProof
-from kvopt.search import Search
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Staircase, VolumeProof
 
 Integers = NDArray[np.int64]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 
 def volume_bound(instance: Instance) -> int:

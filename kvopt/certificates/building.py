@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kvopt.bounding import bound
-from kvopt.compiling import Abandoned
 from kvopt.configurations.size import check_size
-from kvopt.dependencies import versions
-from kvopt.engines.threads import signals_interrupt
+from kvopt.engines.bounding import bound
+from kvopt.engines.solving import available_threads, checked_limit, solve
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.instance import Instance
-from kvopt.listing import offer_better_than_one_after_another
-from kvopt.parts import split
+from kvopt.heuristics.list_schedules import offer_better_than_one_after_another
+from kvopt.kernels.compiling import Abandoned
+from kvopt.kernels.dependencies import versions
+from kvopt.model.instance import Instance
+from kvopt.model.parts import split
+from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
-from kvopt.proofs import CheckedBound, Proof
-from kvopt.result import Progress, SolveResult, relative_gap
-from kvopt.runs import Lost, Outcome, PolicyRun
-from kvopt.schedule import Schedule
-from kvopt.search import Observer, Search
-from kvopt.simulator import Stopped, simulate
-from kvopt.solving import available_threads, checked_limit, solve
+from kvopt.search.incumbent import Observer, Search
+from kvopt.search.proofs import CheckedBound, Proof
+from kvopt.search.result import Progress, SolveResult, relative_gap
+from kvopt.search.threads import signals_interrupt
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.simulator import Stopped, simulate
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""

@@ -11,9 +11,16 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 
-from kvopt.instance import Instance
-from kvopt.parts import parts_from
-from kvopt.proofs import ConfigurationProof, Prices, Proof, SplitProof, StatePrices, VolumeProof
+from kvopt.model.instance import Instance
+from kvopt.model.parts import parts_from
+from kvopt.search.proofs import (
+    ConfigurationProof,
+    Prices,
+    Proof,
+    SplitProof,
+    StatePrices,
+    VolumeProof,
+)
 from kvopt.verify import SMALL_FILE, STEPS
 
 AMPLE = 20

@@ -11,8 +11,15 @@ from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
-from kvopt.instance import Instance, Request
-from kvopt.proofs import ConfigurationProof, Prices, Proof, SplitProof, StatePrices, VolumeProof
+from kvopt.model.instance import Instance, Request
+from kvopt.search.proofs import (
+    ConfigurationProof,
+    Prices,
+    Proof,
+    SplitProof,
+    StatePrices,
+    VolumeProof,
+)
 
 SCHEMA = "kvopt.certificate/1"
 SCHEMA_2 = "kvopt.certificate/2"

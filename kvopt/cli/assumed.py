@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import typer
 
 from kvopt.cli.common import messages
-from kvopt.seconds.files import DEFAULT_MODEL, batch_time
-from kvopt.seconds.model import BatchTime
+from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
+from kvopt.model.batch_time import BatchTime
 
 _MACHINE = "Llama-2-70B on two A100"
 """What `DEFAULT_MODEL` is a model of."""

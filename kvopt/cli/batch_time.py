@@ -13,11 +13,11 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware import GPUS, MODELS, Gpu, ModelShape
-from kvopt.seconds.files import write_batch_time
-from kvopt.seconds.fitting import Fit, fit_linear, fit_roof
-from kvopt.seconds.model import NANOSECONDS, BatchTime
-from kvopt.seconds.tables import read_table
+from kvopt.files.batch_times import write_batch_time
+from kvopt.hardware.capacity import GPUS, MODELS, Gpu, ModelShape
+from kvopt.hardware.fitting import Fit, fit_linear, fit_roof
+from kvopt.hardware.tables import read_table
+from kvopt.model.batch_time import NANOSECONDS, BatchTime
 
 Preset = TypeVar("Preset", ModelShape, Gpu)
 

@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from kvopt.bounding import METHODS, bound
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
+from kvopt.engines.bounding import METHODS, bound
 from kvopt.files import read_instance
-from kvopt.memory import parsed_size
-from kvopt.result import BoundResult
-from kvopt.scope import COVERED
+from kvopt.kernels.memory import parsed_size
+from kvopt.model.scope import COVERED
+from kvopt.search.result import BoundResult
 
 
 def register(app: typer.Typer) -> None:

@@ -10,7 +10,7 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware import (
+from kvopt.hardware.capacity import (
     GIGABYTE,
     GPUS,
     MODELS,

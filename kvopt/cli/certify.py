@@ -20,9 +20,9 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
-from kvopt.memory import parsed_size
+from kvopt.kernels.memory import parsed_size
+from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
-from kvopt.scope import COVERED
 
 _NOTHING_FOUND = 3
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
+from kvopt.certificates.seconds import SecondsCertificate, certify_seconds
+from kvopt.certificates.seconds_writing import write_seconds_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.outputs import written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
-from kvopt.scope import COVERED
-from kvopt.seconds.arrivals import arrivals_ns
-from kvopt.seconds.certificates import SecondsCertificate, certify_seconds
-from kvopt.seconds.certificates_writing import write_seconds_with_budget
-from kvopt.seconds.model import NANOSECONDS
+from kvopt.model.arrivals import arrivals_ns
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.scope import COVERED
 
 _INTERRUPTED = 130
 _NOTHING_FOUND = 3

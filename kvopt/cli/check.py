@@ -10,7 +10,7 @@ import typer
 from kvopt.cli import common
 from kvopt.errors import FalseClaim
 from kvopt.files import read_instance, read_schedule
-from kvopt.schedule import ScheduleCheck
+from kvopt.model.schedule import ScheduleCheck
 
 
 def register(app: typer.Typer) -> None:

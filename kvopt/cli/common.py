@@ -19,7 +19,7 @@ from rich.console import Console
 
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
-from kvopt.engines.threads import signals_remembered
+from kvopt.search.threads import signals_remembered
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 """For people watching: progress, warnings, where a file went.  Lines are not broken: a path that

@@ -14,7 +14,7 @@ from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, written
 
 if TYPE_CHECKING:
-    from kvopt.hunting import Hunt
+    from kvopt.experiments.hunting import Hunt
 
 _NOTHING_FOUND = 3
 _INTERRUPTED = 130
@@ -58,7 +58,9 @@ def hunt_command(
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
     try_outputs(output=output)
-    from kvopt.hunting import hunt  # which loads numba: no other command should wait for it
+    from kvopt.experiments.hunting import (
+        hunt,  # which loads numba: no other command should wait for it
+    )
 
     def watch(ratio: Fraction, tried: int) -> None:
         if not json and common.is_watched():

@@ -11,7 +11,7 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.files import write_instance
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 from kvopt.traces import FORMATS, import_trace
 
 

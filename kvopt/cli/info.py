@@ -8,10 +8,10 @@ import platform
 import typer
 
 from kvopt.cli import common
-from kvopt.dependencies import versions
-from kvopt.engines.pyomo import available_solvers
+from kvopt.engines.solving import available_threads
 from kvopt.errors import KvoptError
-from kvopt.solving import available_threads
+from kvopt.kernels.dependencies import versions
+from kvopt.kernels.pyomo_solvers import available_solvers
 
 
 def register(app: typer.Typer) -> None:

@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from rich.markup import escape
 
 from kvopt.cli.common import is_watched, messages, or_dash, percent
-from kvopt.compiling import compile_seconds, compiling, working_time
-from kvopt.result import Progress
+from kvopt.kernels.compiling import compile_seconds, compiling, working_time
+from kvopt.search.result import Progress
 
 _WORTH_SAYING = 1.0
 """Seconds of compiling from which on they are mentioned at the end."""

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from kvopt.bounding import bound
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
-from kvopt.instance import Instance
-from kvopt.proofs import Prices
-from kvopt.running import run
-from kvopt.schedule import Schedule
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
+from kvopt.search.proofs import Prices
+from kvopt.simulation.running import run
 
 _PRICE_SECONDS = 5.0
 

@@ -12,8 +12,8 @@ from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, write_named, written
 from kvopt.errors import InvalidInput
+from kvopt.experiments.reductions import Reduction, ThreePartition, decide
 from kvopt.files import write_instance
-from kvopt.reductions import Reduction, ThreePartition, decide
 
 _LEFT_OPEN = 3
 _PROBLEMS = ("three-partition",)

@@ -14,10 +14,10 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.cli.run_seconds import run_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_schedule
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 from kvopt.policies.registry import policy as policy_from
-from kvopt.runs import PolicyRun
-from kvopt.simulator import simulate
+from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.simulator import simulate
 
 _INTERRUPTED = 130
 

@@ -13,9 +13,9 @@ from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.outputs import written
 from kvopt.files import read_instance, write_atomically
-from kvopt.seconds import SecondsRun, simulate_seconds
-from kvopt.seconds.model import NANOSECONDS
-from kvopt.seconds.run import summary
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_run import SecondsRun, summary
 
 _INTERRUPTED = 130
 

@@ -13,14 +13,14 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
+from kvopt.engines.solving import ENGINES, checked_limit, engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
-from kvopt.instance import Instance
-from kvopt.memory import parsed_size
-from kvopt.result import SolveResult
-from kvopt.schedule import Schedule
-from kvopt.search import gap_below
-from kvopt.solving import ENGINES, checked_limit, engine_named, solve
+from kvopt.kernels.memory import parsed_size
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
+from kvopt.search.incumbent import gap_below
+from kvopt.search.result import SolveResult
 
 _NOTHING_FOUND = 3
 

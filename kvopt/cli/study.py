@@ -19,7 +19,7 @@ from kvopt.cli.assumed import say_assumed_clock_of_study
 from kvopt.cli.outputs import try_folder
 
 if TYPE_CHECKING:
-    from kvopt.studies import Record, Study, StudyProgress, StudyResult
+    from kvopt.experiments.studies import Record, Study, StudyProgress, StudyResult
 
 _FAILED = 1
 _INTERRUPTED = 130
@@ -63,7 +63,7 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
-    from kvopt.studies.running import run_study
+    from kvopt.experiments.studies.running import run_study
 
     if name is None:
         _list(json)
@@ -106,8 +106,8 @@ def study_command(
 
 
 def _described(name: str) -> tuple[Study, str]:
+    from kvopt.experiments.studies import builtin, description
     from kvopt.files.reading import read_text
-    from kvopt.studies import builtin, description
 
     if name.endswith(".toml"):
         return description.read_study(name), read_text(name)
@@ -115,7 +115,7 @@ def _described(name: str) -> tuple[Study, str]:
 
 
 def _list(json: bool) -> None:
-    from kvopt.studies.builtin import builtin_names, builtin_study
+    from kvopt.experiments.studies.builtin import builtin_names, builtin_study
 
     studies = [builtin_study(name) for name in builtin_names()]
     if json:
@@ -147,7 +147,7 @@ def _to_json(found: StudyResult) -> dict[str, object]:
 
 
 def _print(found: StudyResult) -> None:
-    from kvopt.studies.summary import by_policy
+    from kvopt.experiments.studies.summary import by_policy
 
     in_seconds = found.study.limits[0].batch_time is not None
     table = common.new_table(

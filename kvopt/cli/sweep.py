@@ -15,7 +15,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 
 if TYPE_CHECKING:
-    from kvopt.sweeping import SweptRun
+    from kvopt.experiments.grids import SweptRun
 
 _NOTHING_FOUND = 3
 _INTERRUPTED = 130
@@ -63,7 +63,7 @@ def sweep_command(
     Exit status: 0, 3 if --smallest-safe finds none, 130 after Ctrl-C with what was found printed,
     2 for input that is refused.
     """
-    from kvopt.sweeping import grid, settings_of, smallest_safe, sweep
+    from kvopt.experiments.grids import grid, settings_of, smallest_safe, sweep
 
     if alpha is None and (beta is None or safe):
         alpha = _HUNDREDTHS
@@ -141,7 +141,7 @@ def _print(runs: Sequence[SweptRun], seconds: bool) -> None:
 
 def _latency(run: SweptRun) -> list[str]:
     """Return the cells of a run; of one that never ended they say nothing."""
-    from kvopt.runs import PolicyRun
+    from kvopt.simulation.runs import PolicyRun
 
     found = run.run
     if isinstance(found, PolicyRun):

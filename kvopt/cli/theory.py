@@ -42,7 +42,7 @@ def theory_command(
     and -6.2 of jaillet-2025-v1; theorem-2.1, -8.2, lemma-3.3, dynamic-program and sorted-f of
     wang-2025.
     """
-    from kvopt.theory import TOPICS, examine
+    from kvopt.experiments.theory import TOPICS, examine
 
     if output is not None:
         from kvopt.plots import refuse_unknown_suffix

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.compiled import compiled
-from kvopt.configurations.layers import WAITING, Integers, Layer
-from kvopt.configurations.parts import in_parts
+from kvopt.configurations.labels import WAITING, Integers, Layer
 from kvopt.configurations.states import States
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.row_ranges import in_parts
 
 _COMPARED = 20
 """Partial schedules with the same waiting requests that a new one is compared with."""

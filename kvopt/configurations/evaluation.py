@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kvopt.compiled import compiled
 from kvopt.configurations.smoothing import largest_sums, steps_of
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.kernels.compiled import compiled
 
 CLOSED = 2**61
 """Cost of a start that was ruled out."""

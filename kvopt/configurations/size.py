@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kvopt.errors import TooLarge
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 
 _MOST_PRICES = 20_000_000
 """Prices of states at all times, kept as integers: 160 MB."""

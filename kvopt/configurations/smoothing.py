@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.compiled import steering
 from kvopt.configurations.states import Flags, Floats, Integers
+from kvopt.kernels.compiled import steering
 
 _TILT = 0.8
 """Share of the largest sum that is blamed on held tokens."""

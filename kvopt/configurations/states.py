@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.compiled import compiled
-from kvopt.instance import Instance
+from kvopt.kernels.compiled import compiled
+from kvopt.model.instance import Instance
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from kvopt.dependencies import load_cp_model
-from kvopt.engines.threads import run_in_thread
+from kvopt.bounds.windows import start_windows
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
-from kvopt.horizon import start_windows
-from kvopt.schedule import in_arrival_order
-from kvopt.search import Search
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.model.schedule import in_arrival_order
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 
 _NAME = "cpsat"
 

@@ -11,15 +11,15 @@ import math
 import threading
 from contextlib import suppress
 
-from kvopt.bounds.configuration import rising_bounds
-from kvopt.compiling import working_time
-from kvopt.configurations.continuing import Stopped
-from kvopt.configurations.sweep import MOST_REQUESTS
+from kvopt.configurations.bound import rising_bounds
+from kvopt.configurations.expand import Stopped
+from kvopt.configurations.forward_search import MOST_REQUESTS
 from kvopt.engines.forward import NAME, Forward
-from kvopt.engines.threads import run_in_thread
-from kvopt.improving import improve
-from kvopt.listing import offer_list_schedules
-from kvopt.search import Search
+from kvopt.heuristics import improve
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 
 _FIRST_WIDTH, _WIDTH = 100, 1000
 """Partial schedules that the quick search keeps, while prices are rough and later."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from kvopt.compiling import working_time
-from kvopt.configurations.ahead import Ahead
-from kvopt.configurations.continuing import Stopped, TooWide
 from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.rising import Rising
-from kvopt.configurations.sweep import Sweep, twins_of
-from kvopt.search import Search
+from kvopt.configurations.expand import Stopped, TooWide
+from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.stages import Rising
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
 
 NAME = "exact"
 """Of the engine, for what it offers."""

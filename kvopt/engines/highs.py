@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.dependencies import load_highspy
-from kvopt.engines.threads import run_in_thread
+from kvopt.bounds.windows import start_windows
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.layout import nonzeros
-from kvopt.horizon import start_windows
-from kvopt.search import Search
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 
 _BYTES = 250
 """What HiGHS takes for each coefficient of an integer program, presolved and factored."""

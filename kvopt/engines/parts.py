@@ -1,8 +1,8 @@
 """Work on an instance part by part, where idle gaps cut it into parts.
 
-Both sides of the whole are sums over its parts (`kvopt.parts`), so every part is a search of its
-own, on a clock of its own, with a share of the time.  The whole is told what its parts found now
-and then and at the end, so a limit or an interrupt may fall anywhere.
+Both sides of the whole are sums over its parts (`kvopt.model.parts`), so every part is a search
+of its own, on a clock of its own, with a share of the time.  The whole is told what its parts
+found now and then and at the end, so a limit or an interrupt may fall anywhere.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
-from kvopt.compiling import working_time
-from kvopt.parts import Part, split
-from kvopt.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
-from kvopt.result import Progress
-from kvopt.search import Engine, Search
+from kvopt.kernels.compiling import working_time
+from kvopt.model.parts import Part, split
+from kvopt.search.incumbent import Engine, Search
+from kvopt.search.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
+from kvopt.search.result import Progress
 
 _WORTH_A_ROUND = 0.1
 """Share of a limit that must be left to go once more through parts whose share ran out."""

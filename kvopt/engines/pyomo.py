@@ -15,20 +15,15 @@ import threading
 from collections.abc import Callable
 from typing import IO, Any
 
-from kvopt.dependencies import load_pyomo
-from kvopt.engines.threads import run_in_thread
-from kvopt.errors import MissingSolver
+from kvopt.bounds.windows import start_windows
 from kvopt.files.instances import instance_to_json
 from kvopt.formulations.layout import nonzeros
-from kvopt.horizon import start_windows
-from kvopt.search import Search
-
-DEFAULT_SOLVER = "highs"
+from kvopt.kernels.pyomo_solvers import DEFAULT_SOLVER, require_solver
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 
 _BYTES = 600
 """What Pyomo and a solver take for each coefficient, in the process of their own."""
-
-_LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
 
 
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
@@ -52,30 +47,6 @@ def _worker() -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
     )
-
-
-def require_solver(name: str) -> None:
-    """Raise with a list of what is there unless Pyomo can use the solver."""
-    if not is_available(name):
-        usable = ", ".join(available_solvers()) or "none"
-        raise MissingSolver(f"Pyomo cannot use the solver {name!r} here; available: {usable}")
-
-
-def available_solvers() -> list[str]:
-    """Return the well-known solvers that Pyomo can use on this machine."""
-    return [name for name in _LIKELY if is_available(name)]
-
-
-def is_available(name: str) -> bool:
-    """Return whether Pyomo can use a solver on this machine."""
-    pyomo = load_pyomo()
-    from pyomo.common.log import LoggingIntercept
-
-    with LoggingIntercept(module="pyomo"):  # of an unknown name it logs a whole traceback
-        try:
-            return bool(pyomo.SolverFactory(name).available(exception_flag=False))
-        except Exception:  # every interface of Pyomo fails in a way of its own
-            return False
 
 
 def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.families import chen, jaillet, partition, steady, traffic, wang
 from kvopt.families.base import Family, Parameter, draw_instance
 from kvopt.families.draw import MOST_REQUESTS, Value
-from kvopt.instance import Instance, checked_integer
+from kvopt.model.instance import Instance, checked_integer
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate"]
 

@@ -9,7 +9,7 @@ from random import Random
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.families.draw import Draw, Value
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 
 
 @dataclass(frozen=True, slots=True)

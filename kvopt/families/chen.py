@@ -9,7 +9,7 @@ from itertools import accumulate
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import Draw
-from kvopt.instance import Prediction, Request
+from kvopt.model.instance import Prediction, Request
 
 _PROMPT = Parameter("prompt", "prompt of every request", 1, int, 0, 10**9)
 _UPPER = Parameter("u", "largest output, and upper end of the interval", 50, int, 1, 10**6)

@@ -7,7 +7,7 @@ import math
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import MOST_REQUESTS, Draw
-from kvopt.instance import Request
+from kvopt.model.instance import Request
 
 _LONGEST_PROMPT = 5
 _SLACK = 1e-9  # keeps multiples of epsilon, 0.1 say, on the right side of an integer

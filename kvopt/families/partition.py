@@ -8,7 +8,7 @@ from __future__ import annotations
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import Draw
-from kvopt.instance import Request
+from kvopt.model.instance import Request
 
 _ANSWERS = ("yes", "any")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import MOST_REQUESTS, Draw
-from kvopt.instance import Request
+from kvopt.model.instance import Request
 
 
 def _steady(draw: Draw) -> tuple[int, list[Request]]:

@@ -19,7 +19,7 @@ import math
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import Draw
-from kvopt.instance import Request
+from kvopt.model.instance import Request
 
 PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""

@@ -9,7 +9,7 @@ from functools import partial
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Family, Parameter
 from kvopt.families.draw import Draw
-from kvopt.instance import Request
+from kvopt.model.instance import Request
 
 _MOST = 50
 _DEFAULT_2_1, _MOST_2_1 = 2, 16

@@ -12,7 +12,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.instance import Instance, Prediction, Request, checked_integer
+from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
 SCHEMA = "kvopt.instance/1"
 CSV_COLUMNS = ("arrival", "prompt", "output")

@@ -8,8 +8,8 @@ from pathlib import Path
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.instance import Instance
-from kvopt.schedule import Schedule
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
 
 SCHEMA = "kvopt.schedule/1"
 

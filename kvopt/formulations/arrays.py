@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.dependencies import load_highspy
 from kvopt.errors import TooLarge
 from kvopt.formulations.layout import (
     LARGEST_COLUMNS,
@@ -23,9 +22,10 @@ from kvopt.formulations.layout import (
     layout,
     row_names,
 )
-from kvopt.horizon import Windows
-from kvopt.instance import Instance
-from kvopt.schedule import in_arrival_order
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import in_arrival_order
 
 if TYPE_CHECKING:
     from highspy import Highs

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from kvopt.dependencies import load_cp_model
-from kvopt.horizon import Windows
-from kvopt.instance import Instance
-from kvopt.schedule import identical_groups
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import identical_groups
 
 LARGEST_PAIRS = 200_000
 """Ordered pairs beyond which the model is not built: it grows with their number."""
@@ -53,7 +53,7 @@ def pair_model(instance: Instance, windows: Windows, *, order_identical: bool = 
     instance
         The problem.
     windows
-        Start rounds to consider for each request, from `kvopt.horizon.start_windows`.
+        Start rounds to consider for each request, from `kvopt.bounds.windows.start_windows`.
     order_identical
         Whether requests of one shape start in order of arrival; without loss unless some of
         them are held where they are.

@@ -6,13 +6,13 @@ import gzip
 import shutil
 from pathlib import Path
 
-from kvopt.dependencies import load_highspy
 from kvopt.errors import InvalidInput
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.layout import LARGEST_COLUMNS
-from kvopt.horizon import Windows
-from kvopt.instance import Instance
+from kvopt.formulations.windows import Windows
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.model.instance import Instance
 
 FORMULATIONS = ("time-indexed", "relaxed")
 FORMATS = ("mps", "lp")

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.horizon import Windows, start_windows
-from kvopt.instance import Instance
-from kvopt.schedule import identical_groups
+from kvopt.formulations.windows import Windows, latest_completions, windows_until
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import identical_groups
 
 LARGEST_COLUMNS = 5_000_000
 """Columns beyond which no model is built, unless the caller raises the limit."""
@@ -67,7 +67,7 @@ def layout(
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
     if windows is None:
-        windows = start_windows(instance)
+        windows = windows_until(instance, latest_completions(instance))
     _check_windows(instance, windows)
     _refuse_too_large(instance, windows, largest_columns)
     ordered = [

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from kvopt.plots import style
 
 if TYPE_CHECKING:
-    from kvopt.theory.examination import Examination
+    from kvopt.experiments.theory.examination import Examination
 
 _COLOURS = ("#4477aa", "#aa3344", "#228833", "#b8860b", "#66317e")
 _DASHES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2)))
@@ -22,7 +22,7 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     examination
-        What `kvopt.theory.examine` returned.
+        What `kvopt.experiments.theory.examine` returned.
     ax
         Where to draw; a new figure when left out.
 

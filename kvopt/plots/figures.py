@@ -9,14 +9,14 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
 from kvopt.plots import requests, style
 from kvopt.plots.memory import memory_profile
 from kvopt.plots.prices import price_curve
 from kvopt.plots.saving import save
 from kvopt.plots.timeline import gantt
-from kvopt.proofs import Prices
-from kvopt.schedule import Schedule
+from kvopt.search.proofs import Prices
 
 _LONGEST_NAME = 60
 _LONGEST_LINE = 100

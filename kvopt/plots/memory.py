@@ -5,10 +5,10 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.markers import CARETDOWN
 
-from kvopt.instance import Instance
-from kvopt.outlines import is_stepped, profile, window
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
 from kvopt.plots import style
-from kvopt.schedule import Schedule
+from kvopt.plots.outlines import is_stepped, profile, window
 
 
 def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:

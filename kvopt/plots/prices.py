@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from kvopt.plots import style
-from kvopt.proofs import Prices
+from kvopt.search.proofs import Prices
 
 _MOST_POINTS = 5_000
 """Points beyond which a curve only gets heavier."""

@@ -7,7 +7,7 @@ from collections import Counter
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 from kvopt.plots import style
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from random import Random
 
 from kvopt.errors import InvalidInput
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 from kvopt.policies.alpha_protect import AlphaProtect
 from kvopt.policies.base import View
 from kvopt.policies.registry import register

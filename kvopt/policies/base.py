@@ -16,8 +16,8 @@ from random import Random
 from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput
-from kvopt.instance import Instance
-from kvopt.predictions import Beliefs, Believed, Intervals, PredictionModel
+from kvopt.model.instance import Instance
+from kvopt.model.predictions import Beliefs, Believed, Intervals, PredictionModel
 
 
 class Need(StrEnum):
@@ -90,7 +90,7 @@ class Policy(ABC):
     Parameters
     ----------
     pred, intervals, eps, width
-        The prediction model, see `kvopt.predictions`.
+        The prediction model, see `kvopt.model.predictions`.
     seed
         For noise, and for what the paper leaves to chance.
     """

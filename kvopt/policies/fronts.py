@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
-from kvopt.machine_code import machine_code
+from kvopt.kernels.machine_code import machine_code
 
 Integers = npt.NDArray[np.int64]
 Marks = npt.NDArray[np.bool_]

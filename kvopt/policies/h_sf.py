@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvopt.lookahead import look_ahead
 from kvopt.policies.base import Policy, View
 from kvopt.policies.largest_set import largest_set
+from kvopt.policies.lookahead import look_ahead
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.phase1.batch import columns
 from kvopt.policies.registry import register

@@ -14,12 +14,12 @@ from kvopt.bounds.mean_starts import (
     lp_nonzeros_at_least,
 )
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.instance import Instance, Request
+from kvopt.model.instance import Instance, Request
 from kvopt.policies.base import Need, View
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.planned import PlannedPolicy
 from kvopt.policies.svf import Svf
-from kvopt.simulator import simulate
+from kvopt.simulation.simulator import simulate
 
 _DIGITS = 6
 """Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvopt.lookahead import look_ahead
 from kvopt.policies.base import Policy, View
+from kvopt.policies.lookahead import look_ahead
 
 Key = tuple[int, ...]
 

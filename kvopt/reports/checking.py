@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kvopt.experiments.studies.records import Record
 from kvopt.files.reading import parse_json, read_text
 from kvopt.reports.study import Study
-from kvopt.studies.records import Record
 from kvopt.verify import verify
 
 _BUDGET = 20

@@ -6,9 +6,9 @@ from pathlib import Path, PurePosixPath
 from typing import get_args
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.studies.claims import Verdict
-from kvopt.studies.claims.verdict import Judgement
 
 VERDICTS = get_args(Judgement)
 _VERDICT_FIELDS = dict.fromkeys(

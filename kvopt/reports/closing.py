@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from kvopt.experiments.studies.records import Record
 from kvopt.reports.context import Context, Section, cards, counted, unfolded
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.study import limits_of
-from kvopt.studies.records import Record
 
 _SHOWN = 50
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
+from kvopt.experiments.studies.records import Record
 from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section, column, table, unfolded
 from kvopt.reports.figures import figure
@@ -14,7 +15,6 @@ from kvopt.reports.letters import apart, legend
 from kvopt.reports.points import spread
 from kvopt.reports.summaries import Group
 from kvopt.reports.units import scale_of
-from kvopt.studies.records import Record
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 414.0, 24.0, 224.0
 _FEWEST, _MOST = 3, 12

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kvopt.experiments.studies.records import Record, StudiedInstance
 from kvopt.families import FAMILIES
-from kvopt.studies.records import Record, StudiedInstance
 
 _FILE = "file"
 """Key of an instance from a file, for which its name stands."""

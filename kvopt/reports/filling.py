@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.times import Times
 from kvopt.reports.axes import Frame, Scale, label, labels, line
 from kvopt.reports.context import Context, Section, counted
 from kvopt.reports.figures import by_family, figure
 from kvopt.reports.html import Markup, join, number, tag
-from kvopt.studies.records import Record
-from kvopt.studies.times import Times
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 360.0, 168.0, 46.0, 350.0, 24.0, 132.0
 _UNEVEN = 3

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from kvopt.experiments.studies.intervals import Interval
 from kvopt.reports.axes import Frame, Scale, label, labels, line, round_values, step_for
 from kvopt.reports.html import Markup, number, tag
 from kvopt.reports.quantiles import is_exact
-from kvopt.studies.intervals import Interval
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HALF = 360.0, 34.0, 350.0, 24.0, 92.0
 _MOST_BINS = 24

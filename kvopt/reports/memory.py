@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kvopt.instance import Instance
-from kvopt.outlines import Piece, Points, Stretch, stretches_of
+from kvopt.model.instance import Instance
+from kvopt.plots.outlines import Piece, Points, Stretch, stretches_of
 from kvopt.reports.axes import Frame, label, labels, line
 from kvopt.reports.html import Markup, number, tag
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kvopt.model.scope import COVERED
 from kvopt.reports.context import Context, Section, counted, unfolded
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.quantiles import mean_width, percent
-from kvopt.scope import COVERED
 
 _SHOWN_WARNINGS = 5
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from kvopt.experiments.studies.records import Record
 from kvopt.reports.closing import failures, provenance
 from kvopt.reports.context import Context, Section
 from kvopt.reports.curves import curves
@@ -29,7 +30,6 @@ from kvopt.reports.units import optimum_of
 from kvopt.reports.verdicts import verdicts
 from kvopt.reports.waiting import waiting
 from kvopt.reports.worst import worst
-from kvopt.studies.records import Record
 from kvopt.version import __version__
 
 _PATTERNS = Markup(

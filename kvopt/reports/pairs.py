@@ -11,9 +11,9 @@ from typing import cast
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import check_schema, parse_json, read_text
-from kvopt.instance import Instance
+from kvopt.model.instance import Instance
 from kvopt.reports.study import Run, Study
-from kvopt.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 _SCHEMA = "kvopt.certificate/1"
 BEST = "best schedule found"

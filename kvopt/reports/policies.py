@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from kvopt.experiments.studies.intervals import Interval
 from kvopt.reports.context import Context, Section, column, table
 from kvopt.reports.html import Markup, Node, breakable, tag
 from kvopt.reports.quantiles import percent
 from kvopt.reports.summaries import Group
-from kvopt.studies.intervals import Interval
 
 _RATIOS = ("mean", "median", "95%", "worst")
 

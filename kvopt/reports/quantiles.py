@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from kvopt.studies.intervals import Interval, mean_of
+from kvopt.experiments.studies.intervals import Interval, mean_of
 
 
 def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:

@@ -6,9 +6,9 @@ import csv
 import io
 import json
 
+from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.times import Times
 from kvopt.reports.study import Study
-from kvopt.studies.records import Record
-from kvopt.studies.times import Times
 
 COLUMNS = (
     "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvopt.reports.axes import Frame, Scale, label
 from kvopt.reports.html import Markup, number, tag
 from kvopt.reports.memory import Work, memory
-from kvopt.runs import PolicyRun
+from kvopt.simulation.runs import PolicyRun
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
 _ROWS, _MEMORY, _BETWEEN = 300.0, 96.0, 26.0

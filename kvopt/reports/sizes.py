@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from kvopt.experiments.studies.records import Record
 from kvopt.reports.context import Context, Section
 from kvopt.reports.figures import by_family, figure
 from kvopt.reports.html import Markup, join, tag
@@ -15,7 +16,6 @@ from kvopt.reports.points import Axis, Chart, Point, as_float, chart, spread
 from kvopt.reports.study import Run
 from kvopt.reports.summaries import Group
 from kvopt.reports.units import latency_of
-from kvopt.studies.records import Record
 
 _ALIKE = 2
 """Times the excess of the best panel up to which the others have its axis."""

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput
+from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.intervals import Interval, ratio_of
+from kvopt.experiments.studies.records import FILE, Record, StudiedInstance, read_records
 from kvopt.files.reading import read_text
 from kvopt.reports.claims import check_inside, read_verdicts
 from kvopt.reports.families import headed
-from kvopt.studies.claims import Verdict
-from kvopt.studies.intervals import Interval, ratio_of
-from kvopt.studies.records import FILE, Record, StudiedInstance, read_records
 
 
 @dataclass(frozen=True, slots=True)

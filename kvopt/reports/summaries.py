@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
 from kvopt.reports.quantiles import mean_width, quantile_of
 from kvopt.reports.study import Run, Study
-from kvopt.studies.intervals import Interval, largest_of, mean_of
 
 _MANY = 5
 _HALF, _MOST = Fraction(1, 2), Fraction(95, 100)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kvopt.experiments.studies.summary import mean_seconds
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section
 from kvopt.reports.figures import figure
@@ -12,8 +14,6 @@ from kvopt.reports.html import Markup, join, number, tag
 from kvopt.reports.letters import apart, legend
 from kvopt.reports.points import as_float, spread
 from kvopt.reports.summaries import Group
-from kvopt.seconds.model import NANOSECONDS
-from kvopt.studies.summary import mean_seconds
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 440.0, 262.0, 52.0, 420.0, 24.0, 224.0
 

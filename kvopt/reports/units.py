@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from kvopt.seconds.model import NANOSECONDS
-from kvopt.studies.intervals import rounded
-from kvopt.studies.records import Record
+from kvopt.experiments.studies.intervals import rounded
+from kvopt.experiments.studies.records import Record
+from kvopt.model.batch_time import NANOSECONDS
 
 
 def latency_of(record: Record) -> str:

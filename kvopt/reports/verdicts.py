@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kvopt.experiments.studies.claims import Verdict
 from kvopt.reports.context import Context, Section, cards
 from kvopt.reports.html import Markup, Node, join, tag
-from kvopt.studies.claims import Verdict
 
 _SIGNS = {
     "reproduced": "✓",

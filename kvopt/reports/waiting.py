@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.times import Times
 from kvopt.reports.bars import Bar, bars
 from kvopt.reports.context import Context, Section, column, table, unfolded
 from kvopt.reports.figures import figure
 from kvopt.reports.html import Markup, breakable, join, tag
 from kvopt.reports.points import spread
-from kvopt.studies.records import Record
-from kvopt.studies.times import Times
 
 _NOTE = (
     "Latency of a request in seconds, from its arrival to its last token. A bar goes from the "

@@ -11,7 +11,7 @@ from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.pairs import BEST, Certificates, Pair, worst_runs
 from kvopt.reports.schedules import MOST_ROWS, draw
 from kvopt.reports.study import Run
-from kvopt.runs import PolicyRun
+from kvopt.simulation.runs import PolicyRun
 
 _LEGEND = (
     ("prompt", "prompt tokens"),

@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.instance import Instance, Request, checked_integer, checked_number
+from kvopt.model.instance import Instance, Request, checked_integer, checked_number
 from kvopt.traces.rows import (
     AZURE,
     LENGTHS,

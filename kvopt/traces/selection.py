@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from kvopt.errors import InvalidInput
-from kvopt.instance import checked_integer
+from kvopt.model.instance import checked_integer
 from kvopt.traces.rows import Found, Row, Unread
 
 

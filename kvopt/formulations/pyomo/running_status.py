@@ -21,8 +21,8 @@ from kvopt.formulations.pyomo.time_indexed import (
     add_starts,
     add_total_latency,
 )
-from kvopt.horizon import Windows
-from kvopt.instance import Instance
+from kvopt.formulations.windows import Windows
+from kvopt.model.instance import Instance
 
 
 def running_status(

@@ -11,11 +11,11 @@ from typing import Any
 import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
 
-from kvopt.engines.pyomo import DEFAULT_SOLVER, require_solver
 from kvopt.errors import KvoptError
 from kvopt.files import read_instance
 from kvopt.formulations.pyomo.time_indexed import starts_from
-from kvopt.instance import Instance
+from kvopt.kernels.pyomo_solvers import DEFAULT_SOLVER, require_solver
+from kvopt.model.instance import Instance
 
 Build = Callable[[Instance], pyo.ConcreteModel]
 Options = Mapping[str, Any] | None

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 import pyomo.environ as pyo
 
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout
-from kvopt.horizon import Windows
-from kvopt.instance import Instance
+from kvopt.formulations.windows import Windows
+from kvopt.model.instance import Instance
 
 
 def time_indexed(

@@ -18,7 +18,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from kvopt.machine_code import machine_code
+from kvopt.kernels.machine_code import machine_code
 from kvopt.policies.fronts import FREE, NO_LIMIT, Prices, Together, undominated
 from kvopt.policies.phase1.ascent import Floats, ascend
 from kvopt.policies.phase1.batch import (

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvopt.machine_code import machine_code
+from kvopt.kernels.machine_code import machine_code
 from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns
 from kvopt.policies.phase1.exchanges import exchange
 

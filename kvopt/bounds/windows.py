@@ -1,0 +1,33 @@
+"""Start windows by a known schedule and a bound.
+
+Let the total latency of the known schedule be U.  In any schedule at most as long, the other
+requests alone have a total latency of at least B_i, where B_i is a lower bound for the instance
+without request i.  So ``c_i - a_i <= U - B_i``.  With the windows of `kvopt.formulations.windows`
+that keeps every schedule of latency up to U that those keep, and so an optimum.
+"""
+
+from __future__ import annotations
+
+from kvopt.bounds.volume import volume_bounds_without_each
+from kvopt.formulations.windows import Windows, latest_completions, windows_until
+from kvopt.model.instance import Instance
+
+
+def start_windows(instance: Instance, upper: int | None = None) -> Windows:
+    """Return start windows that hold at least one optimal schedule.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    upper
+        Total latency of some feasible schedule; windows get shorter with it.
+    """
+    latest = latest_completions(instance)
+    if upper is not None:
+        rest = volume_bounds_without_each(instance)
+        latest = [
+            min(end, r.arrival + upper - least)
+            for end, r, least in zip(latest, instance, rest, strict=True)
+        ]
+    return windows_until(instance, latest)

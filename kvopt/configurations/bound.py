@@ -1,0 +1,60 @@
+"""The configuration bound as a method of its own, and as the first half of an exact search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.stages import STAGES, Rising
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+
+
+def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> None:
+    """Offer better and better bounds, until they hardly rise or the search has to stop.
+
+    The search needs a schedule: it sets the scale, and says which starts cannot pay any more.
+
+    Raises
+    ------
+    TooLarge
+        If states and times are more than memory should hold.
+    """
+    for _ in rising_bounds(search, time_limit):
+        pass
+
+
+def rising_bounds(
+    search: Search,
+    time_limit: float = math.inf,
+    *,
+    rule_out: bool = True,
+    patience: float = 1.0,
+) -> Iterator[tuple[Rising, Evaluation]]:
+    """Climb stage by stage; offer each bound, yield what proves it, then rule out starts.
+
+    Patient stages end after that share of the time, for those who have a use for the rest.
+    """
+    assert search.schedule is not None
+    began, limit = working_time(), min(time_limit, search.remaining)
+    share = 1.0
+
+    def is_over() -> bool:
+        return search.should_stop() or working_time() - began >= share * limit
+
+    last = search.schedule.makespan
+    rising = Rising(search.instance, last, search.threads, is_over)
+    for stage in STAGES:
+        if stage.is_patient:
+            share = patience
+        if is_over():
+            return
+        evaluation = rising.climb(stage, search.schedule.objective)
+        target = search.schedule.objective
+        value = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
+        search.offer_checked(value, "configuration", rising.proof(target))
+        if not search.should_stop():
+            yield rising, evaluation
+        if rule_out and not search.should_stop():
+            rising.rule_out(evaluation, search.schedule.objective)

@@ -1,0 +1,173 @@
+"""``bound``: lower bounds on total latency, every one re-evaluated in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.staircases import offer_staircase_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.configurations.size import check_size
+from kvopt.engines.parts import in_parts
+from kvopt.engines.solving import available_threads, checked_limit
+from kvopt.errors import InvalidInput, TooLarge
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Observer, Search
+from kvopt.search.proofs import VolumeProof
+from kvopt.search.result import BoundResult
+from kvopt.search.threads import run_in_thread, signals_interrupt
+
+_LP_COLUMNS = 40_000
+"""Up to here the LP takes a few seconds at most."""
+
+_FEW_KINDS = 10
+"""Up to here the ascent zigzags and the LP is small."""
+
+Method = Callable[[Search], None]
+
+
+def _volume(search: Search) -> None:
+    _quick_volume(search)
+    offer_staircase_bound(search)
+
+
+def _quick_volume(search: Search) -> None:
+    search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
+
+
+def _lp(search: Search) -> None:
+    offer_list_schedules(search)
+    with search.surviving("lp"):
+        offer_lp_bound(search)
+
+
+def _lagrangian(search: Search) -> None:
+    """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
+
+    Where the limit came before a first step the volume bound stands in: it takes less time than
+    the first prices do.
+    """
+    from kvopt.bounds.lagrangian import offer_lagrangian_bound
+
+    spare = volume_bound(search.instance) if search.checked is None else 0
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    with search.surviving("lagrangian"):
+        run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
+    if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
+        _small_lp(search)
+    if search.checked is None and not search.remaining:
+        search.offer_checked(spare, "volume", VolumeProof())
+        search.note("lagrangian: nothing within the limit; this is the volume bound")
+
+
+def _small_lp(search: Search) -> None:
+    if not search.should_stop():
+        offer_list_schedules(search)
+        with search.surviving("lp"), suppress(TooLarge):
+            offer_lp_bound(search, _LP_COLUMNS)
+
+
+def _configuration(search: Search) -> None:
+    from kvopt.configurations.bound import offer_configuration_bound
+
+    offer_list_schedules(search)
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    with search.surviving("configuration"):
+        run_in_thread(search, lambda: offer_configuration_bound(search), cancel=lambda: None)
+
+
+def _auto(search: Search) -> None:
+    """Take the quick ones, then configurations or, where they are too many, the LP.
+
+    The LP costs a few seconds there, and may give one round more.
+    """
+    _quick_volume(search)
+    offer_list_schedules(search)
+    assert search.schedule is not None
+    try:
+        check_size(search.instance, search.schedule.makespan)
+    except TooLarge:
+        offer_staircase_bound(search)
+        _lagrangian(search)
+        _small_lp(search)
+    else:
+        _configuration(search)
+
+
+METHODS: dict[str, Method] = {
+    "volume": _volume,
+    "lp": _lp,
+    "lagrangian": _lagrangian,
+    "configuration": _configuration,
+    "auto": _auto,
+}
+
+
+def bound(
+    instance: Instance,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    ram: int | None = None,
+    observer: Observer | None = None,
+) -> BoundResult:
+    """Return a proved lower bound on the total latency of every schedule.
+
+    `kvopt.model.scope` says what it does not cover: pauses and prompts in pieces.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    method
+        ``volume``, ``lp``, ``lagrangian``, ``configuration``, or ``auto`` for the best of them.
+    time_limit
+        Seconds; a method that did not finish gives None.  Where ``lagrangian`` has nothing by
+        then, the volume bound takes its place, and the note says so.
+    threads, seed
+        For the LP solver.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.
+    observer
+        Called with a `Progress` whenever the bound improves.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, bound
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> bound(instance, "volume").value
+    11
+    """
+    if method not in METHODS:
+        reason = f"must be one of {', '.join(METHODS)}, got {method!r}"
+        raise InvalidInput(reason, field="method")
+    search = Search(
+        instance,
+        time_limit=checked_limit(time_limit),
+        seed=seed,
+        threads=threads or available_threads(),
+        observer=observer,
+        ram=ram,
+    )
+    with signals_interrupt(search):
+        if len(instance):
+            in_parts(search, METHODS[method])
+        else:
+            search.offer_checked(0, method, VolumeProof())
+    result = search.result(method)
+    note = "; ".join(result.notes) or None
+    if result.lower_bound is None and note is None:
+        note = str(result.stop_reason)
+    return BoundResult(
+        method,
+        result.lower_bound,
+        result.seconds,
+        note,
+        result.signal_number,
+        result.checked,
+        result.compile_seconds,
+    )

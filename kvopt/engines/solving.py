@@ -1,0 +1,176 @@
+"""``solve``: from an instance to the best checked schedule and the best bound."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.engines.parts import in_parts
+from kvopt.errors import InvalidInput
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.kernels.dependencies import versions
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
+from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
+from kvopt.search.proofs import Proof, VolumeProof
+from kvopt.search.result import SolveResult
+from kvopt.search.threads import signals_interrupt
+
+ENGINES = ("auto", "exact", "highs", "cpsat", "pyomo")
+
+
+def available_threads() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def solve(
+    instance: Instance,
+    engine: str = "auto",
+    *,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    seed: int = 0,
+    start: Schedule | None = None,
+    prices: Proof | None = None,
+    quick_start: bool = True,
+    presolve: bool = True,
+    pyomo_solver: str = "highs",
+    checkable: bool = False,
+    ram: int | None = None,
+    observer: Observer | None = None,
+    stop: StopCriterion | None = None,
+) -> SolveResult:
+    """Look for a schedule of least total latency, and for a proof that none is better.
+
+    `kvopt.model.scope` says which schedules are meant.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    engine
+        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the size.
+    time_limit
+        Seconds, kept within two; None to go on until there is a proof.
+    threads
+        Solver threads; by default every core this process may use.
+    seed
+        Where a solver makes random choices.
+    start
+        A feasible schedule to begin from.
+    prices
+        Prices of a bound to begin from, those of a `BoundResult` say; they are evaluated again.
+    quick_start
+        Begin from list schedules and the volume bound, which take moments.
+    presolve
+        Let the solver simplify its model first.
+    pyomo_solver
+        The solver behind ``pyomo``.
+    checkable
+        Look for a bound with a proof that `verify` can repeat, even if that takes longer.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.  An engine
+        that would take more is refused or stopped, and others go on.
+    observer
+        Called with a `Progress` whenever objective or bound improve.
+    stop
+        Called with a `Progress`; the search ends when it returns True.  See `gap_below`.
+
+    Returns
+    -------
+    SolveResult
+        Limits and Ctrl-C are ordinary ends: both sides are kept.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, solve
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> result = solve(instance)
+    >>> result.objective, result.lower_bound, str(result.status)
+    (12, 12, 'optimal')
+    """
+    work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
+    search = Search(
+        instance,
+        time_limit=checked_limit(time_limit),
+        seed=_checked_seed(seed),
+        threads=_checked_threads(threads),
+        observer=observer,
+        stop=stop,
+        checkable=checkable,
+        ram=ram,
+    )
+    search.versions = versions()
+    with signals_interrupt(search):
+        _begin(search, start, quick_start)
+        search.engine = engine
+        in_parts(search, lambda part: None if part.should_stop() else work(part), prices)
+    return search.result(engine)
+
+
+def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs") -> Engine:
+    """Return an engine by name; its solver is imported now, and only its own."""
+    if name not in ENGINES:
+        raise InvalidInput(f"must be one of {', '.join(ENGINES)}, got {name!r}", field="engine")
+    if name == "highs":
+        from kvopt.engines import highs
+
+        return partial(highs.run, presolve=presolve)
+    if name == "cpsat":
+        from kvopt.engines import cpsat
+
+        return partial(cpsat.run, presolve=presolve)
+    if name == "exact":
+        from kvopt.engines import exact
+
+        return partial(exact.run, presolve=presolve)
+    if name == "pyomo":
+        from kvopt.engines import pyomo
+        from kvopt.kernels.pyomo_solvers import require_solver
+
+        require_solver(pyomo_solver)
+        return partial(pyomo.run, presolve=presolve, solver=pyomo_solver)
+    from kvopt.engines import portfolio
+
+    return partial(portfolio.run, presolve=presolve)
+
+
+def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
+    if start is not None:
+        check = start.check()
+        if start.instance.hash != search.instance.hash or not check.feasible:
+            reason = check.violations[0] if check.violations else "is for another instance"
+            raise InvalidInput(reason, field="start")
+        search.offer_starts(start.starts, "given schedule")
+    if not len(search.instance):
+        search.offer_starts((), "empty instance")
+        search.offer_checked(0, "empty instance", VolumeProof())
+    elif quick_start:
+        search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
+        if len(search.instance) <= FEW_REQUESTS:
+            offer_staircase_bound(search)
+        offer_list_schedules(search)
+
+
+def checked_limit(time_limit: float | None) -> float | None:
+    """Return a time limit if it is one, else raise."""
+    if time_limit is not None and not time_limit >= 0:
+        raise InvalidInput(f"must not be negative, got {time_limit}", field="time limit")
+    return time_limit
+
+
+def _checked_threads(threads: int | None) -> int:
+    if threads is None:
+        return available_threads()
+    if threads < 1:
+        raise InvalidInput(f"must be at least 1, got {threads}", field="threads")
+    return threads
+
+
+def _checked_seed(seed: int) -> int:
+    if seed < 0:
+        raise InvalidInput(f"must not be negative, got {seed}", field="seed")
+    return seed

@@ -1,0 +1,160 @@
+"""Sweeps of alpha and beta: one run of a scheduler for each of many values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.grids_in_seconds import smallest_safe_alpha
+from kvopt.model.batch_time import BatchTime
+from kvopt.model.instance import Instance
+from kvopt.policies.registry import policy as policy_from
+from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.seconds_run import SecondsRun
+from kvopt.simulation.simulator import simulate
+
+MOST_VALUES = 10_000
+"""More in a grid are refused: a mistyped step should not run for days."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value of each key that is swept; None for a key that is not.
+
+    Parameters
+    ----------
+    policy
+        The scheduler with its other keys.
+    alpha, beta
+        The values.
+    """
+
+    policy: str
+    alpha: Decimal | None
+    beta: Decimal | None
+
+    @property
+    def label(self) -> str:
+        """The scheduler as ``--policy`` takes it."""
+        values = {"alpha": self.alpha, "beta": self.beta}
+        keys = ",".join(f"{key}={value:f}" for key, value in values.items() if value is not None)
+        return f"{self.policy}{',' if ':' in self.policy else ':'}{keys}"
+
+
+@dataclass(frozen=True)
+class SweptRun:
+    """A setting, and what the scheduler did with it."""
+
+    setting: Setting
+    run: PolicyRun | SecondsRun
+
+    @property
+    def completed(self) -> int:
+        """Requests that finished."""
+        return sum(start is not None for start in self.run.starts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt sweep --json`` prints; starts are left out."""
+        said = self.run.to_json() | {"completed": self.completed}
+        kept = {key: value for key, value in said.items() if not key.startswith("starts")}
+        values = (("alpha", self.setting.alpha), ("beta", self.setting.beta))
+        return {key: None if value is None else float(value) for key, value in values} | kept
+
+
+def grid(text: str, option: str) -> list[Decimal]:
+    """Return the values of ``0.1,0.2,0.5`` or of ``FROM:TO:STEP``, both ends included.
+
+    Examples
+    --------
+    >>> [str(value) for value in grid("0:0.3:0.1", "--alpha")]
+    ['0', '0.1', '0.2', '0.3']
+    """
+    try:
+        parts = [Decimal(part) for part in text.split(":" if ":" in text else ",")]
+    except InvalidOperation:
+        parts = []
+    is_range = ":" in text
+    known = all(part.is_finite() and part >= 0 for part in parts)
+    if not parts or not known or (is_range and (len(parts) != 3 or not parts[2])):
+        reason = f"must be values such as 0.1,0.2 or FROM:TO:STEP, got {shown(text)}"
+        raise InvalidInput(reason, field=option)
+    if not is_range:
+        return sorted({part.normalize() for part in parts})
+    low, high, step = parts
+    if (high - low) / step >= MOST_VALUES:
+        raise InvalidInput(f"has more than {MOST_VALUES:,} values", field=option)
+    count = int((high - low) / step) + 1 if high >= low else 0
+    if not count:
+        raise InvalidInput(f"ends before it begins: {shown(text)}", field=option)
+    return [(low + k * step).normalize() for k in range(count)]
+
+
+def settings_of(
+    policy: str, alphas: Sequence[Decimal] = (), betas: Sequence[Decimal] = ()
+) -> list[Setting]:
+    """Return every combination, each checked, beta by beta and with alpha ascending."""
+    found = [
+        Setting(policy, alpha, beta) for beta in (betas or (None,)) for alpha in (alphas or (None,))
+    ]
+    for setting in found:
+        policy_from(setting.label)
+    return found
+
+
+def sweep(
+    instance: Instance,
+    settings: Sequence[Setting],
+    batch_time: BatchTime | None = None,
+    *,
+    to_the_first_loop: bool = False,
+) -> Iterator[SweptRun]:
+    """Yield the run of each setting as soon as it is done.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    settings
+        What to try; see `settings_of`.
+    batch_time
+        How long a round lasts; without it runs are in rounds.
+    to_the_first_loop
+        Go down from the largest alpha, and of each beta no further than to the first livelock.
+
+    Examples
+    --------
+    >>> from kvopt import Request
+    >>> two = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+    >>> tried = settings_of("alpha-protect", grid("0:0.9:0.1", "--alpha"))
+    >>> runs = list(sweep(two, tried, to_the_first_loop=True))
+    >>> [(str(run.setting.alpha), str(run.run.outcome)) for run in runs]
+    [('0.9', 'livelock')]
+    """
+    looped: set[Decimal | None] = set()
+    for setting in reversed(settings) if to_the_first_loop else settings:
+        if to_the_first_loop and setting.beta in looped:
+            continue
+        found = SweptRun(setting, _run(instance, setting.label, batch_time))
+        if found.run.outcome is Outcome.LIVELOCK:
+            looped.add(setting.beta)
+        yield found
+
+
+def smallest_safe(runs: Sequence[SweptRun]) -> dict[Decimal | None, Decimal | None]:
+    """Return, for each beta, the alpha from which on every run completed, None if there is none."""
+    betas: dict[Decimal | None, list[tuple[Decimal, PolicyRun | SecondsRun]]] = {}
+    for found in runs:
+        alpha = found.setting.alpha
+        assert alpha is not None, "a sweep of beta alone has no smallest alpha"
+        betas.setdefault(found.setting.beta, []).append((alpha, found.run))
+    return {beta: smallest_safe_alpha(mine) for beta, mine in betas.items()}
+
+
+def _run(instance: Instance, label: str, batch_time: BatchTime | None) -> PolicyRun | SecondsRun:
+    if batch_time is None:
+        return simulate(instance, policy_from(label), label)
+    return simulate_seconds(instance, label, batch_time)

@@ -1,0 +1,267 @@
+"""``hunt``: the instance on which a policy is furthest from the optimum, among small ones."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates.effort import AMPLE
+from kvopt.errors import InvalidInput
+from kvopt.experiments.hunting.quarry import Found, Judge, instance_of, shrunk
+from kvopt.experiments.hunting.space import Space, needs_order
+from kvopt.files.instances import instance_to_json
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import checked_integer
+from kvopt.policies.base import Policy
+from kvopt.policies.registry import policy as policy_from
+from kvopt.simulation.simulator import Stopped
+from kvopt.verify import verify
+
+MOST_REQUESTS = 12
+"""Beyond this the quick optimum is not quick."""
+
+_SECONDS_EACH = 2e-4
+"""What an instance is thought to take before any were tried."""
+
+_ENUMERATION_SHARE = 0.6
+"""A size is enumerated if that is expected to take at most this share of the time left."""
+
+_SEARCH_SHARE = 0.8
+"""Share of the time for the search; the rest is for shrinking and the certificate."""
+
+_PATIENCE = 400
+"""Steps without anything better before a local search begins anew."""
+
+Watch = Callable[[Fraction, int], None]
+"""Called with the worst ratio so far and the number of instances tried when it grows."""
+
+
+@dataclass(frozen=True)
+class Hunt:
+    """What a hunt brought home.
+
+    Parameters
+    ----------
+    policies
+        Who was hunted.
+    certificate
+        The worst instance with its optimum and the runs on it; None if no policy was ever worse
+        than the optimum.
+    verified
+        Whether `kvopt.verify` agrees with the certificate.
+    exhausted
+        Every instance of up to so many requests was tried.
+    tried, livelocks
+        Instances tried, and those that a policy never finished.
+    interrupted
+        Whether Ctrl-C ended it.
+    seconds
+        Wall time.
+    """
+
+    policies: tuple[str, ...]
+    certificate: Certificate | None
+    verified: bool
+    exhausted: int
+    tried: int
+    livelocks: int
+    interrupted: bool
+    seconds: float
+
+    @property
+    def value(self) -> int | None:
+        """Total latency of the best of the policies."""
+        if self.certificate is None:
+            return None
+        values = [run.value for run in self.certificate.runs if run.value is not None]
+        return min(values, default=None)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the optimum is proved, so that the ratio is exact."""
+        found = self.certificate
+        return found is not None and found.objective == found.lower_bound
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The certified ratio: the policies' value over the latency of a checked schedule."""
+        found = self.certificate
+        if found is None or self.value is None or not found.objective:
+            return None
+        return Fraction(self.value, found.objective)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt hunt --json`` prints."""
+        found, ratio = self.certificate, self.ratio
+        return {
+            "policies": list(self.policies),
+            "ratio": None if ratio is None else float(ratio),
+            "value": self.value,
+            "optimum": None if found is None else found.objective,
+            "lower_bound": None if found is None else found.lower_bound,
+            "proved": self.proved,
+            "verified": self.verified,
+            "instance": None if found is None else instance_to_json(found.instance),
+            "values": {run.policy: run.value for run in found.runs} if found else {},
+            "exhausted": self.exhausted,
+            "tried": self.tried,
+            "livelocks": self.livelocks,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def hunt(
+    policies: Sequence[str],
+    *,
+    n: int,
+    memory: int,
+    time_limit: float = 60.0,
+    seed: int = 0,
+    last_arrival: int = 0,
+    equal_prompts: bool = False,
+    watch: Watch | None = None,
+) -> Hunt:
+    """Look for the small instance on which the policies are furthest from the optimum.
+
+    Parameters
+    ----------
+    policies
+        Schedulers, ``NAME[:key=value,...]``.  With several, the best of them on an instance
+        counts, so what is found is bad for all.
+    n, memory
+        At most so many requests, and so much memory.
+    time_limit
+        Seconds for search, shrinking and certificate.
+    seed
+        Of the local search.
+    last_arrival
+        Arrivals are 0 .. this.
+    equal_prompts
+        Whether all requests of an instance have the same prompt.
+    watch
+        Told of progress.
+
+    Examples
+    --------
+    >>> found = hunt(["mc-sf"], n=4, memory=4, time_limit=20)
+    >>> found.ratio, found.proved, found.verified
+    (Fraction(11, 8), True, True)
+    """
+    began = working_time()
+    chosen = [policy_from(label) for label in policies]
+    space = _space(chosen, n, memory, last_arrival, equal_prompts)
+    deadline = began + _SEARCH_SHARE * time_limit
+    judge = Judge(chosen, lambda: working_time() > deadline)
+    search = Chase(space, judge, Random(seed), watch, deadline)
+    interrupted = False
+    try:
+        search.exhaust()
+        if search.exhausted < space.most:
+            search.climb()
+    except Stopped:
+        pass
+    except KeyboardInterrupt:
+        interrupted = True
+    report = Hunt(
+        tuple(policies), None, False, search.exhausted, judge.tried, judge.livelocks,
+        interrupted, working_time() - began,
+    )  # fmt: skip
+    if search.worst is None:
+        return report
+    end = began + time_limit
+    small = shrunk(search.worst, Judge(chosen, lambda: working_time() > end), space.holds)
+    certificate = _certified(small, policies, end - working_time())
+    return replace(
+        report,
+        certificate=certificate,
+        verified=_is_verified(certificate),
+        seconds=working_time() - began,
+    )
+
+
+def _space(
+    policies: Sequence[Policy], n: int, memory: int, last_arrival: int, equal_prompts: bool
+) -> Space:
+    if not policies:
+        raise InvalidInput("needs at least one", field="--policy")
+    checked_integer(memory, "--memory", 1)
+    checked_integer(last_arrival, "--last-arrival", 0)
+    if checked_integer(n, "--n", 1) > MOST_REQUESTS:
+        raise InvalidInput(f"must be at most {MOST_REQUESTS}, got {n}", field="--n")
+    return Space(memory, n, last_arrival, equal_prompts, needs_order(policies))
+
+
+class Chase:
+    """The two ways to search, and what both have found."""
+
+    def __init__(
+        self, space: Space, judge: Judge, rng: Random, watch: Watch | None, deadline: float
+    ) -> None:
+        self.space = space
+        self.judge = judge
+        self.rng = rng
+        self.watch = watch
+        self.deadline = deadline
+        self.worst: Found | None = None
+        self.exhausted = 0
+
+    def exhaust(self) -> None:
+        """Try every instance of one request, then of two, and so on while there is time."""
+        began = working_time()
+        for count in range(1, self.space.most + 1):
+            now = working_time()
+            each = (now - began) / self.judge.tried if self.judge.tried > 1000 else _SECONDS_EACH
+            if self.space.size(count) * each > _ENUMERATION_SHARE * (self.deadline - now):
+                return
+            for case in self.space.every(count):
+                self._try(case)
+            self.exhausted = count
+
+    def climb(self) -> None:
+        """Change one thing at a time and keep what is as bad or worse, from many beginnings."""
+        while True:
+            case = self.space.drawn(self.rng)
+            if self.worst is not None and self.rng.random() < 0.3:
+                case = self.worst.case
+            level, idle = self.judge.at_least(case, Fraction(1)) or Fraction(1), 0
+            while idle < _PATIENCE:
+                other = self.space.neighbour(case, self.rng)
+                ratio = self.judge.at_least(other, level)
+                idle += 1
+                if ratio is not None:
+                    idle = idle if ratio == level else 0
+                    case, level = other, ratio
+                    self._keep(Found(case, ratio))
+
+    def _try(self, case: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
+        ratio = self.judge.above(case, Fraction(1) if self.worst is None else self.worst.ratio)
+        if ratio is not None:
+            self._keep(Found(case, ratio))
+
+    def _keep(self, found: Found) -> None:
+        if found.ratio > (Fraction(1) if self.worst is None else self.worst.ratio):
+            self.worst = found
+            if self.watch is not None:
+                self.watch(found.ratio, self.judge.tried)
+
+
+def _certified(found: Found, policies: Sequence[str], seconds: float) -> Certificate:
+    memory, requests = found.case
+    name = f"hunt-{'-'.join(policies)}-n{len(requests)}-m{memory}"
+    notes = {"found_by": "kvopt hunt", "policies": list(policies)}
+    instance = instance_of(found.case, name, notes)
+    # A proof of so few requests takes a second or two; without it there would be no answer.
+    return certify(instance, policies, time_limit=max(seconds, 5.0))
+
+
+def _is_verified(certificate: Certificate) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        write_certificate(certificate, path)
+        return bool(verify(path, AMPLE).valid)

@@ -1,0 +1,118 @@
+"""Where a hunt looks: instances of one memory and few requests, all of them or one from another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+from math import comb
+from random import Random
+
+from kvopt.experiments.hunting.tiny import Case
+from kvopt.policies.base import Policy
+
+Triple = tuple[int, int, int]
+
+_BLIND = {"mc-sf", "mc-sf-total", "svf", "h-sf"}
+"""Policies that ask for the position of a request only where two are equal in all else."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """The instances that a hunt may try.
+
+    Parameters
+    ----------
+    memory
+        M.
+    most
+        Requests, at most.
+    last_arrival
+        Arrivals are 0 .. this.
+    equal_prompts
+        Whether all requests of an instance have the same prompt.
+    ordered
+        Whether the order of the requests matters to a policy.
+    """
+
+    memory: int
+    most: int
+    last_arrival: int = 0
+    equal_prompts: bool = False
+    ordered: bool = False
+
+    def size(self, count: int) -> int:
+        """Return how many instances have so many requests."""
+        kinds = [len(pool) for pool in self._pools()]
+        return sum(k**count if self.ordered else comb(k + count - 1, count) for k in kinds)
+
+    def every(self, count: int) -> Iterator[Case]:
+        """Yield every instance with so many requests; of equal ones up to order, one."""
+        for pool in self._pools():
+            groups = product(pool, repeat=count) if self.ordered else None
+            for requests in groups or combinations_with_replacement(pool, count):
+                yield self.memory, requests
+
+    def drawn(self, rng: Random) -> Case:
+        """Draw an instance with as many requests as there may be."""
+        prompt = rng.randrange(self.memory) if self.equal_prompts else None
+        return self.memory, tuple(self._request(rng, prompt) for _ in range(self.most))
+
+    def neighbour(self, case: Case, rng: Random) -> Case:
+        """Return an instance that differs in one thing."""
+        requests = list(case[1])
+        i = rng.randrange(len(requests))
+        prompt = requests[0][1] if self.equal_prompts else None
+        match rng.randrange(6):
+            case 0 if len(requests) > 1:
+                del requests[i]
+            case 1 if len(requests) < self.most:
+                requests.insert(i, rng.choice(requests))
+            case 2 if len(requests) < self.most:
+                requests.insert(i, self._request(rng, prompt))
+            case 3:
+                requests[i] = self._request(rng, prompt)
+            case 4 if self.equal_prompts:
+                step = rng.choice((-1, 1))
+                requests = [(a, s + step, o) for a, s, o in requests]
+            case _:
+                changed = list(requests[i])
+                column = rng.choice((0, 2) if self.equal_prompts else (0, 1, 2))
+                changed[column] += rng.choice((-2, -1, 1, 2))
+                requests[i] = (changed[0], changed[1], changed[2])
+        found = (self.memory, tuple(requests))
+        return found if self.holds(found) else case
+
+    def holds(self, case: Case) -> bool:
+        """Whether an instance is valid and inside; the memory may be smaller."""
+        memory, requests = case
+        prompts = {prompt for _, prompt, _ in requests}
+        return (
+            1 <= memory <= self.memory
+            and 1 <= len(requests) <= self.most
+            and not (self.equal_prompts and len(prompts) > 1)
+            and all(
+                0 <= a <= self.last_arrival and s >= 0 and o >= 1 and s + o <= memory
+                for a, s, o in requests
+            )
+        )
+
+    def _pools(self) -> Iterator[list[Triple]]:
+        """Yield the requests to choose from: one pool, or one for each prompt."""
+        every = [(prompt,) for prompt in range(self.memory)]
+        for prompts in every if self.equal_prompts else [range(self.memory)]:
+            yield [
+                (arrival, prompt, output)
+                for arrival in range(self.last_arrival + 1)
+                for prompt in prompts
+                for output in range(1, self.memory - prompt + 1)
+            ]
+
+    def _request(self, rng: Random, prompt: int | None) -> Triple:
+        s = rng.randrange(self.memory) if prompt is None else prompt
+        return rng.randint(0, self.last_arrival), s, rng.randint(1, self.memory - s)
+
+
+def needs_order(policies: Sequence[Policy]) -> bool:
+    """Whether the order of requests may matter to one of the policies."""
+    return any(policy.name not in _BLIND or policy.pred == "noise" for policy in policies)

@@ -1,0 +1,46 @@
+"""A claim, what was found, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from kvopt.experiments.studies.records import Record
+
+Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undecided", "measured"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a published claim.
+
+    Parameters
+    ----------
+    claim, source, published
+        What is claimed, where, and with which numbers.
+    found
+        What was found, with numbers that certificates prove.
+    verdict
+        ``reproduced``; ``not reproduced as printed``; ``refuted``; ``undecided`` where the
+        intervals leave room for both; ``measured`` where nothing is claimed that could fail.
+    certificates
+        Paths of what shows it.
+    """
+
+    claim: str
+    source: str
+    published: str
+    found: str
+    verdict: Judgement
+    certificates: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that is written."""
+        return {**asdict(self), "certificates": list(self.certificates)}
+
+
+def certificates_of(records: Iterable[Record], most: int = 5) -> tuple[str, ...]:
+    """Return the certificates of the first few of some records, each once."""
+    found = dict.fromkeys(r.certificate for r in records if r.certificate is not None)
+    return tuple(found)[:most]

@@ -1,0 +1,77 @@
+"""Intervals that are certain: from integers that certificates prove, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kvopt.experiments.studies.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Two ends that hold a number for certain; an end is None while nothing is known."""
+
+    least: Fraction | None
+    most: Fraction | None
+
+    def __str__(self) -> str:
+        """Return both ends to four places, rounded outward; or the number, where it is known."""
+        if self.least is not None and self.least == self.most:
+            return f"{float(self.least):,.4f}"
+        return f"[{rounded(self.least, up=False)}, {rounded(self.most, up=True)}]"
+
+    def is_within(self, low: Fraction, high: Fraction) -> bool:
+        """Whether the number is between two others for certain."""
+        if self.least is None or self.most is None:
+            return False
+        return low <= self.least and self.most <= high
+
+    @property
+    def width(self) -> Fraction | None:
+        """Distance of the ends, as a share of the upper one."""
+        if self.least is None or not self.most:
+            return None
+        return (self.most - self.least) / self.most
+
+
+def ratio_of(record: Record) -> Interval:
+    """Return ``[value / upper, value / lower]``, which holds value / optimum."""
+    return Interval(_share(record.value, record.upper), _share(record.value, record.lower))
+
+
+def mean_of(intervals: Iterable[Interval]) -> Interval:
+    """Return the interval that holds the mean: the mean of each end."""
+    found = list(intervals)
+    return Interval(_mean([i.least for i in found]), _mean([i.most for i in found]))
+
+
+def largest_of(intervals: Iterable[Interval]) -> Interval:
+    """Return the interval that holds the largest number."""
+    found = list(intervals)
+    least = [i.least for i in found if i.least is not None]
+    most = [i.most for i in found]
+    known = [end for end in most if end is not None]
+    return Interval(
+        max(least, default=None), max(known) if known and len(known) == len(most) else None
+    )
+
+
+def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
+    """Return a number to some places, rounded in one direction; a dash for what is not known."""
+    if value is None:
+        return "-"
+    scaled = value * 10**places
+    whole = -(-scaled.numerator // scaled.denominator) if up else scaled.__floor__()
+    sign, whole = ("-" if whole < 0 else ""), abs(whole)
+    return f"{sign}{whole // 10**places:,}.{whole % 10**places:0{places}}"
+
+
+def _share(value: int | None, by: int | None) -> Fraction | None:
+    return None if value is None or not by else Fraction(value, by)
+
+
+def _mean(ends: Sequence[Fraction | None]) -> Fraction | None:
+    known = [end for end in ends if end is not None]
+    return sum(known, Fraction()) / len(known) if known and len(known) == len(ends) else None

@@ -1,0 +1,239 @@
+"""Records of a study: one JSON object a line, appended and never changed.
+
+A line carries a digest of itself, and what follows from its numbers is worked out again when it
+is read: a line that was half written or damaged later is reported and does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.studies.times import Times
+from kvopt.files.reading import check_fields, check_schema, parse_json
+
+SCHEMA = "kvopt.study-record/1"
+FILE = "records.jsonl"
+
+OUTCOMES = ("completed", "livelock", "unfinished", "error")
+
+
+class DamagedRecord(UserWarning):
+    """A line of a record file does not hold what was written; it does not count."""
+
+
+@dataclass(frozen=True)
+class StudiedInstance:
+    """Where an instance came from and what it is.
+
+    Parameters
+    ----------
+    name, family, parameters, seed
+        What it was drawn from; ``seed`` is None where nothing was drawn, ``family`` where a file
+        does not name one.
+    requests, memory
+        Its size.
+    hash
+        Content hash of the instance.
+    """
+
+    name: str
+    family: str | None
+    parameters: Mapping[str, Any]
+    seed: int | None
+    requests: int
+    memory: int
+    hash: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What one policy did with one instance, beside both sides of the optimum.
+
+    Parameters
+    ----------
+    key
+        Of instance, policy, limits and version of kvopt; see `record_key`.
+    study
+        Name of the study.
+    instance
+        The instance.
+    policy
+        The policy as it was given; None for an instance that failed as a whole.
+    limits
+        Limits of the search for the optimum: ``time_limit``, ``threads``, ``seed``; in a study in
+        seconds also its ``batch_time``.
+    outcome
+        ``completed``, ``livelock``, ``unfinished`` or ``error``.
+    value, evictions, makespan, peak_memory
+        Of the run of the policy; total latency is None unless completed.  Times are rounds, or
+        nanoseconds in a study in seconds.
+    upper, lower
+        The optimum lies between them; None while a side is unknown.
+    bounded_by, found_by
+        Where both sides came from.
+    seconds
+        Of the whole instance, shared by its records.
+    certificate
+        Path of the certificate in the folder of the study.
+    error
+        What went wrong.
+    versions
+        Of kvopt and the solvers.
+    times
+        What users waited, in a study in seconds.
+    """
+
+    key: str
+    study: str
+    instance: StudiedInstance
+    policy: str | None
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    outcome: str
+    value: int | None = None
+    evictions: int = 0
+    makespan: int | None = None
+    peak_memory: int | None = None
+    upper: int | None = None
+    lower: int | None = None
+    bounded_by: str | None = None
+    found_by: str | None = None
+    seconds: float = 0.0
+    certificate: str | None = None
+    error: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    times: Times | None = None
+
+    @property
+    def in_seconds(self) -> bool:
+        """Whether the run was on the clock of a batch-time model."""
+        return self.limits.get("batch_time") is not None
+
+    @property
+    def ratio(self) -> tuple[float | None, float | None]:
+        """The interval ``[value / upper, value / lower]`` that holds value / optimum."""
+        return _share(self.value, self.upper), _share(self.value, self.lower)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the optimum is known."""
+        return self.upper is not None and self.upper == self.lower
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that is written as one line."""
+        content: dict[str, Any] = {"schema": SCHEMA}
+        content |= {item.name: getattr(self, item.name) for item in fields(self)}
+        content["instance"] = dict(vars(self.instance))
+        if self.times is None:
+            del content["times"]
+        else:
+            content["times"] = self.times.to_json()
+        content |= {"ratio": list(self.ratio), "proved": self.proved}
+        return content | {"digest": _digest(content)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Build a record from a parsed line; whatever is not as it was written is refused."""
+        if isinstance(value, dict):
+            check_schema(value, SCHEMA)
+        names = [item.name for item in fields(cls) if item.name != "times"]
+        needed = ["schema", *names, "ratio", "proved", "digest"]
+        top = check_fields(value, "record", needed, ("times",))
+        content = {name: part for name, part in top.items() if name != "digest"}
+        if top["digest"] != _digest(content):
+            raise InvalidInput("does not fit the rest of the line", field="digest")
+        place = [item.name for item in fields(StudiedInstance)]
+        instance = StudiedInstance(**check_fields(top["instance"], "instance", place, ()))
+        times = Times.from_json(top["times"]) if "times" in top else None
+        parts = {name: top[name] for name in names if name != "instance"}
+        found = cls(**parts, instance=instance, times=times)
+        found._check(top)
+        return found
+
+    def _check(self, top: Mapping[str, Any]) -> None:
+        if self.outcome not in OUTCOMES:
+            reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(self.outcome)}"
+            raise InvalidInput(reason, field="outcome")
+        for name in ("value", "makespan", "peak_memory", "upper", "lower"):
+            if type(getattr(self, name)) not in (int, type(None)):
+                raise InvalidInput(
+                    f"must be an integer or null, got {shown(top[name])}", field=name
+                )
+        if (list(self.ratio), self.proved) != (top["ratio"], top["proved"]):
+            raise InvalidInput("is not what the numbers give", field="ratio")
+
+
+def record_key(
+    instance_hash: str, policy: str | None, limits: Mapping[str, Any], version: str
+) -> str:
+    """Return the key of a record: the same work by the same version has the same key."""
+    return _digest([instance_hash, policy, dict(limits), version])
+
+
+def read_records(
+    directory: str | Path, report: Callable[[str], None] | None = None
+) -> list[Record]:
+    """Return the records of a study, in the order of their first lines.
+
+    Parameters
+    ----------
+    directory
+        Folder of the study.
+    report
+        Called with a message for each damaged line; by default it becomes a warning.
+
+    Returns
+    -------
+    list of Record
+        One for each instance, policy and limits: the latest valid line counts.  A failure of a
+        whole instance is left out once the instance was done after all.
+    """
+    found: dict[tuple[str, str, str | None], Record] = {}
+    for record in lines_of(directory, report):
+        work = (record.instance.hash, _digest(dict(record.limits)))
+        if record.policy is not None:
+            found.pop((*work, None), None)
+        found[*work, record.policy] = record
+    return list(found.values())
+
+
+def lines_of(
+    directory: str | Path, report: Callable[[str], None] | None = None
+) -> Iterator[Record]:
+    """Yield every valid line, also those that later ones replace; see `read_records`."""
+    path = Path(directory) / FILE
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = Record.from_json(parse_json(line.decode()))
+        except (InvalidInput, UnicodeDecodeError, TypeError) as error:
+            message = f"{path}: line {number} is damaged and does not count: {error}"
+            (report or _warn)(message)
+        else:
+            yield record
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, DamagedRecord, stacklevel=4)
+
+
+def _digest(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _share(value: int | None, by: int | None) -> float | None:
+    return None if value is None or not by else value / by

@@ -1,0 +1,169 @@
+"""Tables of a TOML file, read strictly: what is wrong is named by file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.model.instance import checked_integer, checked_number
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
+_MISSING: Any = object()
+
+
+class Table:
+    """One table of a file, whose keys are taken one by one.
+
+    Parameters
+    ----------
+    values
+        Its keys.
+    name
+        ``""`` for the top, ``limits`` or ``instances[1]`` for what is below it.
+    text, file
+        Where it stands.
+    """
+
+    def __init__(self, values: Mapping[str, Any], name: str, text: str, file: str | None) -> None:
+        self._values = dict(values)
+        self._name = name
+        self._text = text
+        self._file = file
+
+    @classmethod
+    def parsed(cls, text: str, file: str | None) -> Table:
+        """Return the top table of a TOML text."""
+        try:
+            return cls(tomllib.loads(text), "", text, file)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"is not TOML: {error}", file=file) from None
+
+    def fault(self, key: str, reason: str) -> InvalidInput:
+        """Return the error that names the place of a key."""
+        path = f"{self._name}.{key}" if self._name else key
+        line = _line_of(self._text, self._name, key)
+        return InvalidInput(
+            reason, field=path if line is None else f"line {line}: {path}", file=self._file
+        )
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def take(self, key: str, default: Any = _MISSING) -> Any:
+        """Return the value of a key, which is then known."""
+        if key not in self._values and default is _MISSING:
+            raise self.fault(key, "is missing")
+        return self._values.pop(key, default)
+
+    def string(self, key: str, default: str | None = _MISSING) -> Any:
+        """Return a text that is not empty."""
+        if key not in self._values and default is not _MISSING:
+            return default
+        value = self.take(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.fault(key, f"must be a text, got {shown(value)}")
+        return value
+
+    def strings(self, key: str, default: tuple[str, ...] = _MISSING) -> tuple[str, ...]:
+        """Return a list of texts, each given once."""
+        if key not in self._values and default is not _MISSING:
+            return default
+        value = self.take(key)
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            raise self.fault(key, f"must be a list of texts, got {shown(value)}")
+        for place, part in enumerate(value):
+            if part in value[:place]:
+                raise self.fault(key, f"has {part!r} twice")
+        return tuple(value)
+
+    def boolean(self, key: str, default: bool) -> bool:
+        """Return true or false."""
+        value = self.take(key, default)
+        if not isinstance(value, bool):
+            raise self.fault(key, f"must be true or false, got {shown(value)}")
+        return value
+
+    def integer(self, key: str, default: int | None, least: int = 0) -> Any:
+        """Return an integer."""
+        return self._checked(key, default, lambda value: checked_integer(value, key, least))
+
+    def number(self, key: str, default: float) -> float:
+        """Return a positive number."""
+        checked: float = self._checked(
+            key, default, lambda value: checked_number(value, key, positive=True)
+        )
+        return checked
+
+    def numbers(self, key: str, default: float) -> list[float]:
+        """Return positive numbers: a list, or one of them."""
+        values = self.choices(key)
+        if values == [None]:
+            return [default]
+        try:
+            return [checked_number(value, key, positive=True) for value in values]
+        except InvalidInput as error:
+            raise self.fault(key, error.reason) from None
+
+    def choices(self, key: str) -> list[Any]:
+        """Return the values that a key runs through: a list, or one value; none if it is absent."""
+        value = self.take(key, [None])
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise self.fault(key, "must not be an empty list")
+        return values
+
+    def tables(self, key: str) -> list[Table]:
+        """Return the tables ``[[key]]``."""
+        value = self.take(key, [])
+        if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+            raise self.fault(key, f"must be tables [[{key}]], got {shown(value)}")
+        return [
+            Table(part, f"{key}[{place}]", self._text, self._file)
+            for place, part in enumerate(value)
+        ]
+
+    def table(self, key: str) -> Table:
+        """Return the table ``[key]``, empty if it is absent."""
+        value = self.take(key, {})
+        if not isinstance(value, dict):
+            raise self.fault(key, f"must be a table [{key}], got {shown(value)}")
+        name = f"{self._name}.{key}" if self._name else key
+        return Table(value, name, self._text, self._file)
+
+    def items(self) -> dict[str, Any]:
+        """Return every key that is left; all are then known."""
+        values, self._values = self._values, {}
+        return values
+
+    def done(self, *known: str) -> None:
+        """Refuse keys that nobody took."""
+        for key in self._values:
+            raise self.fault(key, f"is not a known key; there are {', '.join(known)}")
+
+    def _checked(self, key: str, default: Any, check: Any) -> Any:
+        if key not in self._values:
+            return default
+        try:
+            return check(self.take(key))
+        except InvalidInput as error:
+            raise self.fault(key, error.reason) from None
+
+
+def _line_of(text: str, table: str, key: str) -> int | None:
+    """Return the line of a key, else of its table; None if the file writes it another way."""
+    name, _, rest = table.partition("[")
+    wanted, seen = int(rest.partition("]")[0]) if rest else 0, -1
+    here, header = not table, None
+    pattern = re.compile(rf"^\s*(?:[\w.\-]+\.)?[\"']?{re.escape(key)}[\"']?\s*[=.]")
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := _HEADER.match(line):
+            if match[2] == name:
+                seen += 1
+            here = bool(table) and match[2] == name and seen == wanted
+            header = number if here else header
+        elif here and pattern.match(line):
+            return number
+    return header

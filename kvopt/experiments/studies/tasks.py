@@ -1,0 +1,121 @@
+"""The work of a study, piece by piece: an instance, the policies that meet it, and limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kvopt.errors import InvalidInput
+from kvopt.experiments.studies.description import Limits, Study
+from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.experiments.studies.sources import Source
+from kvopt.kernels.dependencies import versions
+from kvopt.version import __version__
+
+
+@dataclass(frozen=True)
+class Task:
+    """One instance with its policies.
+
+    Parameters
+    ----------
+    study
+        Name of the study.
+    source
+        Where the instance comes from.
+    policies
+        What meets it.
+    limits
+        For this instance.
+    modules
+        To import before.
+    instance
+        What is known of it beforehand; of a game only what was asked for.
+    """
+
+    study: str
+    source: Source
+    policies: tuple[str, ...]
+    limits: Limits
+    modules: tuple[str, ...]
+    instance: StudiedInstance
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the task as it goes to the process that does it."""
+        return {**asdict(self), "limits": self.limits.to_json(), "version": __version__}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Task:
+        """Build a task from what `to_json` returned, there and here by the same version."""
+        if value["version"] != __version__:
+            reason = f"is {value['version']} where the study runs and {__version__} at the worker"
+            raise InvalidInput(reason, field="version of kvopt")
+        return cls(
+            study=value["study"],
+            source=Source(**value["source"]),
+            policies=tuple(value["policies"]),
+            limits=Limits.from_json(value["limits"]),
+            modules=tuple(value["modules"]),
+            instance=StudiedInstance(**value["instance"]),
+        )
+
+    def key(self, policy: str | None) -> str:
+        """Return the key of a record of this task."""
+        return record_key(self.instance.hash, policy, self.limits.to_json(), __version__)
+
+    def handle(self, policy: str | None) -> str:
+        """Return what finds a record of this task again: its key, or what a game was asked for."""
+        if self.source.kind != "game":
+            return self.key(policy)
+        return _origin(self.instance, policy, self.limits.to_json(), __version__)
+
+    def failure(self, error: str, seconds: float) -> Record:
+        """Return the record of an instance that failed as a whole."""
+        return Record(
+            key=self.key(None),
+            study=self.study,
+            instance=self.instance,
+            policy=None,
+            limits=self.limits.to_json(),
+            outcome="error",
+            seconds=round(seconds, 3),
+            error=error,
+            versions=versions(),
+        )
+
+
+def origin_key(record: Record) -> str:
+    """Return a key of what a record was asked for, whatever instance came of it."""
+    version = record.versions.get("kvopt", "")
+    return _origin(record.instance, record.policy, record.limits, version)
+
+
+def _origin(
+    instance: StudiedInstance, policy: str | None, limits: Mapping[str, Any], version: str
+) -> str:
+    asked = json.dumps([instance.family, dict(instance.parameters), instance.seed])
+    return record_key(asked, policy, limits, version)
+
+
+def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
+    """Yield the work of a study, each piece once: the first ``most`` draws of each entry.
+
+    Draws that give the same instance are one; so are entries that overlap.
+    """
+    planned: set[str] = set()
+    for entry in study.entries:
+        for source in entry.sources(most):
+            if source.kind == "game":
+                opponents: list[tuple[str, ...]] = [(policy,) for policy in entry.policies]
+                known = source.unknown()
+            else:
+                opponents, known = [entry.policies], source.described(source.instance())
+            for limits in study.limits:
+                for policies in opponents:
+                    task = Task(study.name, source, policies, limits, study.modules, known)
+                    new = tuple(p for p in policies if task.key(p) not in planned)
+                    planned.update(map(task.key, new))
+                    if new:
+                        yield Task(study.name, source, new, limits, study.modules, known)

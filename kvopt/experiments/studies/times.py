@@ -1,0 +1,126 @@
+"""What a run in seconds came to, as its record carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, Self
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import check_fields
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.simulation.seconds_run import SecondsRun, summary
+
+COLUMNS = 200
+"""Equal parts of a run for which the most tokens held are kept: enough for a picture."""
+
+_SUMMARY = ("mean", "median", "p99")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """What users of a run waited, in seconds, and how full the cache was.
+
+    Parameters
+    ----------
+    latency, first_token
+        ``mean``, ``median`` and ``p99`` over what finished.
+    completed
+        Requests that finished.
+    tokens_per_second
+        Output tokens of what finished over the time to the last completion.
+    arriving_tokens_per_second
+        Tokens, prompts included, of what finished by the last arrival, over the time until then;
+        None for a backlog.
+    ended
+        When the last round ended.
+    mean_memory
+        Tokens held, on average over that time.
+    memory
+        Most tokens held in each of equal parts of that time.
+    """
+
+    latency: Mapping[str, float | None]
+    first_token: Mapping[str, float | None]
+    completed: int
+    tokens_per_second: float | None
+    arriving_tokens_per_second: float | None
+    ended: float
+    mean_memory: float | None
+    memory: tuple[int, ...]
+
+    @classmethod
+    def of(cls, run: SecondsRun) -> Self:
+        """Sum up a run."""
+        ended = run.stretches[-1].ended_ns if run.stretches else 0
+        seconds, held = run.memory_over_time()
+        return cls(
+            latency=summary(run.latencies_ns),
+            first_token=summary(run.times_to_first_token_ns),
+            completed=run.completed,
+            tokens_per_second=run.tokens_per_second,
+            arriving_tokens_per_second=_while_arriving(run),
+            ended=ended / NANOSECONDS,
+            mean_memory=_area(seconds, held) / (ended / NANOSECONDS) if ended else None,
+            memory=_highest(run, ended),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of a record."""
+        return {**vars(self), "memory": list(self.memory)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Build it from the object of a record."""
+        found = check_fields(value, "times", [item.name for item in fields(cls)], ())
+        for name in ("latency", "first_token"):
+            for part in check_fields(found[name], name, _SUMMARY, ()).values():
+                _check(part, name)
+        for name in ("tokens_per_second", "arriving_tokens_per_second", "mean_memory"):
+            _check(found[name], name)
+        _check(found["ended"], "ended", optional=False)
+        if not isinstance(found["memory"], list):
+            raise InvalidInput(f"must be a list, got {shown(found['memory'])}", field="memory")
+        for whole in (found["completed"], *found["memory"]):
+            if type(whole) is not int:
+                raise InvalidInput(f"must be integers, got {shown(whole)}", field="times")
+        return cls(**{**found, "memory": tuple(found["memory"])})
+
+
+def _check(value: object, name: str, *, optional: bool = True) -> None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return
+    if value is not None or not optional:
+        raise InvalidInput(f"must be a number, got {shown(value)}", field=name)
+
+
+def _while_arriving(run: SecondsRun) -> float | None:
+    last = max(run.arrivals_ns, default=0)
+    done = sum(
+        request.peak
+        for request, end in zip(run.instance, run.completions_ns, strict=True)
+        if end is not None and end <= last
+    )
+    return done * NANOSECONDS / last if last else None
+
+
+def _area(seconds: list[float], held: list[int]) -> float:
+    """Return token-seconds below straight lines."""
+    corners = list(zip(seconds, held, strict=True))
+    return sum((t1 - t0) * (h0 + h1) / 2 for (t0, h0), (t1, h1) in pairwise(corners))
+
+
+def _highest(run: SecondsRun, ended: int) -> tuple[int, ...]:
+    """Return the most tokens held in each of equal parts of the time until ``ended``."""
+    parts = [0] * COLUMNS if ended else []
+    for stretch in run.stretches:
+        first = stretch.began_ns * COLUMNS // ended
+        last = min(stretch.ended_ns * COLUMNS // ended, COLUMNS - 1)
+        length = max(stretch.ended_ns - stretch.first_ns, 1)
+        for part in range(first, last + 1):
+            # Tokens grow round by round, close to a straight line: its value at the part's end.
+            until = min(stretch.ended_ns, (part + 1) * ended // COLUMNS) - stretch.first_ns
+            grown = (stretch.held_last - stretch.held) * max(until, 0) // length
+            parts[part] = max(parts[part], stretch.held + grown)
+    return tuple(parts)

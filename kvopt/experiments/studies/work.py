@@ -1,0 +1,172 @@
+"""One task from its instance to its records and a certificate that was verified."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.effort import AMPLE
+from kvopt.errors import KvoptError
+from kvopt.experiments.studies.modules import import_modules
+from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.experiments.studies.tasks import Task
+from kvopt.experiments.studies.ways import Run, Sides, Way, reached, way_of
+from kvopt.files import write_atomically
+from kvopt.kernels.compiling import working_time
+from kvopt.kernels.dependencies import versions
+from kvopt.model.instance import Instance
+from kvopt.simulation.simulator import Stopped
+from kvopt.verify import verify
+from kvopt.version import __version__
+
+FOLDER = "certificates"
+
+Announce = Callable[[str, float], None]
+"""Called with what begins now, and within how many seconds it should end."""
+
+_PATIENCE = 1.5
+"""Times its limit that a policy gets before it counts as hung: it is asked between rounds only."""
+_ROOM = 30.0
+"""Seconds beyond the limit for what is no search: loading, ending a solver."""
+_COMPILING = 240.0
+"""Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
+_VERIFYING = 900.0
+"""Seconds for the verifier, whose own limits end it within some minutes."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a task.
+
+    Parameters
+    ----------
+    records
+        One for each policy, or a single one that says what failed.
+    path, certificate
+        Where the certificate goes in the folder of the study, and its text; None if there is
+        none.
+    """
+
+    records: tuple[Record, ...]
+    path: str | None = None
+    certificate: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it comes back from the process that did it."""
+        records = [record.to_json() for record in self.records]
+        return {"records": records, "path": self.path, "certificate": self.certificate}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Done:
+        """Build it from what `to_json` returned."""
+        records = tuple(Record.from_json(record) for record in value["records"])
+        return cls(records, value["path"], value["certificate"])
+
+
+class Unverified(KvoptError):
+    """The verifier does not agree with a certificate."""
+
+
+def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
+    """Draw the instance, run its policies, certify, verify.
+
+    Parameters
+    ----------
+    task
+        What to do.
+    skip
+        Policies that are known to fail, with what is recorded of them.
+    announce
+        Told of each step, so that a step that never ends can be ended from outside.
+    """
+    began = time.monotonic()
+    limits, way = task.limits, way_of(task.limits.batch_time)
+    announce("instance", limits.policy_time_limit + _ROOM)
+    import_modules(task.modules)
+    instance = task.source.instance(task.policies[0])
+    found = task.source.described(instance)
+    runs: dict[str, Run | str | None] = {}
+    for label in task.policies:
+        if label in skip:
+            runs[label] = skip[label]
+            continue
+        announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
+        runs[label] = _run(way, instance, label, limits.policy_time_limit)
+    path = None
+    if limits.certify:
+        announce("certify", limits.time_limit + _ROOM + _COMPILING)
+        sides = way.certified(instance, runs, task)
+        announce("verify", _VERIFYING)
+        _verify(sides.text)
+        path = _path(task, found)
+    else:
+        sides = reached(runs, way)
+    seconds = time.monotonic() - began
+    records = [_record(task, found, sides, label, seconds) for label in runs]
+    return Done(
+        tuple(
+            replace(record, certificate=path, **_measures(way, run))
+            for record, run in zip(records, runs.values(), strict=True)
+        ),
+        path,
+        sides.text,
+    )
+
+
+def _run(way: Way, instance: Instance, label: str, limit: float) -> Run | str | None:
+    """Return the run of a policy, what went wrong, or None when time ran out."""
+    end = working_time() + limit
+    try:
+        return way.run(instance, label, lambda: working_time() > end)
+    except Stopped:
+        return None
+    except Exception as error:  # the code of others may raise anything
+        return f"{type(error).__name__}: {error}"
+
+
+def _verify(text: str | None) -> None:
+    """Refuse a certificate that the verifier does not agree with."""
+    assert text is not None, "who certifies has a certificate"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        write_atomically(path, text)
+        verdict = verify(path, AMPLE)
+    if not verdict.valid:
+        raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
+
+
+def _measures(way: Way, run: Run | str | None) -> dict[str, Any]:
+    if run is None:
+        return {}
+    return {"outcome": "error", "error": run} if isinstance(run, str) else way.measures(run)
+
+
+def _path(task: Task, instance: StudiedInstance) -> str:
+    policies: Sequence[str] = task.policies
+    key = record_key(instance.hash, "\n".join(policies), task.limits.to_json(), __version__)
+    return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"
+
+
+def _record(
+    task: Task, instance: StudiedInstance, sides: Sides, label: str, seconds: float
+) -> Record:
+    """Return the record of a run that did not end; what is known of others is put in."""
+    limits = task.limits.to_json()
+    return Record(
+        key=record_key(instance.hash, label, limits, __version__),
+        study=task.study,
+        instance=instance,
+        policy=label,
+        limits=limits,
+        outcome="unfinished",
+        upper=sides.upper,
+        lower=sides.lower,
+        bounded_by=sides.bounded_by,
+        found_by=sides.found_by,
+        seconds=round(seconds, 3),
+        versions=versions(),
+    )

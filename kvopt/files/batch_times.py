@@ -1,0 +1,84 @@
+"""Batch-time models by name and in files: ``kvopt.batch-time/1``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.atomic import write_atomically
+from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.model.batch_time import BatchTime, Line
+
+SCHEMA = "kvopt.batch-time/1"
+DEFAULT_MODEL = "llama-2-70b-2xa100"
+"""Preset that is used when nothing else is asked for."""
+
+_SOURCE = (
+    "Llama-2-70B divided among two A100: 80 layers of the operators that Vidur profiled, without "
+    "attention; reading 327,680 bytes a token of KV cache at 2 x 2,039 GB/s"
+)
+
+PRESETS = {
+    model.name: model
+    for model in (
+        BatchTime(
+            [Line(42_323_667, 198_967), Line(24_702_020, 309_256)],
+            kv_ns=80,
+            name="llama-2-70b-2xa100",
+            notes=_SOURCE,
+        ),
+        BatchTime(
+            [Line(34_107_640, 298_778)],
+            kv_ns=80,
+            name="llama-2-70b-2xa100-linear",
+            notes=_SOURCE + "; one line, the linear regression of the papers",
+        ),
+    )
+}
+"""Fitted with ``kvopt batch-time``; docs/seconds.md says how well."""
+
+_NEEDED = dict.fromkeys(("schema", "lines", "kv_ns", "prompt_ns")).keys()
+_OPTIONAL = {"name", "notes"}
+_LINE = dict.fromkeys(("round_ns", "token_ns")).keys()
+
+
+def batch_time(text: str | Path) -> BatchTime:
+    """Return the preset of this name, or read the model from a JSON file."""
+    if str(text) in PRESETS:
+        return PRESETS[str(text)]
+    if not str(text).lower().endswith(".json"):
+        reason = f"must be a .json file or one of {', '.join(map(str, PRESETS))}"
+        raise InvalidInput(f"{reason}, got {shown(str(text))}", field="batch time")
+    return read_batch_time(text)
+
+
+def read_batch_time(path: str | Path) -> BatchTime:
+    """Read a model from a JSON file."""
+    try:
+        return batch_time_from_json(parse_json(read_text(path)))
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def batch_time_from_json(value: object) -> BatchTime:
+    """Build a model from parsed JSON."""
+    if isinstance(value, dict):
+        check_schema(value, SCHEMA)
+    top = check_fields(value, "batch time", _NEEDED, _OPTIONAL)
+    if not isinstance(top["lines"], list):
+        raise InvalidInput(f"must be a list, got {shown(top['lines'])}", field="lines")
+    lines = [_line(row) for row in top["lines"]]
+    return BatchTime(lines, top["kv_ns"], top["prompt_ns"], top.get("name"), top.get("notes"))
+
+
+def _line(value: object) -> Line:
+    row: dict[str, Any] = check_fields(value, "line", _LINE, ())
+    return Line(row["round_ns"], row["token_ns"])
+
+
+def write_batch_time(model: BatchTime, path: str | Path) -> None:
+    """Write a model as a JSON file."""
+    text = json.dumps({"schema": SCHEMA, **model.to_json()}, indent=1, ensure_ascii=False)
+    write_atomically(path, text + "\n")

@@ -1,0 +1,38 @@
+"""Start windows: which start rounds a program has to consider, with the proof that no others do.
+
+A time-indexed model needs a last round.  A schedule can be optimal and finish later than a
+worse one, so the makespan of a heuristic is no safe horizon.  But after the last arrival an
+optimal schedule is never idle while something is left: otherwise every later start could move
+one round earlier.  From then on each round has an active request, so everything completes by
+``max a + sum o``.  Where no request arrives between that round and much later, this holds for
+each part (`kvopt.model.parts`) by itself.  `kvopt.bounds.windows` narrows these windows.
+"""
+
+from __future__ import annotations
+
+from kvopt.model.instance import Instance
+from kvopt.model.parts import split
+
+Windows = tuple[range, ...]
+"""For each request the start rounds that have to be considered."""
+
+
+def latest_completions(instance: Instance) -> list[int]:
+    """Return for each request the time by which an optimal schedule has completed it."""
+    latest = [0] * len(instance)
+    for part in split(instance):
+        end = part.begin + part.instance.last_arrival + part.instance.total_output
+        for i in part.members:
+            latest[i] = end
+    return latest
+
+
+def windows_until(instance: Instance, latest: list[int]) -> Windows:
+    """Return the start windows of completions up to the latest ones."""
+    return tuple(range(r.arrival, c - r.output + 1) for r, c in zip(instance, latest, strict=True))
+
+
+def horizon(instance: Instance, windows: Windows) -> int:
+    """Return the last time at which a request can be active, 0 without requests."""
+    last = (w[-1] + r.output for w, r in zip(windows, instance, strict=True) if w)
+    return max(last, default=0)

@@ -1,0 +1,72 @@
+"""Better schedules where exact engines end: rollouts, local search over orders, windows of time."""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+
+_ORDERS_SHARE = 0.6
+"""Share of the time for the local search over orders: it finds most, and finds it first."""
+_MANY = 200
+"""Requests from which on rollouts may find more, and find it sooner."""
+_TRIAL_SHARE = 0.25
+"""Share of the time that rollouts, and then orders, get to show what they can do with many."""
+
+_SEEDS = 10_000
+"""Distance of the seeds of two attempts: more than one attempt uses."""
+_NOTHING_TO_DO = 0.1
+"""Seconds below which an attempt had nothing to try, and a further one has not either."""
+
+
+def improve(search: Search, seconds: float = math.inf) -> None:
+    """Improve the schedule of a search for so long, or until nothing improves any more.
+
+    All of the time is used: what has come to its end begins anew, with other random numbers.
+    """
+    end = working_time() + seconds
+    for attempt in count():
+        began = working_time()
+        _improve(search, end - began, search.seed + attempt * _SEEDS)
+        left = end - working_time()
+        if left == math.inf or left <= 0 or search.should_stop():
+            return
+        if working_time() - began < _NOTHING_TO_DO:
+            return
+
+
+def _improve(search: Search, seconds: float, seed: int) -> None:
+    """Go once through what may improve the schedule."""
+    from kvopt.heuristics.large_neighbourhoods import search_windows
+    from kvopt.heuristics.local_search import search_orders
+
+    end = working_time() + seconds
+    if len(search.instance) >= _MANY and _roll(search, seconds, seed):
+        return
+    search_orders(search, _ORDERS_SHARE * (end - working_time()), seed)
+    search_windows(search, end - working_time(), seed)
+    if seconds < math.inf:  # windows may have come to their end, or met too many requests
+        search_orders(search, end - working_time(), seed)
+
+
+def _roll(search: Search, seconds: float, seed: int) -> bool:
+    """Roll, then search orders; roll on for the rest of the time if that had found more."""
+    from kvopt.heuristics.local_search import search_orders
+    from kvopt.heuristics.rollouts import search_rollouts
+
+    end = working_time() + seconds
+    values = [_value(search)]
+    for way in (search_rollouts, search_orders):
+        way(search, _TRIAL_SHARE * seconds, seed)
+        values.append(_value(search))
+    before, rolled, ordered = values
+    if seconds == math.inf or rolled - ordered > before - rolled:
+        return False
+    search_rollouts(search, end - working_time(), seed)
+    return True
+
+
+def _value(search: Search) -> int:
+    return 0 if search.schedule is None else search.schedule.objective

@@ -1,0 +1,126 @@
+"""Large-neighbourhood search: a few requests move at a time, all others stay where they are.
+
+The few are neighbours in time.  With everything else that can meet them, held at its
+start, they make a small problem for the pair model (`kvopt.formulations.cpsat`), which CP-SAT
+mostly solves to the end in a fraction of a second.  Neighbourhoods grow while that is
+so and shrink when it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from kvopt.formulations.cpsat import pair_model
+from kvopt.kernels.compiling import working_time
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
+
+_LARGEST = 60
+"""Requests in one small problem, those that are held included."""
+_EFFORT = 1.0
+"""Effort for one small problem in the solver's own, reproducible unit: about a second."""
+_IDLE_ROUNDS = 60
+"""Neighbourhoods without improvement after which a search without a limit ends."""
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """Requests that may move, requests that are held beside them, and start windows for all.
+
+    Parameters
+    ----------
+    members
+        Positions in the instance, those that may move first.
+    windows
+        Start rounds to consider for each member.
+    """
+
+    members: list[int]
+    windows: tuple[range, ...]
+
+
+def search_windows(
+    search: Search, seconds: float, seed: int = 0, most_rounds: int | None = None
+) -> None:
+    """Improve the schedule of a search for so long, or until nothing improves any more."""
+    if search.schedule is None or len(search.instance) < 2:
+        return
+    end = working_time() + seconds
+    random, size, idle, rounds = Random(seed), 6, 0, 0
+    while idle < _IDLE_ROUNDS and rounds != most_rounds:
+        if search.should_stop() or working_time() >= end:
+            return
+        rounds += 1
+        starts = search.schedule.starts
+        free = chosen(search.instance, starts, size, random)
+        found = neighbourhood(search.instance, starts, free)
+        if len(found.members) > _LARGEST:
+            if size == 2:
+                return  # even two requests meet too many others
+            size = max(2, size - 1)
+            continue
+        improved, complete = _solve(search, starts, found)
+        idle = 0 if improved else idle + 1
+        size = min(size + 1, len(search.instance)) if complete else max(2, size - 1)
+
+
+def chosen(instance: Instance, starts: Sequence[int], size: int, random: Random) -> list[int]:
+    """Choose neighbours in time: a stretch of the order of starts, or a part of a longer one."""
+    order = sorted(range(len(instance)), key=lambda i: (starts[i], i))
+    length = size if random.random() < 0.7 else 2 * size
+    length = min(length, len(order))
+    first = random.randrange(len(order) - length + 1)
+    stretch = order[first : first + length]
+    return stretch if length <= size else random.sample(stretch, size)
+
+
+def neighbourhood(instance: Instance, starts: Sequence[int], free: Sequence[int]) -> Neighbourhood:
+    """Let some requests move by up to their longest output, and hold all that they can meet."""
+    requests = instance.requests
+    slack = max(requests[i].output for i in free)
+    first = min(starts[i] for i in free) - slack
+    last = max(starts[i] for i in free) + slack
+    windows = [range(max(requests[i].arrival, first), last + 1) for i in free]
+    begin = min(window[0] for window in windows)
+    end = max(window[-1] + requests[i].output for i, window in zip(free, windows, strict=True))
+    moving = set(free)
+    held = [
+        i
+        for i, start in enumerate(starts)
+        if i not in moving and start < end and start + requests[i].output > begin
+    ]
+    windows += [range(starts[i], starts[i] + 1) for i in held]
+    return Neighbourhood([*free, *held], tuple(windows))
+
+
+def _solve(search: Search, starts: Sequence[int], found: Neighbourhood) -> tuple[bool, bool]:
+    """Solve one small problem; return whether it improved and whether it was solved to the end."""
+    cp_model = load_cp_model()
+    part = Instance(search.instance.memory, [search.instance.requests[i] for i in found.members])
+    with search.timing("build"):
+        built = pair_model(part, found.windows, order_identical=False)
+        for variable, i in zip(built.starts, found.members, strict=True):
+            built.model.add_hint(variable, starts[i])
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1  # so that one seed gives one result
+    solver.parameters.random_seed = search.seed % 2**31
+    solver.parameters.max_deterministic_time = _EFFORT
+    solver.parameters.catch_sigint_signal = False
+    outcome: list[Any] = []
+    with search.timing("solve"):
+        ended = run_in_thread(
+            search,
+            lambda: outcome.append(solver.solve(built.model)),
+            cancel=solver.stop_search,
+        )
+    if not ended or outcome[0] not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return False, False
+    moved = list(starts)
+    for variable, i in zip(built.starts, found.members, strict=True):
+        moved[i] = int(solver.value(variable))
+    return search.offer_starts(moved, "window search"), outcome[0] == cp_model.OPTIMAL

@@ -1,0 +1,313 @@
+"""A list scheduler that lets a request be passed over, but not for ever.
+
+One that waits for the first in line leaves memory empty that somebody behind it could use.  One
+that starts whoever fits never again has enough room for those that need much, and leaves them
+to the end.  Between the two: look at the first ``window`` in line, start who fits, and let
+nobody be passed over more than ``patience`` times; who has been is waited for.
+
+Everything here is compiled.  A `Scene` is how far a run has got; it can be copied, and run on
+in different ways.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.kernels.compiled import compiled
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)  # entries of `Scene.counts`
+_SEEN = 2048
+"""Of those who wait, how many a copy of a scene knows."""
+_UNHURRIED = 300
+"""So many in line, one after another, who lose nothing by waiting: nor will those behind."""
+
+
+class Crowd(NamedTuple):
+    """An instance as arrays, and the line in which requests wait.
+
+    Parameters
+    ----------
+    memory
+        M.
+    arrivals, prompts, outputs
+        Of each request.
+    line
+        Requests in the order in which they line up.  The place there is a request's **rank**.
+    coming
+        Ranks by arrival.
+    """
+
+    memory: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    line: Integers
+    coming: Integers
+
+
+class Worth(NamedTuple):
+    """Prices of tokens (`kvopt.bounds.prices`), summed up.
+
+    Parameters
+    ----------
+    paid, moment
+        Sums of ``p_t`` and of ``t p_t`` up to each time.
+    least, cheapest
+        Least cost of each request, and the first start that has it.
+    """
+
+    paid: Floats
+    moment: Floats
+    least: Floats
+    cheapest: Integers
+
+
+class Scene(NamedTuple):
+    """How far a run has got.
+
+    Parameters
+    ----------
+    counts
+        Where the waiting begin and end in ``queue``, how many are active, the sum of their
+        offsets, how many have arrived, and the round.
+    queue
+        Ranks of those who wait, about ascending.
+    passed
+        How often each rank was passed over.
+    ends, offsets, loads
+        Of each active request its completion, ascending, its prompt less its start (plus t
+        that is what it holds at t), and what all hold together at its completion.
+    """
+
+    counts: Integers
+    queue: Integers
+    passed: Integers
+    ends: Integers
+    offsets: Integers
+    loads: Integers
+
+
+def first_scene(count: int) -> Scene:
+    """Return the scene before anybody has arrived."""
+    counts = np.array([count, count, 0, 0, 0, 0], dtype=np.int64)
+    rows = np.zeros((4, count), dtype=np.int64)
+    return Scene(counts, np.zeros(2 * count, dtype=np.int64), *rows)
+
+
+@compiled
+def copy_scene(scene: Scene, copy: Scene) -> None:
+    """Copy what matters for the next while: not those far behind in the queue."""
+    copy.counts[:] = scene.counts
+    front, active = scene.counts[FRONT], scene.counts[_ACTIVE]
+    stop = min(scene.counts[STOP], front + _SEEN)
+    copy.counts[STOP] = stop
+    for place in range(front, stop):
+        rank = scene.queue[place]
+        copy.queue[place], copy.passed[rank] = rank, scene.passed[rank]
+    copy.ends[:active] = scene.ends[:active]
+    copy.offsets[:active] = scene.offsets[:active]
+    copy.loads[:active] = scene.loads[:active]
+
+
+@compiled
+def is_over(crowd: Crowd, scene: Scene) -> bool:
+    """Tell whether everything has been started."""
+    waits = scene.counts[FRONT] < scene.counts[STOP]
+    return not waits and scene.counts[_COME] == len(crowd.line)
+
+
+@compiled
+def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
+    """Go on to the next arrival if nothing is active and nobody waits."""
+    counts = scene.counts
+    if counts[_ACTIVE] == 0 and counts[FRONT] == counts[STOP]:
+        arrival = crowd.arrivals[crowd.line[crowd.coming[counts[_COME]]]]
+        counts[NOW] = max(counts[NOW], arrival)
+
+
+@compiled
+def advance(
+    crowd: Crowd,
+    scene: Scene,
+    worth: Worth,
+    window: int,
+    patience: int,
+    until: int,
+    starts: Integers,
+) -> float:
+    """Run a scene on until a round, and return what that cost above the bound of the prices.
+
+    Somebody is started at arrivals and completions only.
+    """
+    counts, cost = scene.counts, 0.0
+    while counts[NOW] < until:
+        now = counts[NOW]
+        _meet(crowd, scene)
+        cost += _admit(crowd, scene, worth, window, patience, starts)
+        following = until
+        if counts[_ACTIVE] > 0:
+            following = min(following, scene.ends[0])
+        if counts[_COME] < len(crowd.line):
+            come = crowd.coming[counts[_COME]]
+            following = min(following, crowd.arrivals[crowd.line[come]])
+        cost += _idle_memory(crowd, scene, worth, now, following)
+        counts[NOW] = following
+    return cost
+
+
+@compiled
+def finish(
+    crowd: Crowd, scene: Scene, worth: Worth, window: int, patience: int, starts: Integers
+) -> None:
+    """Run a scene on to its end."""
+    while not is_over(crowd, scene):
+        skip_idle_rounds(crowd, scene)
+        until = scene.counts[NOW] + 1_000
+        advance(crowd, scene, worth, window, patience, until, starts)
+
+
+@compiled
+def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
+    """Return what those who wait have lost by now against their cheapest starts."""
+    cost, unhurried, now = 0.0, 0, scene.counts[NOW]
+    for place in range(scene.counts[FRONT], scene.counts[STOP]):
+        i = crowd.line[scene.queue[place]]
+        if worth.cheapest[i] < now:
+            cost += _cost_of_start(crowd, worth, i, now)
+            unhurried = 0
+        else:
+            unhurried += 1
+            if unhurried > _UNHURRIED:
+                break
+    return cost
+
+
+@compiled
+def _cost_of_start(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
+    """Return the reduced cost of a start."""
+    last = len(worth.paid) - 1
+    begin, end = min(start, last), min(start + crowd.outputs[i], last)
+    paid = worth.paid[end] - worth.paid[begin]
+    held = (crowd.prompts[i] - start) * paid + worth.moment[end] - worth.moment[begin]
+    return float(start + crowd.outputs[i] - crowd.arrivals[i] + held - worth.least[i])
+
+
+@compiled
+def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int) -> float:
+    """Return the price of the memory that is not used between two rounds."""
+    last = len(worth.paid) - 1
+    begin, end = min(begin, last), min(end, last)
+    paid = worth.paid[end] - worth.paid[begin]
+    moment = worth.moment[end] - worth.moment[begin]
+    counts = scene.counts
+    return float((crowd.memory - counts[_BASE]) * paid - counts[_ACTIVE] * moment)
+
+
+@compiled
+def _meet(crowd: Crowd, scene: Scene) -> None:
+    """Let those who arrive join the line, and those who complete leave."""
+    counts = scene.counts
+    now, come = counts[NOW], counts[_COME]
+    while come < len(crowd.line) and crowd.arrivals[crowd.line[crowd.coming[come]]] <= now:
+        _join(scene, crowd.coming[come])
+        come += 1
+    counts[_COME] = come
+    gone, active = 0, counts[_ACTIVE]
+    while gone < active and scene.ends[gone] <= now:
+        counts[_BASE] -= scene.offsets[gone]
+        gone += 1
+    for x in range(gone, active):
+        scene.ends[x - gone] = scene.ends[x]
+        scene.offsets[x - gone] = scene.offsets[x]
+        scene.loads[x - gone] = scene.loads[x]
+    counts[_ACTIVE] -= gone
+
+
+@compiled
+def _admit(
+    crowd: Crowd, scene: Scene, worth: Worth, window: int, patience: int, starts: Integers
+) -> float:
+    """Start who fits, and return the reduced costs of these starts."""
+    counts, queue, cost = scene.counts, scene.queue, 0.0
+    now, seen, place = counts[NOW], 0, counts[FRONT]
+    while place < counts[STOP] and seen < window:
+        front = counts[FRONT]
+        if place > front and scene.passed[queue[front]] >= patience:
+            break
+        i = crowd.line[queue[place]]
+        if _fits(crowd, scene, crowd.prompts[i], crowd.outputs[i]):
+            _start(scene, crowd.prompts[i], crowd.outputs[i])
+            starts[i] = now
+            cost += _cost_of_start(crowd, worth, i, now)
+            if place > front:
+                scene.passed[queue[front]] += 1
+            for x in range(place, front, -1):
+                queue[x] = queue[x - 1]
+            counts[FRONT] += 1
+        else:
+            seen += 1
+        place += 1
+    return cost
+
+
+@compiled
+def _join(scene: Scene, rank: int) -> None:
+    """Insert a rank in its place, moving the shorter side."""
+    queue, front, stop = scene.queue, scene.counts[FRONT], scene.counts[STOP]
+    place = front + np.searchsorted(queue[front:stop], rank)
+    if place - front < stop - place and front > 0:
+        for x in range(front, place):
+            queue[x - 1] = queue[x]
+        queue[place - 1] = rank
+        scene.counts[FRONT] -= 1
+        return
+    for x in range(stop, place, -1):
+        queue[x] = queue[x - 1]
+    queue[place] = rank
+    scene.counts[STOP] += 1
+
+
+@compiled
+def _fits(crowd: Crowd, scene: Scene, prompt: int, output: int) -> bool:
+    """Tell whether a request that starts now fits at every completion, its own included."""
+    active, now = scene.counts[_ACTIVE], scene.counts[NOW]
+    if scene.counts[_BASE] + active * (now + 1) + prompt + 1 > crowd.memory:
+        return False
+    end, x = now + output, 0
+    while x < active and scene.ends[x] < end:
+        if scene.loads[x] + prompt + scene.ends[x] - now > crowd.memory:
+            return False
+        x += 1
+    own = prompt + output + (active - x) * end
+    for later in range(x, active):
+        own += scene.offsets[later]
+    return bool(own <= crowd.memory)
+
+
+@compiled
+def _start(scene: Scene, prompt: int, output: int) -> None:
+    """Make a request active now."""
+    counts, ends, offsets, loads = scene.counts, scene.ends, scene.offsets, scene.loads
+    end, offset = counts[NOW] + output, prompt - counts[NOW]
+    x = active = counts[_ACTIVE]
+    own = prompt + output
+    while x > 0 and ends[x - 1] >= end:
+        x -= 1
+        own += offsets[x] + end
+    for y in range(active, x, -1):
+        ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
+    ends[x], offsets[x], loads[x] = end, offset, own
+    for y in range(x):
+        loads[y] += offset + ends[y]
+    y = x + 1
+    while y <= active and ends[y] == end:
+        loads[y] += offset + end
+        y += 1
+    counts[_ACTIVE] += 1
+    counts[_BASE] += offset

@@ -1,0 +1,240 @@
+"""A schedule made stretch by stretch, each stretch the best of many tries.
+
+The total latency of a schedule is the bound of any prices, plus the reduced costs of its starts,
+plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
+schedule can be judged by its first rounds: run on from where it stands in many ways
+(`kvopt.heuristics.passing` with other windows, other patience, a shuffled line), a stretch and
+some rounds ahead, add what those who still wait have lost by then, keep the stretch of the
+cheapest, and go on from there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.fluid import fluid_end, fluid_prices
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.lagrangian import LONGEST
+from kvopt.bounds.scan import Scanner
+from kvopt.heuristics.passing import (
+    FRONT,
+    NOW,
+    STOP,
+    Crowd,
+    Floats,
+    Integers,
+    Scene,
+    Worth,
+    advance,
+    copy_scene,
+    cost_of_waiting,
+    finish,
+    first_scene,
+    is_over,
+    skip_idle_rounds,
+)
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.compiling import working_time
+from kvopt.kernels.random_numbers import State, normal, reseed, uniform
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices
+
+_STARTS = 10
+"""Requests started in a stretch, on average."""
+_AHEADS = (1.0, 4.0, 2.0, 4.0)
+"""How far tries look beyond the stretch in turn, in mean outputs."""
+_FIRST_DRAWS, _MOST_DRAWS = 16, 1024
+_SLICE = 500
+"""Tries between two questions whether to stop."""
+_IDLE_ROUNDS = 6
+"""Rolls without improvement after which a search without a limit ends."""
+_WIDEST, _MOST_PATIENT = 200.0, 200.0
+_USUAL = (32.0, 16.0)
+"""Window and patience to begin with."""
+
+
+class Plan(NamedTuple):
+    """How to roll.
+
+    Parameters
+    ----------
+    stretch, ahead
+        Rounds that are kept, and rounds that tries look beyond.
+    draws
+        Tries for each stretch.
+    seed
+        Of the random numbers.
+    """
+
+    stretch: int
+    ahead: int
+    draws: int
+    seed: int
+
+
+def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
+    """Roll with more and more tries, for so long or until nothing improves any more."""
+    instance = search.instance
+    if search.schedule is None or len(instance) < 2 or fluid_end(instance) > LONGEST:
+        return
+    end = working_time() + seconds
+    crowd, keys = crowd_of(instance)
+    proof = None if search.checked is None else search.checked.proof
+    worth = worth_of(instance, proof if isinstance(proof, Prices) else None, search.threads)
+    stretch = max(1, _STARTS * search.schedule.makespan // len(instance))
+    mean = int(crowd.outputs.mean())
+    idle, draws, count = 0, _FIRST_DRAWS, 0
+
+    def is_late() -> bool:
+        return working_time() >= end or search.should_stop()
+
+    with ThreadPoolExecutor(search.threads) as pool:
+        while idle < _IDLE_ROUNDS and not is_late():
+            began, before = working_time(), search.schedule.objective
+            ahead = int(_AHEADS[count % len(_AHEADS)] * mean) + 1
+            seeds = [seed + count * search.threads + k for k in range(search.threads)]
+            plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
+            work = [pool.submit(rolled, crowd, worth, keys, plan, is_late) for plan in plans]
+            for starts in [part.result() for part in work]:
+                search.offer_starts(starts.tolist(), "rollouts")
+            idle = 0 if search.schedule.objective < before else idle + 1
+            count += 1
+            took, left = working_time() - began, end - working_time()
+            draws = _next_draws(draws, took, left)
+
+
+def _next_draws(draws: int, took: float, left: float) -> int:
+    """Return twice the tries, unless another roll with as many would not end in time."""
+    if left == math.inf or left > 4 * took:
+        return min(2 * draws, _MOST_DRAWS)
+    return max(2, min(draws, int(draws * left / max(took, 1e-3))))
+
+
+def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
+    """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
+    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
+    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
+    volumes = np.array([float(request.volume) for request in instance])
+    keys = np.log(volumes)
+    line = np.lexsort((arrivals, prompts, volumes))
+    coming = np.argsort(arrivals[line], kind="stable")
+    return Crowd(instance.memory, arrivals, prompts, outputs, line, coming), keys
+
+
+def worth_of(instance: Instance, known: Prices | None, threads: int = 1) -> Worth:
+    """Return known prices, or those of the fluid, with what they say about each request."""
+    if known is None:
+        prices = fluid_prices(instance)
+    else:
+        prices = np.array(known.numerators, dtype=float) / known.denominator
+    kinds = Kinds.of(instance)
+    costs, starts = Scanner(kinds, threads).least_costs(prices, 1)
+    columns = (kinds.arrivals, kinds.prompts, kinds.outputs)
+    numbers = {kind: j for j, kind in enumerate(zip(*map(Integers.tolist, columns), strict=True))}
+    which = [numbers[r.arrival, r.prompt, r.output] for r in instance]
+    times = np.arange(1, len(prices) + 1)
+    paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
+    return Worth(paid, moment, np.asarray(costs, dtype=float)[which], starts[which])
+
+
+def rolled(
+    crowd: Crowd, worth: Worth, keys: Floats, plan: Plan, should_stop: Callable[[], bool]
+) -> Integers:
+    """Return the starts of one roll; once it has to stop it goes on without tries."""
+    scene, copy = first_scene(len(crowd.line)), first_scene(len(crowd.line))
+    habit, starts = np.array(_USUAL), np.zeros(len(crowd.line), dtype=np.int64)
+    stretches = max(1, _SLICE // plan.draws)
+    number = 0
+    while not is_over(crowd, scene):
+        if should_stop():
+            finish(crowd, scene, worth, int(habit[0]), int(habit[1]), starts)
+            break
+        roll(crowd, worth, keys, scene, copy, plan, habit, number, stretches, starts)
+        number += stretches
+    return starts
+
+
+@compiled
+def roll(
+    crowd: Crowd,
+    worth: Worth,
+    keys: Floats,
+    scene: Scene,
+    copy: Scene,
+    plan: Plan,
+    habit: Floats,
+    number: int,
+    stretches: int,
+    starts: Integers,
+) -> None:
+    """Add so many stretches; the habit is the window and the patience of the last one."""
+    luck = np.zeros(1, dtype=np.int64)
+    for stretch in range(number, number + stretches):
+        if is_over(crowd, scene):
+            return
+        skip_idle_rounds(crowd, scene)
+        kept = scene.counts[NOW] + plan.stretch
+        least, best = np.inf, 0
+        for draw in range(plan.draws):
+            copy_scene(scene, copy)
+            reseed(luck, plan.seed, stretch, draw)
+            window, patience = _arrange(crowd, keys, copy, habit, luck, draw == 0)
+            until = kept + plan.ahead
+            cost = advance(crowd, copy, worth, window, patience, until, starts)
+            cost += cost_of_waiting(crowd, copy, worth)
+            if cost < least:
+                least, best = cost, draw
+        reseed(luck, plan.seed, stretch, best)
+        window, patience = _arrange(crowd, keys, scene, habit, luck, best == 0)
+        advance(crowd, scene, worth, window, patience, kept, starts)
+        habit[0], habit[1] = window, patience
+
+
+@compiled
+def _arrange(
+    crowd: Crowd, keys: Floats, scene: Scene, habit: Floats, luck: State, plain: bool
+) -> tuple[int, int]:
+    """Shuffle the front of the line a little, and return a window and a patience.
+
+    The plain way is to go on as before.  Otherwise they are near those of before, or new.
+    """
+    if plain:
+        return int(habit[0]), int(habit[1])
+    if uniform(luck) < 0.5:
+        window, patience = (habit[0] * _factor(luck), habit[1] * _factor(luck))
+        blur, tilt = 0.1 * uniform(luck), 0.0
+    else:
+        window = 2.0 * (_WIDEST / 2.0) ** uniform(luck)
+        patience = _MOST_PATIENT ** uniform(luck)
+        blur, tilt = 0.2 * uniform(luck), 0.3 * uniform(luck) - 0.1
+    _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, luck)
+    return max(1, int(window + 0.5)), max(1, int(patience + 0.5))
+
+
+@compiled
+def _factor(luck: State) -> float:
+    return float(np.exp(0.3 * normal(luck)))
+
+
+@compiled
+def _shuffle(
+    crowd: Crowd, keys: Floats, scene: Scene, many: int, blur: float, tilt: float, luck: State
+) -> None:
+    """Sort the first in line by blurred volumes, times a power of their peaks."""
+    front = scene.counts[FRONT]
+    size = min(many, scene.counts[STOP] - front)
+    blurred = np.empty(size)
+    for x in range(size):
+        i = crowd.line[scene.queue[front + x]]
+        peak = float(crowd.prompts[i] + crowd.outputs[i])
+        blurred[x] = keys[i] + blur * normal(luck) + tilt * np.log(peak)
+    order = np.argsort(blurred)
+    ranks = scene.queue[front : front + size].copy()
+    for x in range(size):
+        scene.queue[front + x] = ranks[order[x]]

@@ -1,0 +1,1 @@
+"""What hot loops and solvers need: compiled code, random numbers, memory, releases known as bad."""

@@ -1,0 +1,145 @@
+"""Compiling hot loops with numba, which is loaded with this module and nowhere else.
+
+Machine code is kept on disk: beside the code where that can be written, else where numba keeps
+it for a user, else in a folder for temporary files that is the user's alone.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import config, njit
+from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+
+from kvopt.kernels import compiling
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Return a function compiled to machine code at its first call, kept on disk if possible.
+
+    It runs without the interpreter's lock, so that signals and other threads get their turn.
+    """
+    return _compiled(function, fastmath=False)
+
+
+def steering(function: Function) -> Function:
+    """Compile, and let sums and minima of floats be reordered: they steer, they prove nothing.
+
+    Integers are exact either way.
+    """
+    return _compiled(function, fastmath=True)
+
+
+def _compiled(function: Function, fastmath: bool) -> Function:
+    dispatcher = _kept(function, partial(njit, nogil=True, fastmath=fastmath))
+    _compile_watched(dispatcher)
+    compiling.known_one_more()
+    return cast("Function", dispatcher)
+
+
+# ---- where machine code is kept -------------------------------------------------------------
+
+
+def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
+    """Return a function that will be compiled, and kept where that is possible."""
+    try:
+        return decorator(cache=True)(function)
+    except RuntimeError:  # neither beside the code nor at home
+        folder = _temporary_folder()
+    if folder is not None:
+        settings: Any = config  # what it holds is not declared
+        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+        try:
+            return decorator(cache=True)(function)
+        except RuntimeError:
+            pass
+        finally:
+            settings.CACHE_DIR = before
+    return decorator()(function)
+
+
+def _temporary_folder() -> Path | None:
+    """Return a folder that nobody else can write to, as what is kept there will be run."""
+    whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
+    try:
+        folder = Path(tempfile.gettempdir()) / f"kvopt{whose}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
+    return folder if mine and stat.S_ISDIR(found.st_mode) else None
+
+
+# ---- when it is made ------------------------------------------------------------------------
+
+
+class _Call(threading.local):
+    """What the calls of a thread that need machine code have led to."""
+
+    nested = 0
+    compiles = False
+
+
+_call = _Call()
+
+
+class _Listener(event.Listener):
+    """Told whenever numba compiles, by the thread that does; only one does at a time."""
+
+    def on_start(self, event: Any) -> None:
+        """Stop the clock, until what the thread was called for is on the disk too."""
+        if _call.nested and not _call.compiles:
+            _call.compiles = True
+            compiling.begins(ours=False)
+        module = event.data["dispatcher"].py_func.__module__ or ""
+        compiling.begins(ours=module.partition(".")[0] == "kvopt")
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Let the clock go on, unless the function was compiled for another one."""
+        compiling.ends()
+
+
+_events: Any = event  # it has no types
+_events.register("numba:compile", _Listener())
+_lock: Any = global_compiler_lock
+
+
+def _compile_watched(dispatcher: Any) -> None:
+    """Let a thread compile where the main one would, and do without a disk that is full.
+
+    The method that is replaced is called for signatures that are new, so nothing else is slower.
+    """
+    plain = dispatcher.compile
+
+    def kept(signature: Any) -> Any:
+        _call.nested += 1
+        try:
+            return plain(signature)
+        except OSError:  # what was compiled is there, but cannot be kept
+            dispatcher._cache.disable()
+            return plain(signature)
+        finally:
+            _call.nested -= 1
+            if _call.compiles and not _call.nested:
+                _call.compiles = False
+                compiling.ends()
+
+    def watched(signature: Any) -> Any:
+        main = threading.current_thread() is threading.main_thread()
+        # Who has the lock compiles something else, which needs this: another thread would wait.
+        if main and not _lock.is_locked():
+            return compiling.awaited(lambda: kept(signature))
+        return kept(signature)
+
+    dispatcher.compile = watched

@@ -1,0 +1,172 @@
+"""When machine code is made, and a clock that stands still meanwhile.
+
+The first use after an installation compiles, for up to a minute; the machine code is kept on
+disk.  That is no work on a problem, so limits do not count it: they are kept on `working_time`.
+What this clock leaves out is `compile_seconds`, and both make up the wall time.
+
+Nothing here loads the compiler, `kvopt.kernels.compiled` does, and says when it begins and ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+THREAD = "kvopt-compiler"
+"""Name of the threads in which the main thread lets compile."""
+
+_GLANCE = 0.02
+"""Seconds between two looks of the main thread at what ends its wait; shorter takes more time."""
+
+
+class Abandoned(KeyboardInterrupt):
+    """A signal came while the main thread waited for machine code, and somebody remembers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What this process has compiled so far.
+
+    Parameters
+    ----------
+    seconds
+        Wall time in which something was compiled, up to the last time that this ended.
+    since
+        When it began, on the clock of the system; None while nothing is compiled.
+    depth
+        Functions that are compiled at the moment, each for the one before.
+    started
+        Functions of kvopt that were compiled or are being compiled.
+    known
+        Functions of kvopt that may have to be compiled, as far as they are loaded.
+    """
+
+    seconds: float = 0.0
+    since: float | None = None
+    depth: int = 0
+    started: int = 0
+    known: int = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether something is compiled at the moment."""
+        return self.since is not None
+
+    def seconds_at(self, now: float) -> float:
+        """Return the seconds up to a time on the clock of the system."""
+        return self.seconds if self.since is None else self.seconds + max(0.0, now - self.since)
+
+
+_state = Compiling()  # replaced as a whole, so that signal handlers may read it at any time
+_guard = threading.Lock()
+_leaving: list[Callable[[], bool]] = []
+
+
+# ---- the clock ------------------------------------------------------------------------------
+
+
+def working_time() -> float:
+    """Return the seconds of a clock that stands still while anything is compiled."""
+    now = time.monotonic()
+    return now - _state.seconds_at(now)
+
+
+def compile_seconds() -> float:
+    """Return the wall time in which this process compiled; overlaps count once."""
+    return _state.seconds_at(time.monotonic())
+
+
+def compiling() -> Compiling:
+    """Return what this process has compiled so far."""
+    return _state
+
+
+# ---- what the compiler says -----------------------------------------------------------------
+
+
+def known_one_more() -> None:
+    """Count a function that may have to be compiled."""
+    global _state
+    with _guard:
+        _state = replace(_state, known=_state.known + 1)
+
+
+def begins(ours: bool) -> None:
+    """Take note that a function, perhaps of kvopt, is compiled from now on."""
+    global _state
+    now = time.monotonic()
+    with _guard:
+        state = _state
+        _state = replace(
+            state,
+            since=now if state.since is None else state.since,
+            depth=state.depth + 1,
+            started=state.started + ours,
+        )
+
+
+def ends() -> None:
+    """Take note that the function that began last is compiled, or never will be."""
+    global _state
+    now = time.monotonic()
+    with _guard:
+        state = _state
+        if state.depth > 1:
+            _state = replace(state, depth=state.depth - 1)
+        else:
+            _state = replace(state, depth=0, since=None, seconds=state.seconds_at(now))
+
+
+# ---- waiting --------------------------------------------------------------------------------
+
+
+def awaited(work: Callable[[], Result]) -> Result:
+    """Let a thread compile, and wait for it so that a signal ends the wait at once.
+
+    The thread goes on, and what it compiles is kept on disk for the next time.
+
+    Raises
+    ------
+    Abandoned
+        If a block that `left_when` watches is to be left.
+    """
+    outcome: list[Result] = []
+    errors: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=guarded, name=THREAD, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_GLANCE)
+        if thread.is_alive() and any(is_over() for is_over in _leaving):
+            raise Abandoned
+    if errors:
+        raise errors[0]
+    return outcome[0]
+
+
+@contextmanager
+def left_when(is_over: Callable[[], bool]) -> Iterator[None]:
+    """Leave the block, with no error, when it waits for machine code and something is over.
+
+    For the main thread and for signals that are remembered: nothing else is raised in there.
+    """
+    _leaving.append(is_over)
+    try:
+        yield
+    except Abandoned:
+        if not is_over():
+            raise
+    finally:
+        _leaving.remove(is_over)

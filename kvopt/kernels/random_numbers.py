@@ -1,0 +1,36 @@
+"""Random numbers in compiled loops, from a state that can be set again.
+
+A linear congruential generator modulo 2^64, of which the high bits are used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.kernels.compiled import compiled
+
+State = NDArray[np.int64]
+"""One number."""
+
+
+@compiled
+def reseed(state: State, seed: int, part: int, number: int) -> None:
+    """Begin the random numbers of a seed, a part of it and a number in that."""
+    state[0] = (seed * 1_000_003 + part) * 1_000_003 + number
+    for _ in range(3):
+        uniform(state)
+
+
+@compiled
+def uniform(state: State) -> float:
+    """Return a number in (0, 1)."""
+    state[0] = state[0] * 6364136223846793005 + 1442695040888963407
+    return float(((state[0] >> 33) & 0x7FFFFFFF) + 0.5) / 2147483648.0
+
+
+@compiled
+def normal(state: State) -> float:
+    """Return a number of mean 0 and variance 1, about normal: a sum of four uniform ones."""
+    total = uniform(state) + uniform(state) + uniform(state) + uniform(state)
+    return float((total - 2.0) * 3.0**0.5)

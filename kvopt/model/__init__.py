@@ -1,0 +1,1 @@
+"""The problem: instances, schedules and batch-time models, in integers, without any solver."""

@@ -1,0 +1,178 @@
+"""Schedules and their exact check: integers only, no solver.
+
+A request that starts at round ``k`` is active at the times ``k+1 .. k+o`` and holds
+``s + (t - k)`` tokens at time ``t``.  Memory grows between completions, so it peaks at
+completion times only and those are all that a check has to visit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.model.instance import Instance
+from kvopt.model.loads import LEAST, loads_at_ends
+
+_MOST_VIOLATIONS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleCheck:
+    """What an exact check found.
+
+    Parameters
+    ----------
+    feasible
+        Whether every request starts after its arrival and memory is never exceeded.
+    objective
+        Total end-to-end latency of the starts, feasible or not.
+    peak_memory, peak_time
+        Most tokens held at one time, and the first time at which they are.
+    makespan
+        Time of the last completion.
+    violations
+        What breaks, one line each (the first twenty).
+    """
+
+    feasible: bool
+    objective: int
+    peak_memory: int
+    peak_time: int
+    makespan: int
+    violations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One start round for each request of an instance, in the instance's order.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, Schedule
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> Schedule(instance, (0, 0, 0, 2)).check().objective
+    12
+    """
+
+    instance: Instance
+    starts: tuple[int, ...]
+
+    def __init__(self, instance: Instance, starts: Iterable[int]) -> None:
+        object.__setattr__(self, "instance", instance)
+        object.__setattr__(self, "starts", tuple(starts))
+        if len(self.starts) != len(instance):
+            reason = f"has {len(self.starts)} entries for {len(instance)} requests"
+            raise InvalidInput(reason, field="starts")
+        for request, start in zip(instance, self.starts, strict=True):
+            if type(start) is not int:
+                reason = f"must be an integer, got {shown(start)}"
+                raise InvalidInput(reason, field="starts", request=repr(request.id))
+
+    @cached_property
+    def completions(self) -> tuple[int, ...]:
+        """Completion times ``k_i + o_i``."""
+        return tuple(k + r.output for k, r in zip(self.starts, self.instance, strict=True))
+
+    @cached_property
+    def objective(self) -> int:
+        """Total end-to-end latency, the sum of ``c_i - a_i``."""
+        return sum(self.completions) - sum(request.arrival for request in self.instance)
+
+    @cached_property
+    def makespan(self) -> int:
+        """Time of the last completion, 0 when there is no request."""
+        return max(self.completions, default=0)
+
+    def check(self) -> ScheduleCheck:
+        """Check every start against its arrival and memory at every completion time."""
+        return self._checked
+
+    @cached_property
+    def _checked(self) -> ScheduleCheck:
+        violations = list(self._early_starts())
+        peak, peak_time = 0, 0
+        for time, load in self._loads_at_completions():
+            if load > peak:
+                peak, peak_time = load, time
+            if load > self.instance.memory:
+                violations.append(
+                    f"time {time}: {load} tokens held, memory is {self.instance.memory}"
+                )
+        return ScheduleCheck(
+            feasible=not violations,
+            objective=self.objective,
+            peak_memory=peak,
+            peak_time=peak_time,
+            makespan=self.makespan,
+            violations=tuple(violations[:_MOST_VIOLATIONS]),
+        )
+
+    def _loads_at_completions(self) -> Iterable[tuple[int, int]]:
+        if len(self.starts) >= LEAST:
+            prompts = [request.prompt for request in self.instance]
+            if found := loads_at_ends(prompts, self.starts, self.completions):
+                return zip(*found, strict=True)
+        return self.loads(set(self.completions))
+
+    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield ``(time, tokens held)`` for the given times, in ascending order."""
+        requests = list(zip(self.starts, self.completions, self.instance, strict=True))
+        begins = sorted((k, r.prompt - k) for k, _, r in requests)
+        ends = sorted((c, r.prompt - k) for k, c, r in requests)
+        active = level = begun = ended = 0  # tokens held at t are level + active * t
+        for time in sorted(set(times)):
+            while begun < len(begins) and begins[begun][0] < time:
+                level += begins[begun][1]
+                active += 1
+                begun += 1
+            while ended < len(ends) and ends[ended][0] < time:
+                level -= ends[ended][1]
+                active -= 1
+                ended += 1
+            yield time, level + active * time
+
+    def memory_profile(self) -> list[tuple[int, int]]:
+        """Return ``(time, tokens held)`` wherever the slope changes.
+
+        Between two entries of the list memory grows in a straight line, so the list
+        describes every time exactly however long the schedule is.
+        """
+        corners = {0}
+        for start, completion in zip(self.starts, self.completions, strict=True):
+            corners.update((start, start + 1, completion, completion + 1))
+        return list(self.loads(corner for corner in corners if corner >= 0))
+
+    def _early_starts(self) -> Iterator[str]:
+        for request, start in zip(self.instance, self.starts, strict=True):
+            if start < request.arrival:
+                yield f"request {request.id!r}: starts at {start}, arrives at {request.arrival}"
+
+
+def identical_groups(instance: Instance) -> list[list[int]]:
+    """Group the positions of requests of one shape, each group in order of arrival.
+
+    Two requests of equal prompt and output can swap starts when the later start is
+    given to the later arrival: neither feasibility nor total latency changes.  So some
+    optimum starts every group in this order.
+    """
+
+    def key(i: int) -> tuple[int, int]:
+        return instance.requests[i].shape
+
+    def order(i: int) -> tuple[tuple[int, int], int, int]:
+        return key(i), instance.requests[i].arrival, i
+
+    groups = groupby(sorted(range(len(instance)), key=order), key)
+    return [members for _, group in groups if len(members := list(group)) > 1]
+
+
+def in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
+    """Let requests of one shape swap starts until they start in order of arrival."""
+    ordered = list(starts)
+    for group in identical_groups(instance):
+        for i, start in zip(group, sorted(starts[i] for i in group), strict=True):
+            ordered[i] = start
+    return ordered

@@ -1,0 +1,144 @@
+"""What a checked lower bound rests on: data that proves it from the instance alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
+
+    What they prove, and why, is in `kvopt.bounds.prices`.
+
+    Parameters
+    ----------
+    numerators
+        Price of time t times ``denominator``, at position t - 1; none is negative.
+    denominator
+        At least 1.
+    """
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if self.denominator < 1 or min(self.numerators, default=0) < 0:
+            raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+
+Staircase = tuple[int, ...]
+"""Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeProof:
+    """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all.
+
+    Parameters
+    ----------
+    staircases
+        Whose volumes count beside those of memory, see `kvopt.bounds.staircases`.
+    """
+
+    staircases: tuple[Staircase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatePrices:
+    """Integer prices of states at some times; in between they are interpolated.
+
+    A state (h, r) is an active request that holds h tokens and has r more rounds to go.  What
+    such prices prove, and how, is in ``docs/configurations.md``.
+
+    Parameters
+    ----------
+    denominator
+        At least 1.
+    peaks
+        Pairs (peak, rounds): the states with h + r = peak and r = 0 .. rounds - 1 have prices.
+    times
+        Ascending; before the first and after the last no state has a price.
+    numerators
+        For each time the prices times ``denominator``: peak by peak, r upwards.
+    """
+
+    denominator: int
+    peaks: tuple[tuple[int, int], ...]
+    times: tuple[int, ...]
+    numerators: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationProof:
+    """Stages of state prices; each rules out starts, and so helps those after it.
+
+    Parameters
+    ----------
+    stages
+        At least one; all have the same last time.
+    target
+        What is proved is of schedules with a total latency below this, so the bound is never
+        above it.  None if no start is ruled out.
+    searched
+        Whether, under the last prices, every schedule below the target was searched for, in vain.
+    kept
+        Partial schedules that this search kept, which says how long it takes to check.
+    """
+
+    stages: tuple[StatePrices, ...]
+    target: int | None = None
+    searched: bool = False
+    kept: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartProof:
+    """What proves the bound of a part of the requests, see `kvopt.model.parts`.
+
+    Parameters
+    ----------
+    begin
+        The part holds the requests that arrive from this round on and before the next part
+        begins.  Times in the proof count from it.
+    proof
+        Of the part alone.
+    """
+
+    begin: int
+    proof: Prices | VolumeProof | ConfigurationProof
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProof:
+    """The bounds of parts of the requests, which add up.
+
+    Parameters
+    ----------
+    parts
+        In order of time, the first one from the first arrival or before.
+    """
+
+    parts: tuple[PartProof, ...]
+
+
+Proof = Prices | VolumeProof | ConfigurationProof | SplitProof
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBound:
+    """A lower bound that was re-evaluated in integers.
+
+    Parameters
+    ----------
+    value
+        No schedule has a smaller total latency.
+    bounded_by
+        The method that found it.
+    proof
+        What proves it.
+    """
+
+    value: int
+    bounded_by: str
+    proof: Proof

@@ -1,0 +1,186 @@
+"""What a search returns: why it stopped and what it found are two things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from kvopt.model.schedule import Schedule
+from kvopt.search.proofs import CheckedBound
+
+
+class Status(StrEnum):
+    """What is known of the objective."""
+
+    OPTIMAL = "optimal"
+    """A checked schedule meets the lower bound."""
+    FEASIBLE = "feasible"
+    """A checked schedule, and perhaps a bound below it."""
+    UNKNOWN = "unknown"
+    """No schedule was found in the limits."""
+    INFEASIBLE = "infeasible"
+    """No schedule exists; an instance that could be read always has one."""
+
+
+class StopReason(StrEnum):
+    """Why the search ended."""
+
+    PROVED = "proved"
+    TIME_LIMIT = "time-limit"
+    INTERRUPTED = "interrupted"
+    GAP = "gap"
+    """The caller's stop criterion was met."""
+    NO_ENGINE = "no-engine"
+    """Every engine that can take the instance ended without a proof."""
+
+
+class BoundSource(StrEnum):
+    """What a lower bound rests on."""
+
+    CHECKED = "checked"
+    """Re-evaluated in integers from the instance alone."""
+    SOLVER = "solver"
+    """The word of an exhaustive solver, cross-checked against the schedule only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Both sides of a running search."""
+
+    objective: int | None
+    lower_bound: int | None
+    seconds: float
+    engine: str
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """The best checked schedule and the best bound of a search.
+
+    Parameters
+    ----------
+    status, stop_reason
+        What is known, and why the search ended.
+    schedule
+        Best schedule, checked in integers; None when none was found.
+    lower_bound
+        No schedule has a smaller total latency; None when unknown.
+    bound_source
+        What the bound rests on; None when it is unknown.
+    engine
+        The engine that was asked for.
+    found_by, bounded_by
+        Where schedule and bound came from.
+    seconds, build_seconds, solve_seconds
+        Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
+    compile_seconds
+        Wall time beside that in which machine code was made, which is kept for the next time.
+    signal_number
+        The signal that interrupted the search, where one did.
+    checked
+        The best bound that was re-evaluated in integers, with its proof.
+    seed, threads, versions
+        What the search ran with.
+    faults
+        Claims of a solver that an exact check refuted; they were not used.
+    notes
+        What a reader should know of how the answer came about.
+    """
+
+    status: Status
+    stop_reason: StopReason
+    schedule: Schedule | None
+    lower_bound: int | None
+    bound_source: BoundSource | None
+    engine: str
+    found_by: str | None
+    bounded_by: str | None
+    seconds: float
+    build_seconds: float
+    solve_seconds: float
+    seed: int
+    threads: int
+    versions: dict[str, str] = field(default_factory=dict)
+    signal_number: int | None = None
+    checked: CheckedBound | None = None
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the schedule."""
+        return None if self.schedule is None else self.schedule.objective
+
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Start rounds in instance order."""
+        return None if self.schedule is None else self.schedule.starts
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt solve --json`` prints."""
+        return {
+            "status": str(self.status),
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "starts": None if self.starts is None else list(self.starts),
+            "engine": self.engine,
+            "stop_reason": str(self.stop_reason),
+            "seconds": round(self.seconds, 6),
+            "bound_source": None if self.bound_source is None else str(self.bound_source),
+            "gap": self.gap,
+            "found_by": self.found_by,
+            "bounded_by": self.bounded_by,
+            "build_seconds": round(self.build_seconds, 6),
+            "solve_seconds": round(self.solve_seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
+            "seed": self.seed,
+            "threads": self.threads,
+            "versions": dict(self.versions),
+            "faults": list(self.faults),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class BoundResult:
+    """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
+
+    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made.
+    """
+
+    method: str
+    value: int | None
+    seconds: float
+    note: str | None = None
+    signal_number: int | None = None
+    checked: CheckedBound | None = None
+    compile_seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt bound --json`` prints."""
+        return {
+            "method": self.method,
+            "value": self.value,
+            "seconds": round(self.seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
+            "note": self.note,
+        }
+
+
+def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:
+    """Return ``(objective - bound) / objective``; 0 when both are 0, None if one is unknown."""
+    if objective is None or lower_bound is None:
+        return None
+    return (objective - lower_bound) / objective if objective else 0.0

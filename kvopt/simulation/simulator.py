@@ -1,0 +1,226 @@
+"""One loop for every policy, and the clock that counts rounds.
+
+At round t, in this order: what ends at t completes, what has arrived by t joins, the policy
+may evict, the policy may start requests.  Memory in the next round must then stay within M,
+or the policy is at fault.  Rounds at which nothing can change are skipped.
+
+Policies think in rounds.  How long a round lasts, and with it at which round an arrival is
+seen, is the clock's affair: `kvopt.seconds` has another one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from kvopt.errors import PolicyFault
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import Instance
+from kvopt.policies.base import Policy, View
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+
+MOST_EVICTIONS = 200_000
+"""Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
+
+
+class Stopped(Exception):
+    """Raised when a run was asked to stop before its end."""
+
+
+class Clock(Protocol):
+    """When arrivals are seen, and what passes between rounds."""
+
+    arrivals: list[int]
+    """When each request arrives, in whatever unit the clock has."""
+
+    def due(self, view: View, i: int) -> int:
+        """Return the round at which an arrival is seen if nothing happens before."""
+
+    def has_arrived(self, view: View, i: int) -> bool:
+        """Return whether a request is seen now."""
+
+    def started(self, view: View, i: int) -> None:
+        """Take note that a request starts now."""
+
+    def advance(self, view: View, following: int) -> None:
+        """Let the rounds up to ``following`` pass, and set the view to it."""
+
+
+class RoundClock:
+    """Every round is like any other, and arrivals are given in rounds."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.arrivals = [request.arrival for request in instance]
+
+    def due(self, _view: View, i: int) -> int:
+        """Return the round of arrival."""
+        return self.arrivals[i]
+
+    def has_arrived(self, view: View, i: int) -> bool:
+        """Return whether the round of arrival is reached."""
+        return self.arrivals[i] <= view.now
+
+    def started(self, view: View, i: int) -> None:
+        """Ignore it: no round takes longer for it."""
+
+    def advance(self, view: View, following: int) -> None:
+        """Go there."""
+        view.now = following
+
+
+def simulate(
+    instance: Instance,
+    policy: Policy,
+    label: str | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> PolicyRun:
+    """Run a policy on an instance.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    policy
+        The scheduler.
+    label
+        What the run is called; the name of the policy when left out.
+    should_stop
+        Asked now and then; when it turns true, `Stopped` is raised.
+    """
+    began = working_time()
+    run = Simulation(instance, policy, RoundClock(instance))
+    outcome = run.to_the_end(should_stop)
+    found = PolicyRun(
+        instance=instance,
+        policy=label if label is not None else policy.name,
+        starts=tuple(run.starts),
+        lost=tuple(run.lost),
+        outcome=outcome,
+        seconds=working_time() - began,
+        note=run.note,
+    )
+    if broken := found.violations():
+        raise PolicyFault(f"{policy.name}: {broken[0]}")
+    return found
+
+
+class Simulation:
+    """The state of one run: the truth, beside what the policy sees.
+
+    Parameters
+    ----------
+    instance, policy
+        What is simulated.
+    clock
+        What rounds and arrivals mean.
+    """
+
+    def __init__(self, instance: Instance, policy: Policy, clock: Clock) -> None:
+        self.policy = policy
+        self.clock = clock
+        self.view = View(instance, policy.prediction_model().beliefs(instance))
+        self.outputs = [request.output for request in instance]
+        self.starts: list[int | None] = [None] * len(instance)
+        self.lost: list[Lost] = []
+        self.arriving = sorted(range(len(instance)), key=lambda i: (-clock.arrivals[i], -i))
+        self.ends: list[tuple[int, int, int]] = []  # (completion, request, start); may be stale
+        self.waiting: set[int] = set()
+        self.seen: set[Hashable] = set()  # states after evictions since the last completion
+        self.limit = policy.round_limit(instance)
+        self._fruitless = 0  # evictions since the last completion
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know of the run."""
+        if self._fruitless >= MOST_EVICTIONS:
+            return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
+        return self.policy.note()
+
+    def to_the_end(self, should_stop: Callable[[], bool]) -> Outcome:
+        """Go from round to round until everything finished or never will."""
+        view = self.view
+        self.policy.begin(view)
+        while self.arriving or self.waiting or view.active:
+            following = self._next_round()
+            if following is None or (self.limit is not None and following > self.limit):
+                return Outcome.LIVELOCK
+            self.clock.advance(view, following)
+            if should_stop():
+                raise Stopped
+            self._complete()
+            self._arrive()
+            if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
+                return Outcome.LIVELOCK
+            self._admit()
+        return Outcome.COMPLETED
+
+    def _next_round(self) -> int | None:
+        """Return the next round at which something can change, None if nothing ever will."""
+        view, rounds = self.view, []
+        while self.ends and view.active.get(self.ends[0][1]) != self.ends[0][2]:
+            heapq.heappop(self.ends)
+        if self.ends:
+            rounds.append(self.ends[0][0])
+            free = view.memory - view.next_load
+            rounds.append(view.now + 1 + free // len(view.active))  # memory would pass M
+        if self.arriving:
+            rounds.append(self.clock.due(view, self.arriving[-1]))
+        wake = self.policy.wake(view)
+        if wake is not None:
+            rounds.append(max(wake, view.now + 1))
+        return min(rounds, default=None)
+
+    def _complete(self) -> None:
+        view = self.view
+        while self.ends and self.ends[0][0] <= view.now:
+            _, i, start = heapq.heappop(self.ends)
+            if view.active.get(i) == start:
+                view.stop(i)
+                self.starts[i] = start
+                self.seen.clear()
+                self._fruitless = 0
+                self.policy.finished(view, i, start)
+
+    def _arrive(self) -> None:
+        view = self.view
+        while self.arriving and self.clock.has_arrived(view, self.arriving[-1]):
+            i = self.arriving.pop()
+            self.waiting.add(i)
+            view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
+            self.policy.arrived(view, i)
+
+    def _evict(self) -> bool:
+        view, before = self.view, len(self.lost)
+        for i in self.policy.evict(view):
+            if i not in view.active:
+                raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
+            start = view.stop(i)
+            self.lost.append(Lost(i, start, view.now))
+            self.waiting.add(i)
+            self.policy.evicted(view, i, start)
+        self._fruitless += len(self.lost) - before
+        return len(self.lost) > before
+
+    def _repeats(self) -> bool:
+        """Whether this very state came up before, so that it comes up for ever."""
+        if self.arriving or self.policy.draws:
+            return False
+        active = frozenset((i, self.view.now - start) for i, start in self.view.active.items())
+        state = (active, self.policy.learned())
+        known = state in self.seen
+        self.seen.add(state)
+        return known
+
+    def _admit(self) -> None:
+        view = self.view
+        for i in self.policy.admit(view):
+            if i not in self.waiting:
+                raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
+            self.waiting.remove(i)
+            view.start(i)
+            self.clock.started(view, i)
+            heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
+        if view.next_load > view.memory:
+            reason = f"holds {view.next_load} tokens at {view.now + 1}, memory is {view.memory}"
+            raise PolicyFault(f"{self.policy.name}: {reason}")
