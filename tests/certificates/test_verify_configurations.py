@@ -19,9 +19,9 @@ import oracle
 import pytest
 from certificates import judged
 from literal import configurations as literal
+from literal.best_prices import best_prices
 from oracle import Triple
 from strategies import instance_of
-from test_configurations_literal import best_prices
 
 import kvopt.verify as checker
 from kvopt.certificates.writing import proof_to_json

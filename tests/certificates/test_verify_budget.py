@@ -23,7 +23,7 @@ from kvopt.files import instance_from_json
 from kvopt.search.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import verify
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 
 
 def rows(*triples: tuple[int, int, int]) -> list[dict[str, int]]:

@@ -296,7 +296,7 @@ def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:
     code = "import sys; from kvopt.policies import policies; policies(); print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,

@@ -160,7 +160,7 @@ def test_nothing_heavy_is_loaded() -> None:
     code = "import sys, kvopt.reports; print(*(name.partition('.')[0] for name in sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=True,

@@ -20,7 +20,7 @@ from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.model.instance import Instance, Request
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
 
 EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])

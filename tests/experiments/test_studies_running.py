@@ -36,7 +36,7 @@ from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
 from kvopt.policies import registry
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from kvopt.model.instance import Instance, Request
 from kvopt.search.proofs import Prices
 from kvopt.verify import verify
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[2]
 
 EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
 

@@ -17,7 +17,7 @@ import kvopt
 from kvopt.experiments.studies import read_records, read_study, run_study
 from kvopt.files.reading import read_text
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 KILLS = 20
 DRAWS = 250
 

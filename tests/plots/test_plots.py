@@ -326,7 +326,7 @@ def test_pyplot_is_never_loaded(ec1: Schedule, tmp_path: Path) -> None:
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[1] / "docs" / "pictures.md"
+    page = Path(__file__).parents[2] / "docs" / "pictures.md"
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(page), module_relative=False)
     assert (failed, tried > 0) == (0, True)

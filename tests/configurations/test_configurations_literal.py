@@ -13,10 +13,10 @@ import numpy as np
 import oracle
 import pytest
 from literal import configurations as literal
+from literal.best_prices import best_prices, windows_until
 from literal.configurations import Prices, State
 from numpy.typing import NDArray
 from oracle import Triple
-from scipy.optimize import linprog  # type: ignore[import-untyped]
 
 
 def drawn(generator: random.Random, most: int, memory: int = 7, late: int = 3) -> list[Triple]:
@@ -44,46 +44,6 @@ def drawn_prices(generator: random.Random, requests: Sequence[Triple]) -> Prices
     }
 
 
-def best_prices(memory: int, requests: Sequence[Triple]) -> Prices:
-    """Return about the best prices of all, from the linear program over all configurations.
-
-    Variables: u_i, then R_t and F_t of each time.  Maximise sum u - sum R, where u_i is at
-    most each cost of request i and R_t at least the weight of each configuration.
-    """
-    states, times = sorted(literal.copies_at(requests)), range(1, oracle.last_time(requests) + 1)
-    place = {pair: i for i, pair in enumerate(itertools.product(times, states))}
-    first = len(requests) + len(times)
-    rows, sides = [], []
-    for i, (request, window) in enumerate(zip(requests, windows_until(requests), strict=True)):
-        for start in window:
-            row = np.zeros(first + len(place))
-            row[i] = 1
-            for time in range(start + 1, start + request[2] + 1):
-                row[first + place[time, present(request, start, time)]] = -1
-            rows.append(row)
-            sides.append(start + request[2] - request[0])
-    for t, time in enumerate(times):
-        copies = literal.copies_at(requests, time)
-        for configuration in literal.configurations(memory, states, copies):
-            row = np.zeros(first + len(place))
-            row[len(requests) + t] = -1
-            for state in configuration:
-                row[first + place[time, state]] += 1
-            rows.append(row)
-            sides.append(0)
-    gain = np.array([-1.0] * len(requests) + [1.0] * len(times) + [0.0] * len(place))
-    solved = linprog(gain, A_ub=np.array(rows), b_ub=sides, bounds=(0, None))
-    assert solved.status == 0
-    weights = [Fraction(round(float(value) * 720), 720) for value in solved.x[first:]]
-    return {time: {s: weights[place[time, s]] for s in states} for time in times}
-
-
-def present(request: Triple, start: int, time: int) -> State:
-    state = literal.state_of(request, start, time)
-    assert state is not None
-    return state
-
-
 def problems(seed: int, count: int, most: int = 3) -> Iterator[tuple[int, list[Triple], Prices]]:
     """Yield memories, requests, and prices, every second ones about the best."""
     generator = random.Random(seed)
@@ -100,12 +60,6 @@ def copies_for(
     if kind == "unlimited":
         return None
     return {t: literal.copies_at(requests, t if kind == "at the time" else None) for t in prices}
-
-
-def windows_until(requests: Sequence[Triple], extra: int = 0) -> list[range]:
-    """Return windows in which an optimum lies."""
-    end = oracle.last_time(requests) + extra
-    return [range(a, end - o + 1) for a, _, o in requests]
 
 
 # Which states can stand together.

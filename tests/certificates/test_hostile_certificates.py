@@ -359,7 +359,7 @@ class TestHostile:
         limit = 800_000_000
         done = subprocess.run(
             [sys.executable, "-m", "kvopt.verify", str(path)],
-            cwd=Path(__file__).parents[1],
+            cwd=Path(__file__).parents[2],
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
             capture_output=True,
             text=True,

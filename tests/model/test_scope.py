@@ -19,7 +19,7 @@ from kvopt.certificates.seconds_writing import write_seconds_certificate
 from kvopt.files import write_instance
 from kvopt.model.scope import COVERED
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOO_MUCH = re.compile(
     r"any scheduler whatever|ever be written|nobody can do better|no scheduler can be|"
     r"whatever it knows|best possible|possibly be\?|holds for all schedulers|cannot be beaten"
