@@ -17,13 +17,13 @@ import numpy as np
 
 from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
+from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance, Request
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
-from kvopt.search.threads import run_in_thread
 
 DENOMINATOR = 2**24
 """Rounding loses less than 1e-7 of a token-round's price; sums stay far inside 64 bits."""
@@ -33,9 +33,6 @@ _CELLS_A_COLUMN = 60
 
 _BYTES = 150
 """What HiGHS takes for each coefficient of an LP, its own and ours together."""
-
-_SIMPLEX_COLUMNS = 20_000
-"""Up to here the dual simplex method is the faster one."""
 
 
 def offer_lp_bound(
@@ -93,29 +90,15 @@ def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
 
 def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.inf) -> Prices | None:
     """Return the prices of the memory rows, None if the LP could not be solved in time."""
-    highspy = load_highspy()
-    highspy.Highs.resetGlobalScheduler(True)
-    highs = to_highs(model, relax=True)
-    columns = np.arange(model.num_columns, dtype=np.int32)
-    zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
-    highs.changeColsBounds(model.num_columns, columns, zeros, many)  # several of a kind may start
-    small = model.num_columns <= _SIMPLEX_COLUMNS
-    highs.setOptionValue("threads", search.threads)
-    highs.setOptionValue("random_seed", search.seed % 2**31)
-    highs.setOptionValue("solver", "simplex" if small else "ipm")
-    highs.setOptionValue("run_crossover", "off")
     remaining = search.remaining
-    if math.isfinite(seconds := min(remaining, time_limit)):
-        highs.setOptionValue("time_limit", seconds)
-    asked = [False]
-    highs.cbSimplexInterrupt += lambda event: event.interrupt() if asked[0] else None
-    highs.cbIpmInterrupt += lambda event: event.interrupt() if asked[0] else None
     with search.timing("solve"):
-        ended = run_in_thread(search, highs.run, cancel=lambda: asked.__setitem__(0, True))
-    limited = ended and highs.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
+        highs = solved_relaxation(model, search, min(remaining, time_limit))
+    if highs is None:
+        return None
+    limited = highs.getModelStatus() == load_highspy().HighsModelStatus.kTimeLimit
     if limited and remaining <= time_limit:
         search.ran_out_of_time()
-    if not ended or not highs.getSolution().dual_valid:
+    if not highs.getSolution().dual_valid:
         return None
     return _prices_from_duals(model, np.array(highs.getSolution().row_dual))
 

@@ -21,19 +21,16 @@ import numpy as np
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.lp import windows_around
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
+from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance, Request
 from kvopt.model.parts import split
 from kvopt.search.incumbent import Search
-from kvopt.search.threads import run_in_thread
 
 Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""
-
-_SIMPLEX_COLUMNS = 30_000
-"""Up to here the dual simplex method is the faster one."""
 
 
 def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
@@ -175,24 +172,8 @@ def _model(instance: Instance, kinds: dict[Kind, list[int]], windows: Windows) -
 
 def _solved(model: ArrayModel) -> Floats:
     """Return a solution of the relaxation; Ctrl-C ends the solver too."""
-    highspy = load_highspy()
-    highspy.Highs.resetGlobalScheduler(True)
-    highs = to_highs(model, relax=True)
-    columns = np.arange(model.num_columns, dtype=np.int32)
-    zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
-    highs.changeColsBounds(model.num_columns, columns, zeros, many)  # several of a kind may start
-    highs.setOptionValue("threads", 1)
-    small = model.num_columns <= _SIMPLEX_COLUMNS
-    highs.setOptionValue("solver", "simplex" if small else "ipm")
-    highs.setOptionValue("run_crossover", "off")
-    asked = [False]
-    highs.cbSimplexInterrupt += lambda event: event.interrupt() if asked[0] else None
-    highs.cbIpmInterrupt += lambda event: event.interrupt() if asked[0] else None
-    try:
-        run_in_thread(Search(model.instance), highs.run, cancel=lambda: None)
-    except BaseException:
-        asked[0] = True
-        raise
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    highs = solved_relaxation(model, Search(model.instance))
+    optimal = load_highspy().HighsModelStatus.kOptimal
+    if highs is None or highs.getModelStatus() != optimal:
         raise TooLarge(f"HiGHS found no optimum of an LP of {model.num_columns:,} columns")
     return np.array(highs.getSolution().col_value)

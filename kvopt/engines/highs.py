@@ -9,6 +9,7 @@ import numpy as np
 
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.search.incumbent import Search
@@ -29,36 +30,26 @@ def run(search: Search, *, presolve: bool = True) -> None:
         highs = to_highs(model)
     if search.should_stop():
         return
-    _set_options(highspy, highs, search, presolve)
+    set_options(
+        highs,
+        search,
+        output_flag=False,
+        presolve="on" if presolve else "off",
+        # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
+        # objective is not.
+        mip_rel_gap=0.0,
+        mip_abs_gap=0.5,
+        time_limit=search.remaining,
+    )
     _set_start(highspy, highs, model, search)
-    ask = _watch(highs, model, search)
+    ask = interrupt_of(highs)
+    _watch(highs, model, search)
     with search.timing("solve"):
         ended = run_in_thread(search, highs.run, cancel=ask)
     if ended:
         _conclude(highspy, highs, model, search)
     else:
         search.note("HiGHS did not return in time and was left behind")
-
-
-def _set_options(highspy: Any, highs: Any, search: Search, presolve: bool) -> None:
-    # The thread pool belongs to the process: without a reset a later run with another
-    # number of threads ends at once with the model status Notset.
-    highspy.Highs.resetGlobalScheduler(True)
-    options = {
-        "output_flag": False,
-        "threads": search.threads,
-        "random_seed": search.seed % 2**31,
-        "presolve": "on" if presolve else "off",
-        # Objectives are integers: a gap below 1 is a proof, the default 1e-4 of a large
-        # objective is not.
-        "mip_rel_gap": 0.0,
-        "mip_abs_gap": 0.5,
-    }
-    if math.isfinite(search.remaining):
-        options["time_limit"] = search.remaining
-    for name, value in options.items():
-        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise RuntimeError(f"HiGHS refused the option {name} = {value}")
 
 
 def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
@@ -74,28 +65,15 @@ def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> N
     highs.setSolution(solution)
 
 
-def _watch(highs: Any, model: ArrayModel, search: Search) -> Any:
-    asked = [False]
-
-    def ask() -> None:
-        asked[0] = True
-
-    def interrupt(event: Any) -> None:
-        if asked[0]:
-            event.interrupt()
-
+def _watch(highs: Any, model: ArrayModel, search: Search) -> None:
     def improved(event: Any) -> None:
         _offer(model, search, np.array(event.data_out.mip_solution))
 
     def logged(event: Any) -> None:
         _offer_bound(search, event.data_out.mip_dual_bound)
 
-    highs.cbMipInterrupt += interrupt
-    highs.cbSimplexInterrupt += interrupt
-    highs.cbIpmInterrupt += interrupt
     highs.cbMipImprovingSolution += improved
     highs.cbMipLogging += logged
-    return ask
 
 
 def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:

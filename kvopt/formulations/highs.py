@@ -1,0 +1,73 @@
+"""HiGHS, handed a model: options, the relaxation, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kvopt.formulations.arrays import ArrayModel, to_highs
+from kvopt.kernels.dependencies import load_highspy
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from highspy import Highs
+
+_SIMPLEX_COLUMNS = 20_000
+"""Columns up to which the dual simplex method solves a relaxation sooner than an interior point."""
+
+
+def set_options(highs: Highs, search: Search, **options: object) -> None:
+    """Set the options of a search and some more; refuse to go on where HiGHS refuses one.
+
+    The thread pool belongs to the process: without a reset a later run with another number of
+    threads ends at once with the model status Notset.
+    """
+    highspy = load_highspy()
+    highspy.Highs.resetGlobalScheduler(True)
+    common = {"threads": search.threads, "random_seed": search.seed % 2**31}
+    for name, value in {**common, **options}.items():
+        if value != math.inf and highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise RuntimeError(f"HiGHS refused the option {name} = {value}")
+
+
+def interrupt_of(highs: Highs) -> Callable[[], None]:
+    """Return what asks HiGHS to stop, from any thread."""
+    asked = [False]
+
+    def ask() -> None:
+        asked[0] = True
+
+    for event in (highs.cbMipInterrupt, highs.cbSimplexInterrupt, highs.cbIpmInterrupt):
+        event += lambda event: event.interrupt() if asked[0] else None
+    return ask
+
+
+def solved_relaxation(
+    model: ArrayModel, search: Search, time_limit: float = math.inf
+) -> Highs | None:
+    """Return HiGHS when it has solved the relaxation, in which several of a kind may start.
+
+    None if it did not return in time; within the limit it may have ended without an optimum.
+    """
+    highs = to_highs(model, relax=True)
+    columns = np.arange(model.num_columns, dtype=np.int32)
+    zeros, many = np.zeros(model.num_columns), np.full(model.num_columns, highs.inf)
+    highs.changeColsBounds(model.num_columns, columns, zeros, many)
+    small = model.num_columns <= _SIMPLEX_COLUMNS
+    set_options(
+        highs,
+        search,
+        solver="simplex" if small else "ipm",
+        run_crossover="off",
+        time_limit=time_limit,
+    )
+    ask = interrupt_of(highs)
+    try:
+        return highs if run_in_thread(search, highs.run, cancel=ask) else None
+    except BaseException:
+        ask()
+        raise
