@@ -2,7 +2,7 @@
 
 The smooth stand-in of `kvopt.configurations.smoothing` is climbed by a limited-memory
 quasi-Newton method, at first with few knots and a high temperature, then with more and more
-knots at lower and lower ones.  Few knots make a quick evaluation and find the general shape;
+knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
 many take the last per cent.  The best hard value of all is what counts.
 """
 
@@ -26,7 +26,7 @@ from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
 _HOTTER = 1.25
 """Factor of a temperature at which floats cannot hold all sums."""
-_ROOM = 0.85
+_HEADROOM = 0.85
 """Share of a temperature at which floats must hold all sums when a climb begins."""
 
 
@@ -74,13 +74,13 @@ class Evaluator:
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
 
-        Demanded is what a somewhat lower temperature would need: without that room the first
+        Demanded is what a somewhat lower temperature would need: without that headroom the first
         steps leave the range of floats, and the climb ends where it began.
         """
         while True:
-            self._taus *= _ROOM
+            self._taus *= _HEADROOM
             _, smooth, _ = self._configurations(prices)
-            self._taus /= _ROOM
+            self._taus /= _HEADROOM
             tight = ~np.isfinite(smooth)
             if not tight.any() and (found := self(prices)).is_finite:
                 return found

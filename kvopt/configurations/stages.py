@@ -155,7 +155,7 @@ class Rising:
         """
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
-        left = evaluation.excesses <= budget
+        left = evaluation.reduced_costs <= budget
         if left.sum() <= _WORTH_A_STAGE * self.starts.sum():
             self.starts = left
             self._stages.append(self._latest)
