@@ -2,8 +2,8 @@
 
     python benchmarks/improvement.py [--seconds 10 60] [--draws 3]
 
-For each instance: the best of the quick policies, and what the local search, the large-neighbourhood search and
-both make of it after so many seconds on one core.
+For each instance: the best of the fast policies, and what the local search, the
+large-neighbourhood search and both make of it after so many seconds on one core.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from kvopt.configurations.labels import WAITING, Integers, Layer
 from kvopt.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.row_ranges import in_parts
+from kvopt.kernels.parallel import map_ranges
 
 _COMPARED = 20
 """Labels with the same waiting requests that a new one is compared with, at most."""
@@ -51,7 +51,7 @@ def undominated(
         some = order[first_from(begin) : first_from(end)]
         _clear_dominated(some, waiting, layer.labels, peaks, longest, now, keep)
 
-    in_parts(work, len(order), threads)
+    map_ranges(work, len(order), threads)
     if one_more and len(order):
         _drop_outdone(
             layer, waiting, order[keep[order]], peaks, longest, states, now, threads, keep
@@ -129,8 +129,8 @@ def _drop_outdone(
             (begin, end), order, begins, sets, table, hints, layer, peaks, longest, now, due, keep
         )
 
-    in_parts(hint, len(order), threads)
-    in_parts(compare, len(sets), threads)
+    map_ranges(hint, len(order), threads)
+    map_ranges(compare, len(sets), threads)
 
 
 @compiled

@@ -20,7 +20,7 @@ from kvopt.configurations.labels import (
 )
 from kvopt.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.row_ranges import in_parts
+from kvopt.kernels.parallel import map_ranges
 
 _NEVER = 2**30
 """Later than every round, and small enough to be multiplied by a number of requests."""
@@ -63,7 +63,7 @@ def next_layer(
             states, twins, step, layer, (begin, end), label_limit, should_stop, lookahead
         )
 
-    parts = in_parts(work, len(layer.spent), threads)
+    parts = map_ranges(work, len(layer.spent), threads)
     if sum(len(part.spent) for part in parts) > label_limit:
         raise _too_wide(label_limit, step)
     if len(parts) == 1:

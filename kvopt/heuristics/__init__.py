@@ -1,4 +1,4 @@
-"""Better schedules where exact engines end: rollouts, local search over orders, large neighbourhoods."""
+"""Where exact engines end: rollouts, local search over orders, large neighbourhoods."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from kvopt.configurations.stages import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.kernels import row_ranges as parts
+from kvopt.kernels import parallel
 from kvopt.search.incumbent import Search
 
 LABEL_LIMIT = 100_000
@@ -128,7 +128,7 @@ class TestSweep:
 
     @pytest.mark.parametrize("seed", range(2))
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = random.Random(seed)
         for instance in random_instances(15, 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)
@@ -401,7 +401,7 @@ class TestOneMore:
     """A label that has started one more request may dominate another."""
 
     def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = np.random.default_rng(7)
         beaten = 0
         for seed in range(30):
@@ -459,11 +459,11 @@ def one_more_beats(instance: Instance, layer: Layer, first: int, second: int, no
     return all(held(first, time) <= held(second, time) for time in range(now + 2, now + 12))
 
 
-class TestParts:
+class TestParallel:
     @pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 50_000])
     @pytest.mark.parametrize("threads", [1, 2, 3, 7])
     def test_parts_make_up_the_whole_in_order(self, count: int, threads: int) -> None:
-        found = parts.in_parts(lambda begin, end: list(range(begin, end)), count, threads)
+        found = parallel.map_ranges(lambda begin, end: list(range(begin, end)), count, threads)
         assert [*chain.from_iterable(found)] == list(range(count))
         assert 1 <= len(found) <= threads
 
@@ -471,7 +471,7 @@ class TestParts:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However they are cut, what is beaten does not depend on the threads."""
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         instance = generate("arrival-1", 8, seed=1)
         states, source = States.of(instance), np.random.default_rng(5)
         for _ in range(20):

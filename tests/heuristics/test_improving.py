@@ -1,4 +1,4 @@
-"""Local search and large-neighbourhood search: the decoder, seeds, limits, and optima of small instances."""
+"""Local and large-neighbourhood search: decoder, seeds, limits, and optima of small instances."""
 
 from __future__ import annotations
 
