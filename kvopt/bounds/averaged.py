@@ -86,7 +86,7 @@ def _steps(costs: int) -> int:
 
 
 class _Subproblem:
-    """Everybody's cheapest start at given prices."""
+    """The cheapest start of each request at given prices."""
 
     def __init__(self, instance: Instance) -> None:
         self.kinds = Kinds.of(instance)

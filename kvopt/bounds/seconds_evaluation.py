@@ -137,7 +137,7 @@ def company_value(
     total = -sum(c * w for c, w in zip(company, works, strict=True))
     for a, work, rate in zip(arrivals, works, rest, strict=True):
         if rate == 0:
-            continue  # it begins when nobody is there
+            continue  # it begins when no request is there
         after = bisect_right(times, a)
         best = work * prices[after]
         while after < len(times) and rate * (times[after] - a) < best:

@@ -1,7 +1,7 @@
 """A list scheduler that lets a request be passed over, but not for ever.
 
-One that waits for the first in line leaves memory empty that somebody behind it could use.  One
-that starts whoever fits never again has enough room for those that need much, and leaves them
+One that waits for the first in line leaves memory empty that a request behind it could use.  One
+that starts whatever fits never again has enough room for those that need much, and leaves them
 to the end.  Between the two: look at the first ``window`` in line, start those that fit, and let
 no request be passed over more than ``patience`` times; the next one then waits for it.
 
@@ -95,7 +95,7 @@ class Scene(NamedTuple):
 
 
 def first_scene(count: int) -> Scene:
-    """Return the scene before anybody has arrived."""
+    """Return the scene before any request has arrived."""
     counts = np.array([count, count, 0, 0, 0, 0], dtype=np.int64)
     rows = np.zeros((4, count), dtype=np.int64)
     return Scene(counts, np.zeros(2 * count, dtype=np.int64), *rows)
@@ -125,7 +125,7 @@ def is_over(crowd: Crowd, scene: Scene) -> bool:
 
 @compiled
 def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
-    """Go on to the next arrival if nothing is active and nobody waits."""
+    """Go on to the next arrival if nothing is active and no request waits."""
     counts = scene.counts
     if counts[_ACTIVE] == 0 and counts[FRONT] == counts[STOP]:
         arrival = crowd.arrivals[crowd.line[crowd.coming[counts[_COME]]]]
@@ -144,7 +144,7 @@ def advance(
 ) -> float:
     """Run a scene on until a round, and return what that cost above the bound of the prices.
 
-    Somebody is started at arrivals and completions only.
+    Requests are started at arrivals and completions only.
     """
     counts, cost = scene.counts, 0.0
     while counts[NOW] < until:

@@ -267,7 +267,7 @@ def own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_policies")
 class TestFailures:
-    """What policies of others do harms nobody else."""
+    """What policies of others do harms nothing else."""
 
     def test_policies_that_misbehave_are_contained(self, tmp_path: Path, run: Run) -> None:
         names = ["throws", "hangs", "lies", "overfills", "mumbles", "exits", "dawdles", "mc-sf"]
