@@ -33,7 +33,7 @@ Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""
 
 _SIMPLEX_COLUMNS = 30_000
-"""Up to here the dual simplex method is the faster one."""
+"""Columns up to which the dual simplex method runs; beyond, the interior point is faster."""
 
 
 def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:

@@ -33,10 +33,10 @@ from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 
 FULL = 64
-"""Weights are counted in parts of this."""
+"""Denominator of weights."""
 
 _FINE = 30
-"""Bits by which slopes are finer than what the request that takes most needs."""
+"""Bits by which slopes are finer than the largest request needs: rounding loses 2^-30."""
 _BLOCK = 64
 """Ends of windows that are looked at, or left out, together."""
 

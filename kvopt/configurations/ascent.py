@@ -25,7 +25,7 @@ from kvopt.configurations.smoothing import (
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
 _HOTTER = 1.25
-"""Factor of a temperature at which floats cannot hold all sums."""
+"""Factor on the temperature of a knot whose sums leave the range of floats."""
 _HEADROOM = 0.85
 """Share of a temperature at which floats must hold all sums when a climb begins."""
 
@@ -144,10 +144,11 @@ class Evaluator:
 _PAIRS = 15
 """Steps that the quasi-Newton method remembers."""
 _SHORTENED = 0.4
-"""Factor of a step that did not pay."""
+"""Factor on the length of a step that did not pay."""
 _SHORTENINGS = 10
+"""Shorter steps in one direction before it counts as a dead end."""
 _ENOUGH = 1e-4
-"""Share of the gain that the gradient promised with which a step is content."""
+"""Least share of the gain promised by the gradient for a step to be taken."""
 
 Pair = tuple[Floats, Floats, float]
 """A step, the change of the gradient over it, and one over their product."""

@@ -23,7 +23,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.kernels.parallel import map_ranges
 
 _NEVER = 2**30
-"""Later than every round, and small enough to be multiplied by a number of requests."""
+"""A round later than all; times a number of requests it still fits into 64 bits."""
 _PART = 20_000
 """Labels that are extended between two questions whether to stop."""
 

@@ -15,6 +15,7 @@ Integers = npt.NDArray[Any]
 """Integers of 64 bits, or of 16 or 32 where a layer of labels is large."""
 
 WAITING, DONE = 0, -1
+"""Entries of a label that are no completion round."""
 
 _BITS = 64
 """Bits of one word of a set of requests."""

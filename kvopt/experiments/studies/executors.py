@@ -17,7 +17,7 @@ Submit = Callable[[Task], "Future[dict[str, Any]]"]
 """Hands a task to a worker, of this machine or of a cluster."""
 
 _PATIENCE = 10
-"""Seconds in which a scheduler has to answer."""
+"""Seconds in which a Dask scheduler has to answer, else the study is refused."""
 
 
 @contextmanager

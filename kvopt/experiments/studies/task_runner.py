@@ -35,7 +35,7 @@ _SLACK = 30.0
 _COMPILING = 240.0
 """Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
 _VERIFYING = 900.0
-"""Seconds for the verifier, whose own limits end it within some minutes."""
+"""Seconds after which the verifier counts as hung; its own limits end it within minutes."""
 
 
 @dataclass(frozen=True)
