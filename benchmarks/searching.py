@@ -17,10 +17,10 @@ import time
 from kvopt import generate, solve
 from kvopt.configurations.expand import TooWide
 from kvopt.configurations.forward_search import Sweep, twins_of
-from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import STAGES, Rising
 
-_ROOM = 12_000_000
+_LABEL_LIMIT = 12_000_000
 """As in the last searches of `kvopt.engines.exact`."""
 
 
@@ -45,7 +45,7 @@ def main() -> None:
         evaluation = rising.climb(stage, upper)
         rising.rule_out(evaluation, upper)
     budget = (upper - 1) * evaluation.denominator - evaluation.total
-    ahead = Ahead(rising.states, evaluation, budget, options.rounds) if options.rounds else None
+    ahead = Lookahead(rising.states, evaluation, budget, options.rounds) if options.rounds else None
     print(f"{instance.name}: bound {evaluation.bound}, schedule {upper}")
     print("| target | kept | seconds | most memory so far, MB |")
     print("|---|---|---|---|")
@@ -54,10 +54,10 @@ def main() -> None:
         sweep = Sweep(rising.states, twins_of(instance), evaluation, target, ahead, options.threads)
         began = time.monotonic()
         try:
-            found = sweep.all_of_them(_ROOM)
+            found = sweep.search_exhaustively(_LABEL_LIMIT)
             kept = f"{sweep.kept:,}" + (" and found one" if found else "")
         except TooWide:
-            kept = f"over the room after {sweep.kept:,}"
+            kept = f"over the limit after {sweep.kept:,}"
         seconds = time.monotonic() - began
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(f"| {target} | {kept} | {seconds:.1f} | {memory:,} |", flush=True)

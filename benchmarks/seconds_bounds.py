@@ -16,7 +16,7 @@ rank        by rank, the smallest rest first (the volume bound with what request
 line 0, ..  the bound with one line of the roof
 alone       each request as if it were alone
 weights 1   each request competes, as on a server that is never idle
-no company  weights as found, and nobody waits for the prompts of others
+no company  weights as found, and no request waits for the prompts of others
 """
 
 from __future__ import annotations

@@ -69,10 +69,10 @@ def row(instance: Instance, limit: float) -> str:
 def surviving(evaluation: Evaluation, target: int, before: Windows) -> tuple[int, Windows]:
     """Return how many starts a better schedule may have, and the windows they leave."""
     budget = (target - 1) * evaluation.denominator - evaluation.total
-    last = evaluation.excesses.shape[1] - 1
+    last = evaluation.reduced_costs.shape[1] - 1
     count, windows = 0, []
-    for excesses, window in zip(evaluation.excesses, before, strict=True):
-        left = [k for k in window if excesses[min(k, last)] <= budget]
+    for reduced_costs, window in zip(evaluation.reduced_costs, before, strict=True):
+        left = [k for k in window if reduced_costs[min(k, last)] <= budget]
         count += len(left)
         windows.append(range(min(left, default=0), max(left, default=0) + 1))
     return count, tuple(windows)
@@ -82,7 +82,7 @@ def by_sweep(states: States, instance: Instance, evaluation: Evaluation, target:
     """Time the search forward in time."""
     began = time.monotonic()
     sweep = Sweep(states, twins_of(instance), evaluation, target)
-    assert sweep.all_of_them(10**7) is None
+    assert sweep.search_exhaustively(10**7) is None
     return f"{time.monotonic() - began:.1f} s ({sweep.kept:,})"
 
 

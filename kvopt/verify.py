@@ -960,7 +960,7 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
     They come by r descending.  A member fits if memory holds when it completes, when those
     before it are still there: H + h + (c + 1) r <= M, where H is the sum of the h of these c.
     ``best[c][H]`` is the weight of some members that fit, at most c and with a sum of at most
-    H, and is at least that of all who have c and H exactly.
+    H, and is at least that of all that have c and H exactly.
     """
     if not states:
         return 0

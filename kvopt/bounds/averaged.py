@@ -22,16 +22,16 @@ from kvopt.errors import TooLarge
 from kvopt.model.instance import Instance
 
 MOST_STEPS, LEAST_STEPS = 100, 10
-"""Steps along the averaged excess of memory; more hardly move the order."""
+"""Steps along the averaged excess of memory, at most and at least; more hardly move the order."""
 
 _COSTS = 10_000_000
-"""Costs that may be looked at in more than the least number of steps."""
+"""Costs that all steps look at together, unless the least steps look at more."""
 _WEIGHT = 0.1
 """Share of the newest minimisers in the average."""
 _STEP = 0.002
 """First step, as a share of the bound; longer after successes, shorter after failures."""
 _LAST_TIME = 20_000_000
-"""Times that may have a price."""
+"""Last time that may have a price; beyond, the tables take too much memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def _steps(costs: int) -> int:
 
 
 class _Subproblem:
-    """Everybody's cheapest start at given prices."""
+    """The cheapest start of each request at given prices."""
 
     def __init__(self, instance: Instance) -> None:
         self.kinds = Kinds.of(instance)

@@ -24,7 +24,7 @@ from kvopt.bounds.kinds import Floats
 from kvopt.model.instance import Instance
 
 _LARGEST = 2**52
-"""Volumes up to which integers are floats without rounding."""
+"""Volume up to which a backlog is computed in floats, which hold its sums without rounding."""
 
 
 class Stretch(NamedTuple):

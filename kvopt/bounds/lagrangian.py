@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
 LONGEST = 20_000_000
-"""Rounds up to which prices are kept one by one."""
+"""Limit of the rounds with prices; about 8 GB."""
 
 _BYTES = 400
-"""What prices take for each round: tables of sums, directions, and integers of a proof."""
+"""Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
 
 MOST_STEPS = 6000
-"""Steps without a time limit; small instances converge long before."""
+"""Limit of the steps without a time limit; small instances converge long before."""
 
 _FIRST_COSTS = 20_000_000
-"""Costs that are looked at for a first bound before anything compiled is loaded."""
+"""Limit of the costs that a first bound looks at without compiled code."""
 _LOADING = 0.6
-"""Seconds that are worth loading it for."""
+"""Seconds of the time limit from which on loading compiled code is worth while."""
 
 _MEMORY = 0.95
 """Weight of the directions so far in the next one."""
@@ -48,14 +48,13 @@ _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
 
 _STAGES = ((10, 0.002), (100, 0.003))
-"""Hasty steps first, then patient ones: how many may fail before the aim is lowered, and the
-first aim as a share of the value."""
+"""Hasty and patient steps: failures before the aim is lowered, first aim as share of the value."""
 _LOWERED = 0.7
-"""Factor of the aim when it is not met."""
+"""Factor on the aim after it was not met."""
 _RAISED = 1.5
-"""Factor of the aim when there is progress again and again."""
+"""Factor on the aim after progress again and again."""
 _END = 1e-6
-"""Aim at which the prices are good enough."""
+"""Aim, as a share of the value, below which the ascent ends."""
 
 
 class Ascent:

@@ -26,13 +26,13 @@ from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
 
 DENOMINATOR = 2**24
-"""Rounding loses less than 1e-7 of a token-round's price; sums stay far inside 64 bits."""
+"""Denominator of prices: rounding loses less than 1e-7 of one, and sums stay inside 64 bits."""
 
 _CELLS_A_COLUMN = 60
-"""Coefficients that a limit on columns allows for each: long outputs make columns long."""
+"""Coefficients for each column of the limit, beyond which the LP counts as too large."""
 
 _BYTES = 150
-"""What HiGHS takes for each coefficient of an LP, its own and ours together."""
+"""Bytes that HiGHS takes for each coefficient of an LP, its own and ours together."""
 
 
 def offer_lp_bound(

@@ -96,7 +96,7 @@ def lp_nonzeros_at_least(instance: Instance) -> int:
 def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = None) -> list[float]:
     """Return the mean start of each request in averaged minimisers of the Lagrangian.
 
-    A feasible schedule is needed only to see whether everybody can start on arrival.
+    A feasible schedule is needed only to see whether all requests can start on arrival.
     """
     if starts is not None and _all_at_once(instance, starts):
         return [float(start) for start in starts]
@@ -143,7 +143,7 @@ def _dealt_to_one(starts: Integers, mass: Floats) -> Floats:
 
 
 def _all_at_once(instance: Instance, starts: Sequence[int]) -> bool:
-    """Whether everybody starts on arrival: then no other solution of the LP is optimal."""
+    """Whether every request starts on arrival: then no other solution of the LP is optimal."""
     return all(start == request.arrival for start, request in zip(starts, instance, strict=True))
 
 

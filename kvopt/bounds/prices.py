@@ -33,7 +33,7 @@ Integers = npt.NDArray[Any]
 """int64 where nothing can overflow, else Python integers."""
 
 _FEW_COSTS = 10_000_000
-"""Starts whose costs are looked at in a tenth of a second without anything compiled."""
+"""Starts up to which costs are looked at without compiled code, in a tenth of a second."""
 
 
 def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices:

@@ -29,15 +29,15 @@ Numbers = npt.NDArray[Any]
 """float64 to search for prices, int64 to prove what they give."""
 
 _SMALL = 6
-"""A block of 2^6 starts is looked at start by start."""
+"""Binary logarithm of the starts in a block that is looked at start by start."""
 _SAFETY = 1e-9
-"""By how much bounds are widened, relative to what enters them; floats err by far less."""
+"""Share by which bounds are widened against rounding; floats err by far less."""
 _ERROR = 1e-14
-"""Error of differences of sums, relative to the sums: dozens of roundings."""
+"""Error of differences of sums, as a share of the sums: dozens of roundings."""
 _SLICE = 10**9
 """Costs that are evaluated between two questions whether to stop: half a second at most."""
 _MANY = 500
-"""Kinds that are worth a thread of their own."""
+"""Least kinds of a thread: for fewer it is not worth its start."""
 
 
 class Interrupted(Exception):

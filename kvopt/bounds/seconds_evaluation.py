@@ -33,10 +33,10 @@ from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 
 FULL = 64
-"""Weights are counted in parts of this."""
+"""Denominator of weights."""
 
 _FINE = 30
-"""Bits by which slopes are finer than what the request that takes most needs."""
+"""Bits by which slopes are finer than the largest request needs: rounding loses 2^-30."""
 _BLOCK = 64
 """Ends of windows that are looked at, or left out, together."""
 
@@ -137,7 +137,7 @@ def company_value(
     total = -sum(c * w for c, w in zip(company, works, strict=True))
     for a, work, rate in zip(arrivals, works, rest, strict=True):
         if rate == 0:
-            continue  # it begins when nobody is there
+            continue  # it begins when no request is there
         after = bisect_right(times, a)
         best = work * prices[after]
         while after < len(times) and rate * (times[after] - a) < best:

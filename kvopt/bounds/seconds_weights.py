@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 MOST_STEPS = 60
-"""Changes of the weights that are tried in each of the two stages."""
+"""Limit of the changes of the weights in each of the two stages."""
 _STEP = 0.1
 """First change of the share of a request whose two sides are an average difference apart, among
 those whose share can change."""
 _STEP_BESIDE = 0.05
-"""The same with company, where it starts near the end."""
+"""First change of a share in the stage with company, which starts near the end."""
 _ENOUGH = 1e-5
-"""Share of the bound that is not worth a further step."""
+"""Expected gain, as a share of the bound, at which a stage ends."""
 _BUSY = 0.98
 """Mean weight from which on requests wait so long that company adds nothing."""
 _COMPANY = 0.8

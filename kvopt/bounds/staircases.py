@@ -23,14 +23,15 @@ from kvopt.search.proofs import Staircase, VolumeProof
 Integers = NDArray[np.int64]
 
 MOST_REQUESTS = 20_000
-"""A hundred fluids of so many take some ten seconds."""
+"""Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""
 FEW_REQUESTS = 300
-"""Up to here it all takes some hundredths of a second, whatever the limit is."""
+"""Requests up to which staircases are tried whatever the time limit: hundredths of a second."""
 _STEPS = 12
+"""Limit of the steps of a staircase."""
 _SHARES = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 """Thresholds that are tried, in units of memory shared evenly by one request more."""
 _MOST_KEPT = 8
-"""Staircases in a proof: the next would add next to nothing."""
+"""Limit of the staircases in a proof: the next would add next to nothing."""
 
 
 def offer_staircase_bound(search: Search) -> None:

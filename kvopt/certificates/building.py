@@ -37,7 +37,7 @@ _BOUND_SHARE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class JudgedRun:
-    """What a policy, or somebody else, did with the instance.
+    """What a policy, or another source, did with the instance.
 
     Parameters
     ----------

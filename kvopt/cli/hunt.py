@@ -32,7 +32,7 @@ def hunt_command(
             "--policy",
             "-P",
             metavar="NAME[:KEY=VALUE,...]",
-            help="Who is hunted; of several the best on an instance counts.",
+            help="Policy to hunt; of several the best on an instance counts.",
         ),
     ],
     n: Annotated[int, typer.Option("--n", min=1, help="Requests, at most.")],

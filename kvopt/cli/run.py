@@ -99,7 +99,7 @@ def _report(instance: Instance, runs: list[PolicyRun], json: bool) -> None:
         return
     best = min((run.objective for run in runs if run.objective is not None), default=None)
     table = common.new_table(
-        "policy", "latency>", "mean>", "of the best>", "makespan>", "evictions>", "peak>",
+        "policy", "latency>", "mean>", "times the best>", "makespan>", "evictions>", "peak>",
         "seconds>", "outcome", prose=("outcome",),
         optional=("seconds", "peak", "mean", "makespan", "evictions", "latency"),
     )  # fmt: skip

@@ -68,11 +68,11 @@ def _timeline(runs: list[SecondsRun]) -> str:
 def _print(runs: list[SecondsRun]) -> None:
     means = [mean for run in runs if (mean := _mean(run)) is not None]
     table = common.new_table(
-        "policy", "mean s>", "median s>", "p99 s>", "of the best>", "first token s>", "tokens/s>",
-        "makespan s>", "evictions>", "peak>", "outcome", prose=("outcome",),
+        "policy", "mean s>", "median s>", "p99 s>", "times the best>", "first token s>",
+        "tokens/s>", "makespan s>", "evictions>", "peak>", "outcome", prose=("outcome",),
         optional=(
             "peak", "makespan s", "tokens/s", "median s", "first token s", "evictions", "p99 s",
-            "of the best",
+            "times the best",
         ),
     )  # fmt: skip
     for run in runs:

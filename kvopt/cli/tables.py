@@ -214,7 +214,7 @@ def print_table(table: Table, console: Console | None = None) -> None:
 
 
 def _terminal_width() -> int | None:
-    """Return how many cells the terminal has in a line, None if nobody looks at one.
+    """Return how many cells the terminal has in a line, None if there is none.
 
     Rich may be told by the environment to take a pipe for a terminal; its width is made up.
     """

@@ -2,7 +2,7 @@
 
 The smooth stand-in of `kvopt.configurations.smoothing` is climbed by a limited-memory
 quasi-Newton method, at first with few knots and a high temperature, then with more and more
-knots at lower and lower ones.  Few knots make a quick evaluation and find the general shape;
+knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
 many take the last per cent.  The best hard value of all is what counts.
 """
 
@@ -25,8 +25,8 @@ from kvopt.configurations.smoothing import (
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 
 _HOTTER = 1.25
-"""Factor of a temperature at which floats cannot hold all sums."""
-_ROOM = 0.85
+"""Factor on the temperature of a knot whose sums leave the range of floats."""
+_HEADROOM = 0.85
 """Share of a temperature at which floats must hold all sums when a climb begins."""
 
 
@@ -74,13 +74,13 @@ class Evaluator:
     def begin(self, prices: Floats) -> Point:
         """Evaluate first prices; raise the temperature of knots where floats demand it.
 
-        Demanded is what a somewhat lower temperature would need: without that room the first
+        Demanded is what a somewhat lower temperature would need: without that headroom the first
         steps leave the range of floats, and the climb ends where it began.
         """
         while True:
-            self._taus *= _ROOM
+            self._taus *= _HEADROOM
             _, smooth, _ = self._configurations(prices)
-            self._taus /= _ROOM
+            self._taus /= _HEADROOM
             tight = ~np.isfinite(smooth)
             if not tight.any() and (found := self(prices)).is_finite:
                 return found
@@ -144,10 +144,11 @@ class Evaluator:
 _PAIRS = 15
 """Steps that the quasi-Newton method remembers."""
 _SHORTENED = 0.4
-"""Factor of a step that did not pay."""
+"""Factor on the length of a step that did not pay."""
 _SHORTENINGS = 10
+"""Shorter steps in one direction before it counts as a dead end."""
 _ENOUGH = 1e-4
-"""Share of the gain that the gradient promised with which a step is content."""
+"""Least share of the gain promised by the gradient for a step to be taken."""
 
 Pair = tuple[Floats, Floats, float]
 """A step, the change of the gradient over it, and one over their product."""

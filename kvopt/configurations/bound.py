@@ -34,7 +34,7 @@ def rising_bounds(
 ) -> Iterator[tuple[Rising, Evaluation]]:
     """Climb stage by stage; offer each bound, yield what proves it, then rule out starts.
 
-    Patient stages end after that share of the time, for those who have a use for the rest.
+    Patient stages end after that share of the time, for callers that have a use for the rest.
     """
     assert search.schedule is not None
     began, limit = working_time(), min(time_limit, search.remaining)

@@ -1,6 +1,6 @@
-"""Which partial schedules are beaten by others.
+"""Which labels are dominated by others.
 
-One beats another that has the same waiting requests if its latency is at most as large and it
+One dominates another that has the same waiting requests if its latency is at most as large and it
 holds at most as much at every time to come: then whatever completes the one completes the other,
 at no more latency.  The same holds if it has started one more request: the other one has that
 still to pay for.
@@ -13,26 +13,27 @@ import numpy as np
 from kvopt.configurations.labels import WAITING, Integers, Layer
 from kvopt.configurations.states import States
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.row_ranges import in_parts
+from kvopt.kernels.parallel import map_ranges
 
 _COMPARED = 20
-"""Partial schedules with the same waiting requests that a new one is compared with."""
+"""Labels with the same waiting requests that a new one is compared with, at most."""
 _EMPTY = -1
+"""Mark of an empty place in the hash table."""
 
 
 def undominated(
     layer: Layer, states: States, now: int, threads: int = 1, *, one_more: bool = False
 ) -> Layer:
-    """Drop what another partial schedule with the same waiting requests beats, or with one less.
+    """Drop labels that another one with the same waiting requests dominates, or with one less.
 
     Parameters
     ----------
     layer, states, now
-        Partial schedules that have decided the starts up to now.
+        Labels that have decided the starts up to now.
     threads
         Threads that share the work.
     one_more
-        Whether one that has started one more request may beat another: `kvopt verify` knows of
+        Whether one that has started one more request may dominate another: `kvopt verify` knows of
         the same waiting requests only.
     """
     waiting = layer.waiting()
@@ -48,9 +49,9 @@ def undominated(
 
     def work(begin: int, end: int) -> None:
         some = order[first_from(begin) : first_from(end)]
-        _clear_dominated(some, waiting, layer.rows, peaks, longest, now, keep)
+        _clear_dominated(some, waiting, layer.labels, peaks, longest, now, keep)
 
-    in_parts(work, len(order), threads)
+    map_ranges(work, len(order), threads)
     if one_more and len(order):
         _drop_outdone(
             layer, waiting, order[keep[order]], peaks, longest, states, now, threads, keep
@@ -62,13 +63,13 @@ def undominated(
 def _clear_dominated(
     order: Integers,
     waiting: Integers,
-    rows: Integers,
+    labels: Integers,
     peaks: Integers,
     longest: int,
     now: int,
     keep: Integers,
 ) -> None:
-    """Clear the flags of dominated rows; in order, rows come by waiting set, cheapest first."""
+    """Clear the flags of dominated labels; in order, labels come by waiting set, cheapest first."""
     profiles = np.zeros((_COMPARED, longest), dtype=np.int64)
     profile = np.zeros(longest, dtype=np.int64)
     kept = 0
@@ -76,7 +77,7 @@ def _clear_dominated(
         number = order[at]
         if at > 0 and not _are_equal(waiting[number], waiting[order[at - 1]]):
             kept = 0
-        _fill_profile(rows[number], peaks, now, profile)
+        _fill_profile(labels[number], peaks, now, profile)
         for other in range(kept):
             if _is_below(profiles[other], profile):
                 keep[number] = False
@@ -110,7 +111,7 @@ def _drop_outdone(
     layer: Layer, waiting: Integers, order: Integers, peaks: Integers, longest: int,
     states: States, now: int, threads: int, keep: Integers,
 ) -> None:  # fmt: skip
-    """Clear the flags of rows that one with one more start beats."""
+    """Clear the flags of labels that one with one more start dominates."""
     ordered = waiting[order]
     changes = (ordered[1:] != ordered[:-1]).any(axis=1)
     begins = np.concatenate(([0], 1 + np.flatnonzero(changes), [len(order)]))
@@ -121,15 +122,15 @@ def _drop_outdone(
     hints = np.empty((len(order), 3), dtype=np.int32)
 
     def hint(begin: int, end: int) -> None:
-        _fill_hints((begin, end), order, layer.rows, peaks, now, hints)
+        _fill_hints((begin, end), order, layer.labels, peaks, now, hints)
 
     def compare(begin: int, end: int) -> None:
         _clear_outdone(
             (begin, end), order, begins, sets, table, hints, layer, peaks, longest, now, due, keep
         )
 
-    in_parts(hint, len(order), threads)
-    in_parts(compare, len(sets), threads)
+    map_ranges(hint, len(order), threads)
+    map_ranges(compare, len(sets), threads)
 
 
 @compiled
@@ -154,15 +155,15 @@ def _fill_table(sets: Integers, table: Integers) -> None:
 
 @compiled
 def _fill_hints(
-    part: tuple[int, int], order: Integers, rows: Integers, peaks: Integers, now: int,
+    part: tuple[int, int], order: Integers, labels: Integers, peaks: Integers, now: int,
     hints: Integers,
 ) -> None:  # fmt: skip
     """Fill in the last completion, what is held at once, and the sum over all times to come."""
     for at in range(part[0], part[1]):
-        row = rows[order[at]]
+        label = labels[order[at]]
         last, held, area = 0, 0, 0
-        for i in range(len(row)):
-            left = row[i] - now - 2
+        for i in range(len(label)):
+            left = label[i] - now - 2
             if left >= 0:
                 last = max(last, left)
                 held += peaks[i] - left
@@ -177,14 +178,14 @@ def _clear_outdone(
     keep: Integers,
 ) -> None:  # fmt: skip
     """Go through some waiting sets, and those with one request less; ``due`` is its least cost."""
-    rows, began = layer.rows, layer.began
+    labels, began = layer.labels, layer.began
     profile = np.zeros(longest, dtype=np.int64)
     other = np.zeros(longest, dtype=np.int64)
     words = np.empty(sets.shape[1], dtype=np.uint64)
     for number in range(part[0], part[1]):
         first, last = begins[number], begins[number + 1]
-        for i in range(rows.shape[1]):
-            if rows[order[first], i] != WAITING:
+        for i in range(labels.shape[1]):
+            if labels[order[first], i] != WAITING:
                 continue
             words[:] = sets[number]
             words[i // 64] ^= np.uint64(1) << np.uint64(i % 64)
@@ -206,18 +207,18 @@ def _clear_outdone(
                         and hints[near, 2] <= hints[at, 2]
                     ):
                         if not known:
-                            _fill_profile(rows[order[at]], peaks, now, profile)
+                            _fill_profile(labels[order[at]], peaks, now, profile)
                             known = True
-                        _fill_profile(rows[order[near]], peaks, now, other)
+                        _fill_profile(labels[order[near]], peaks, now, other)
                         if _is_below(other, profile):
                             keep[order[at]] = False
                             break
 
 
 @compiled
-def _fill_profile(row: Integers, peaks: Integers, now: int, profile: Integers) -> None:
-    """Fill in what the active requests of a row hold from the time now + 2 on."""
+def _fill_profile(label: Integers, peaks: Integers, now: int, profile: Integers) -> None:
+    """Fill in what the active requests of a label hold from the time now + 2 on."""
     profile[:] = 0
-    for i in range(len(row)):
-        for time in range(now + 2, row[i] + 1):
-            profile[time - now - 2] += peaks[i] - (row[i] - time)
+    for i in range(len(label)):
+        for time in range(now + 2, label[i] + 1):
+            profile[time - now - 2] += peaks[i] - (label[i] - time)

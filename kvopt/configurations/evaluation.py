@@ -18,7 +18,7 @@ from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 from kvopt.kernels.compiled import compiled
 
 CLOSED = 2**61
-"""Cost of a start that was ruled out."""
+"""Cost, in units of 1 / D, of a start that was ruled out: above every other, and sums fit."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Evaluation:
         D, the unit of everything here.
     total
         D times the bound: no such schedule has a total latency below it.
-    excesses
-        For each request and start round 0 .. T what the start costs above the least cost of the
-        request; `CLOSED` for starts that are ruled out.  The last column speaks of T and later.
+    reduced_costs
+        For each request and start round 0 .. T the reduced cost of the start: its cost less the
+        least one of the request; `CLOSED` if ruled out.  The last column is of T and later.
     prices
         F_t of each state, for t = 0 .. T.
     largest
@@ -42,7 +42,7 @@ class Evaluation:
 
     denominator: int
     total: int
-    excesses: Integers
+    reduced_costs: Integers
     prices: Integers
     largest: Integers
 
@@ -82,9 +82,9 @@ def evaluate(
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
     _costs(states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs)
     least = costs.min(axis=1)
-    excesses = np.where(costs < CLOSED, costs - least[:, None], CLOSED)
+    reduced_costs = np.where(costs < CLOSED, costs - least[:, None], CLOSED)
     total = int(least.sum()) - int(largest.sum())
-    return Evaluation(denominator, total, excesses, by_time, largest)
+    return Evaluation(denominator, total, reduced_costs, by_time, largest)
 
 
 def _largest_at_knots(states: States, copies: Integers, prices: Integers) -> Integers:

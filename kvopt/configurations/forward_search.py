@@ -2,11 +2,12 @@
 
 With integer prices, bound L and largest sums R_t, D times the latency of a schedule is
 
-    L + sum_i excess_i(k_i) + sum_t (R_t - F_t(what is active at t)),
+    L + sum_i r_i(k_i) + sum_t (R_t - F_t(what is active at t)),
 
-and no term is negative.  So a partial schedule is dropped once its terms, and the least ones of
-the requests that wait, exceed what a better schedule may spend.  Partial schedules that leave
-the same work are one, and some beat others: see `kvopt.configurations.dominance`.
+with the reduced cost r_i of a start, and no term is negative.  A label, a partial schedule, is
+dropped once its terms, and the least ones of waiting requests, exceed what a better schedule may
+spend.  Labels that leave the same work are one, and some dominate others: see
+`kvopt.configurations.dominance`.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ import numpy as np
 from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation
 from kvopt.configurations.expand import Stopped, TooWide, next_layer
-from kvopt.configurations.labels import BLIND, WAITING, Layer, Round, members_of
-from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.labels import NO_LOOKAHEAD, WAITING, Layer, Round, members_of
+from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.states import Integers, States
 from kvopt.model.instance import Instance
 
 MOST_REQUESTS = 128
-"""Requests up to which a search is worth its memory."""
+"""Limit of requests for a forward search; beyond, it is not worth its memory."""
 
 _CHILDREN = 100
-"""Continuations that a search for good schedules looks at, for each one that it keeps."""
+"""Continuations that the beam search makes at most, for each label of its width."""
 
 _LAST_SHORT = 2**15 - 1
-"""Completion rounds up to here are kept in 16 bits."""
+"""Last completion round up to which labels have 16 bits for each request, then 32."""
 
-_MOST_KEPT = 150_000_000
-"""Partial schedules of all layers together: 12 bytes each with 64 requests, then 20."""
+_LABELS_IN_ALL = 150_000_000
+"""Label limit of all layers together: 12 bytes each up to 64 requests (1.8 GB), then 20."""
 
 
 @dataclass
@@ -50,47 +51,47 @@ class Sweep:
         Prices, and the starts they leave.
     target
         Only schedules with a smaller total latency count.
-    ahead
-        Sees what is too dear, or less promising, some rounds earlier; for this target or more.
+    lookahead
+        Finds some rounds earlier what is too dear, or less promising; for this target or more.
     threads
         Threads that share the work.
 
     Attributes
     ----------
     kept
-        Partial schedules that the last search kept, of all rounds.
+        Labels that the last search kept, of all rounds.
     """
 
     states: States
     twins: Integers
     evaluation: Evaluation
     target: int
-    ahead: Ahead | None = None
+    lookahead: Lookahead | None = None
     threads: int = 1
     kept: int = field(default=0, init=False)
 
-    def all_of_them(
+    def search_exhaustively(
         self,
-        most: int,
+        label_limit: int,
         should_stop: Callable[[], bool] = lambda: False,
         *,
-        in_all: int = _MOST_KEPT,
+        in_all: int = _LABELS_IN_ALL,
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, None if there is none.
 
         Raises
         ------
         TooWide
-            If more than ``most`` partial schedules are left at one round, or ``in_all`` of all.
+            If more than ``label_limit`` labels are left at one round, or ``in_all`` of all.
         Stopped
             If it was asked to stop.
         """
-        return self._run(most, None, in_all, should_stop)
+        return self._run(label_limit, None, in_all, should_stop)
 
-    def some_of_them(
+    def search_with_beam(
         self, width: int, should_stop: Callable[[], bool] = lambda: False
     ) -> tuple[int, ...] | None:
-        """Return the starts of a good schedule: each round keeps the most promising ones only.
+        """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
 
         None proves nothing.
 
@@ -101,10 +102,10 @@ class Sweep:
         Stopped
             If it was asked to stop.
         """
-        return self._run(_CHILDREN * width, width, _MOST_KEPT, should_stop)
+        return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, should_stop)
 
     def _run(
-        self, most: int, width: int | None, in_all: int, should_stop: Callable[[], bool]
+        self, label_limit: int, width: int | None, in_all: int, should_stop: Callable[[], bool]
     ) -> tuple[int, ...] | None:
         evaluation = self.evaluation
         budget = (self.target - 1) * evaluation.denominator - evaluation.total
@@ -121,16 +122,16 @@ class Sweep:
         for step in steps:
             if should_stop():
                 raise Stopped
-            layer = self._next(step, layer, most, width is not None, should_stop)
-            far = width is None and self.ahead is not None
-            layer = undominated(layer, self.states, step.now, self.threads, one_more=far)
+            layer = self._next(step, layer, label_limit, width is not None, should_stop)
+            one_more = width is None and self.lookahead is not None
+            layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
-                layer = _most_promising(layer, step, width, self.ahead)
+                layer = _best_labels(layer, step, width, self.lookahead)
             if not len(layer.spent):
                 return None
             self.kept += len(layer.spent)
             if self.kept > in_all:
-                raise TooWide(f"more than {in_all:,} partial schedules in all")
+                raise TooWide(f"more than {in_all:,} labels in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)
 
@@ -138,19 +139,27 @@ class Sweep:
         self,
         step: Round,
         layer: Layer,
-        most: int,
-        narrow: bool,
+        label_limit: int,
+        is_beam: bool,
         should_stop: Callable[[], bool],
     ) -> Layer:
-        """Return the next layer; if it would be too wide and may be narrower, its better part."""
-        sight = BLIND if narrow or self.ahead is None else self.ahead.sight(step.now)
+        """Return the next layer; of a beam its better part, if it would be too wide."""
+        ahead = None if is_beam else self.lookahead
+        tables = NO_LOOKAHEAD if ahead is None else ahead.tables(step.now)
         while True:
             try:
                 return next_layer(
-                    self.states, self.twins, step, layer, most, should_stop, self.threads, sight
+                    self.states,
+                    self.twins,
+                    step,
+                    layer,
+                    label_limit,
+                    should_stop,
+                    self.threads,
+                    tables,
                 )
             except TooWide:
-                if not narrow:
+                if not is_beam:
                     raise
                 lowest = int(_least_costs(layer, step).min())
                 if step.budget <= lowest:
@@ -173,43 +182,45 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
 
     After the last priced time every round of waiting costs a round of latency.
     """
-    late = evaluation.excesses[:, -1:]
-    # The last excess is of the first start from T on, which an arrival may put off.
-    first = np.maximum(0, arrivals[:, None] - (evaluation.excesses.shape[1] - 1))
+    late = evaluation.reduced_costs[:, -1:]
+    # The last reduced cost is of the first start from T on, which an arrival may put off.
+    first = np.maximum(0, arrivals[:, None] - (evaluation.reduced_costs.shape[1] - 1))
     more = (budget - late) // evaluation.denominator + first
     waits = np.arange(max(0, int(more.max())) + 1) - first
     drawn = late + waits * evaluation.denominator
     drawn = np.where((waits >= 0) & (drawn <= budget), drawn, CLOSED)
     closed = np.full_like(late, CLOSED)
-    excesses = np.concatenate((evaluation.excesses[:, :-1], drawn, closed), axis=1)
-    later = np.minimum.accumulate(excesses[:, ::-1], axis=1)[:, ::-1]
+    reduced_costs = np.concatenate((evaluation.reduced_costs[:, :-1], drawn, closed), axis=1)
+    later = np.minimum.accumulate(reduced_costs[:, ::-1], axis=1)[:, ::-1]
     # Sums over all requests must not overflow.
-    excesses, later = np.minimum(excesses, budget + 1), np.minimum(later, budget + 1)
-    beyond = excesses.shape[1] - len(evaluation.largest)
+    reduced_costs, later = np.minimum(reduced_costs, budget + 1), np.minimum(later, budget + 1)
+    beyond = reduced_costs.shape[1] - len(evaluation.largest)
     prices = np.pad(evaluation.prices, ((0, beyond), (0, 0)))
     largest = np.pad(evaluation.largest, (0, beyond)).tolist()
     return [
         Round(
             now,
             budget,
-            np.ascontiguousarray(excesses[:, now]),
+            np.ascontiguousarray(reduced_costs[:, now]),
             np.ascontiguousarray(later[:, now + 1]),
             prices[now + 1],
             largest[now + 1],
         )
-        for now in range(excesses.shape[1] - 1)
+        for now in range(reduced_costs.shape[1] - 1)
     ]
 
 
-def _most_promising(layer: Layer, step: Round, width: int, ahead: Ahead | None) -> Layer:
-    costs = _least_costs(layer, step, ahead)
+def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
+    costs = _least_costs(layer, step, lookahead)
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
-def _least_costs(layer: Layer, step: Round, ahead: Ahead | None = None) -> Integers:
-    """Return what schedules that complete each partial one spend at least."""
-    costs = layer.spent + (layer.rows == WAITING) @ step.later
-    return np.asarray(costs if ahead is None else costs + ahead.slacks(layer.rows, step.now))
+def _least_costs(layer: Layer, step: Round, lookahead: Lookahead | None = None) -> Integers:
+    """Return what schedules that extend each label spend at least."""
+    costs = layer.spent + (layer.labels == WAITING) @ step.later
+    if lookahead is not None:
+        costs += lookahead.slacks(layer.labels, step.now)
+    return np.asarray(costs)
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

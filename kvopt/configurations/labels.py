@@ -1,7 +1,7 @@
-"""Partial schedules, and what a search forward in time knows of a round.
+"""Labels, the partial schedules of a search forward in time, and what it knows of a round.
 
-A partial schedule is a row of completion rounds, `WAITING` for requests that have not started
-and `DONE` for those that are no longer active.  Rows that are equal leave the same work.
+A label holds completion rounds, `WAITING` for requests that have not started and `DONE` for
+those that are no longer active.  Labels that are equal leave the same work.
 """
 
 from __future__ import annotations
@@ -12,44 +12,45 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[Any]
-"""Of 64 bits, or of fewer where there are many of them."""
+"""Integers of 64 bits, or of 16 or 32 where a layer of labels is large."""
 
 WAITING, DONE = 0, -1
+"""Entries of a label that are no completion round."""
 
 _BITS = 64
-"""Of an integer."""
+"""Bits of one word of a set of requests."""
 
 
 class Layer(NamedTuple):
-    """Partial schedules that have decided every start before one round.
+    """Labels that have decided every start before one round.
 
     Parameters
     ----------
-    rows
-        Completion rounds, one row for each of them.
+    labels
+        Completion rounds of each request, one row for each label.
     spent
         What their starts and their past cost above the bound, see
         `kvopt.configurations.forward_search`.
     began
         Sum of the start rounds.
     parents
-        Where each of them comes from in the layer before.
+        The label in the layer before that each of them extends.
     """
 
-    rows: Integers
+    labels: Integers
     spent: Integers
     began: Integers
     parents: Integers
 
     def only(self, which: Integers | slice) -> Layer:
-        """Return some of the partial schedules."""
+        """Return some of the labels."""
         return Layer(*(part[which] for part in self))
 
     def waiting(self) -> Integers:
-        """Return the set of waiting requests of each partial schedule, as bits of integers."""
-        count = self.rows.shape[1]
-        padded = np.zeros((len(self.rows), -(-count // _BITS) * _BITS), dtype=np.bool_)
-        padded[:, :count] = self.rows == WAITING
+        """Return the set of waiting requests of each label, as bits of integers."""
+        count = self.labels.shape[1]
+        padded = np.zeros((len(self.labels), -(-count // _BITS) * _BITS), dtype=np.bool_)
+        padded[:, :count] = self.labels == WAITING
         return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
 
 
@@ -65,34 +66,34 @@ class Round(NamedTuple):
     Parameters
     ----------
     now
-        Start round k; who starts is active from time k + 1.
+        Start round k; a request that starts is active from time k + 1.
     budget
         What a schedule that is worth finding spends at most.
-    excesses
-        Of a start of each request now.
+    reduced_costs
+        Reduced cost of a start of each request now.
     later
-        Least excess of each request for a start after now.
+        Least reduced cost of each request for a start after now.
     prices, largest
         Of states at time k + 1, and the most that a configuration is worth then.
     """
 
     now: int
     budget: int
-    excesses: Integers
+    reduced_costs: Integers
     later: Integers
     prices: Integers
     largest: int
 
 
-class Sight(NamedTuple):
-    """What is seen from one round.
+class LookaheadTables(NamedTuple):
+    """Tables of the look-ahead from one round; its horizon is the length of the gains.
 
     Parameters
     ----------
     prices, largest
         Of all times, as in `Evaluation`; nothing is worth anything after the last priced one.
     gains
-        The most that requests can add, for each round that is looked at, spot and room there.
+        The most that requests can add, for each round of the horizon, spot and free memory there.
     spots
         Rounds after a time at which what is added must fit beside the active requests.
     """
@@ -104,5 +105,6 @@ class Sight(NamedTuple):
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-BLIND = Sight(_NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64), _NOTHING)
-"""Sees no slack."""
+_NO_GAINS = np.zeros((0, 1, 1), dtype=np.int64)
+NO_LOOKAHEAD = LookaheadTables(_NOTHING[:, None], _NOTHING, _NO_GAINS, _NOTHING)
+"""Look-ahead of horizon 0: it knows of no slack."""

@@ -1,11 +1,11 @@
 """What the next rounds will leave unused, whatever starts.
 
 The requests that are active after a round fix what they hold for some time.  What starts beside
-them is young in the next rounds, so it is worth little and has to fit beside them.  A partial
-schedule whose next rounds cannot be filled well is less promising than its past says.
+them is young in the next rounds, so it is worth little and has to fit beside them.  A label
+whose next rounds cannot be filled well is less promising than its past says.
 
-Every number here is at most the slack that follows (Claim 14 of the docs).  It guides searches that
-keep few, and lets those that keep all drop more; searches that `kvopt verify` repeats do without.
+Every number here is at most the slack that follows (Claim 14 of the docs).  It guides the beam
+search, and lets the exhaustive one drop more; searches that `kvopt verify` repeats do without.
 """
 
 from __future__ import annotations
@@ -14,68 +14,69 @@ import numpy as np
 
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import fill_slacks
-from kvopt.configurations.labels import BLIND, Sight
+from kvopt.configurations.labels import NO_LOOKAHEAD, LookaheadTables
 from kvopt.configurations.states import Flags, Integers, States
 from kvopt.kernels.compiled import compiled
 
 _SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
 """Rounds after a time at which what is added must fit beside the active requests."""
 _NEVER = -(2**60)
+"""Value of what cannot be reached: less than any sum of prices."""
 
 _MOST_WORK = 4_000_000_000
-"""Additions for all tables, some seconds."""
+"""Limit of the additions for all tables; about five seconds."""
 _MOST_NUMBERS = 30_000_000
-"""In all tables together."""
+"""Limit of the integers in all tables together; 240 MB."""
 
 
-class Ahead:
-    """Least slacks of the next rounds.
+class Lookahead:
+    """Look-ahead: least slacks of the next rounds.
 
     Parameters
     ----------
     states, evaluation
         The requests and their prices.
     budget
-        Starts with a larger excess are not looked at.
-    rounds
-        How many rounds to look ahead, beyond the one whose slack is known.
+        Starts with a larger reduced cost are not looked at.
+    horizon
+        Rounds of the look-ahead, beyond the one whose slack is known.
     """
 
-    def __init__(self, states: States, evaluation: Evaluation, budget: int, rounds: int) -> None:
+    def __init__(self, states: States, evaluation: Evaluation, budget: int, horizon: int) -> None:
         last = len(evaluation.prices) - 1
-        room = last + rounds + 2
+        size = last + horizon + 2
         self._states = states
-        self._prices = np.zeros((room, len(states)), dtype=np.int64)
+        self._prices = np.zeros((size, len(states)), dtype=np.int64)
         self._prices[: last + 1] = evaluation.prices
-        self._largest = np.zeros(room, dtype=np.int64)
+        self._largest = np.zeros(size, dtype=np.int64)
         self._largest[: last + 1] = evaluation.largest
-        self._gains = np.zeros((last, rounds, len(_SPOTS), states.memory + 1), dtype=np.int64)
+        self._gains = np.zeros((last, horizon, len(_SPOTS), states.memory + 1), dtype=np.int64)
         _fill_gains(
-            evaluation.prices, evaluation.excesses <= budget, states.arrivals, states.outputs,
+            evaluation.prices, evaluation.reduced_costs <= budget, states.arrivals, states.outputs,
             states.firsts, states.holds, states.lefts, states.order, states.most, _SPOTS,
             self._gains,
         )  # fmt: skip
 
     @staticmethod
-    def fits(states: States, evaluation: Evaluation, rounds: int) -> bool:
-        """Return whether tables for so many rounds are soon made, and small."""
-        times, cells = len(evaluation.prices) * rounds, states.memory + 1
-        work = times * rounds * len(states.outputs) * (states.most + 1) * cells
+    def fits(states: States, evaluation: Evaluation, horizon: int) -> bool:
+        """Return whether tables for such a horizon are soon made, and small."""
+        times, cells = len(evaluation.prices) * horizon, states.memory + 1
+        work = times * horizon * len(states.outputs) * (states.most + 1) * cells
         return work <= _MOST_WORK and times * len(_SPOTS) * cells <= _MOST_NUMBERS
 
-    def sight(self, now: int) -> Sight:
-        """Return what is seen once the starts of a round are decided."""
+    def tables(self, now: int) -> LookaheadTables:
+        """Return the tables for labels that have decided the starts of a round."""
         if now >= len(self._gains):
-            return BLIND
-        return Sight(self._prices, self._largest, self._gains[now], _SPOTS)
+            return NO_LOOKAHEAD
+        return LookaheadTables(self._prices, self._largest, self._gains[now], _SPOTS)
 
-    def slacks(self, rows: Integers, now: int) -> Integers:
-        """Return the least slack after time now + 1, for rows as layers keep them."""
+    def slacks(self, labels: Integers, now: int) -> Integers:
+        """Return the least slack after time now + 1, for labels as layers keep them."""
         states = self._states
-        found = np.zeros(len(rows), dtype=np.int64)
+        found = np.zeros(len(labels), dtype=np.int64)
         fill_slacks(
-            rows, states.holds[states.firsts], states.firsts, now, states.memory, self.sight(now),
-            found,
+            labels, states.holds[states.firsts], states.firsts, now, states.memory,
+            self.tables(now), found,
         )  # fmt: skip
         return found
 
@@ -85,18 +86,18 @@ def _fill_gains(
     prices: Integers, allowed: Flags, arrivals: Integers, outputs: Integers, firsts: Integers,
     holds: Integers, lefts: Integers, order: Integers, most: int, spots: Integers, gains: Integers,
 ) -> None:  # fmt: skip
-    """Fill in the most that requests can be worth at a time, by the room they have at each spot.
+    """Fill in the most that requests can be worth at a time, by what is free at each spot.
 
     ``gains[now, j - 1]`` speaks of the time now + 1 + j, and of requests that start after now.
     """
-    rounds, memory = gains.shape[1], gains.shape[3] - 1
+    horizon, memory = gains.shape[1], gains.shape[3] - 1
     last = allowed.shape[1] - 1
     counts = np.empty(len(holds), dtype=np.int64)
-    young = np.empty(rounds * len(outputs), dtype=np.int64)
+    young = np.empty(horizon * len(outputs), dtype=np.int64)
     after = np.empty((len(young) + 1, most + 1, memory + 1), dtype=np.int64)
     before = np.empty((most + 1, memory + 1), dtype=np.int64)
     for now in range(len(gains)):
-        for j in range(1, min(rounds, last - now - 1) + 1):
+        for j in range(1, min(horizon, last - now - 1) + 1):
             time = now + 1 + j
             counts[:] = 0
             for i in range(len(outputs)):

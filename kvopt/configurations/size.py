@@ -8,13 +8,13 @@ from kvopt.errors import TooLarge
 from kvopt.model.instance import Instance
 
 _MOST_PRICES = 20_000_000
-"""Prices of states at all times, kept as integers: 160 MB."""
+"""Limit of the prices of states at all times, as integers; 160 MB."""
 _MOST_CELLS = 60_000_000
-"""Cells in the tables of one dynamic program, in floats: 480 MB."""
+"""Limit of the cells in the tables of one dynamic program, as floats; 480 MB."""
 _MOST_CHECKED = 3_000_000
-"""Cells of the table in which `kvopt verify` repeats a dynamic program; it refuses more."""
+"""Limit of the cells of a table of `kvopt verify`, which refuses more."""
 _MOST_ROUNDS = 2_000_000
-"""Requests times rounds: `kvopt verify` refuses half as many again, and a search adds some."""
+"""Limit of requests times rounds: `kvopt verify` refuses half as many again, a search adds some."""
 
 
 def check_size(instance: Instance, last: int) -> None:

@@ -19,13 +19,13 @@ from kvopt.configurations.states import Flags, Floats, Integers
 from kvopt.kernels.compiled import steering
 
 _TILT = 0.8
-"""Share of the largest sum that is blamed on held tokens."""
+"""Share of the largest sum that is taken out as a price of held tokens; keeps sums in range."""
 _RANGE = 690.0
-"""Largest exponent of e that a float can hold, nearly."""
+"""Largest exponent of e whose power a float can hold, nearly."""
 _OUT_OF_REACH = -(2**60)
-"""Less than any sum of prices, and far enough from the end of the integers."""
+"""Value of what cannot be reached: less than any sum of prices, and sums with it fit 64 bits."""
 _FAINT = 25.0
-"""Temperatures below zero at which a price no longer matters."""
+"""Temperatures below zero from which on a price is left out."""
 
 
 @steering

@@ -23,10 +23,10 @@ from kvopt.model.instance import Instance
 from kvopt.search.proofs import ConfigurationProof, StatePrices
 
 _FIRST_KNOTS = 24
-"""Knots of the first stage, at least."""
+"""Least knots of the first stage, where there are as many times."""
 
 _WINDOW = 10
-"""Steps over which quick stages measure what they gain."""
+"""Steps over which a stage measures its gain, unless it says more."""
 
 
 class Stage(NamedTuple):
@@ -71,11 +71,11 @@ STAGES = (
     Stage(64, 0.002, 4e-5, 800, window=40),
     Stage(64, 0.001, 2e-5, 800, window=40),
 )
-"""From coarse and hot to fine and cold, and once more with a knot at each time and patience."""
+"""Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots."""
 
 
 _WORTH_A_STAGE = 0.9
-"""Starts are ruled out if no more than this share is left: each time lengthens the proof."""
+"""Share of starts left at most for a stage to rule them out: each time lengthens the proof."""
 
 
 class Rising:
@@ -155,7 +155,7 @@ class Rising:
         """
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
-        left = evaluation.excesses <= budget
+        left = evaluation.reduced_costs <= budget
         if left.sum() <= _WORTH_A_STAGE * self.starts.sum():
             self.starts = left
             self._stages.append(self._latest)

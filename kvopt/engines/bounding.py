@@ -20,10 +20,10 @@ from kvopt.search.result import BoundResult
 from kvopt.search.threads import run_in_thread, signals_interrupt
 
 _LP_COLUMNS = 40_000
-"""Up to here the LP takes a few seconds at most."""
+"""Limit of the columns of the LP after the ascent; it takes a few seconds at most."""
 
 _FEW_KINDS = 10
-"""Up to here the ascent zigzags and the LP is small."""
+"""Kinds of requests up to which that LP is tried: it is small, and the ascent zigzags."""
 
 Method = Callable[[Search], None]
 

@@ -1,8 +1,8 @@
 """Proofs where no solver goes: the configuration bound, then a search of what it leaves.
 
-Every stage of the bound is followed by a quick search forward in time that keeps the most
-promising partial schedules only, and finds good schedules; and by one that keeps all, which
-is exhaustive where it fits.  The bound rises and rules out more until it does.
+Every stage of the bound is followed by a beam search forward in time, which finds good
+schedules; and by one that keeps all labels, which is exhaustive where it fits.  The bound rises
+and rules out more until it does.
 """
 
 from __future__ import annotations
@@ -22,31 +22,30 @@ from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
 _FIRST_WIDTH, _WIDTH = 100, 1000
-"""Partial schedules that the quick search keeps, while prices are rough and later."""
-_ROUNDS = 5
-"""Rounds that it looks ahead where there are many requests."""
-_WIDER = 3 * _WIDTH
-"""When the bound has come to its end and there is time left."""
-_WIDEST = 40_000
+"""Beam widths in labels, while prices are rough and at most while the bound rises."""
+_HORIZON = 5
+"""Rounds of the look-ahead of the beam search where there are many requests."""
+_WIDER, _WIDEST = 3 * _WIDTH, 40_000
+"""Beam widths in labels after the bound, before and after the last exhaustive search."""
 
-_ROOM, _MORE_ROOM = 1000, 30_000
-"""Partial schedules that searches for a better bound may keep at a time, at first and later."""
-_MOST_ROOM = 12_000_000
-"""Of the last of them and those for all better schedules: a gigabyte at thirty requests."""
+_LABELS, _MORE_LABELS = 1000, 30_000
+"""Label limits in each round of searches for a better bound, at first and at most."""
+_MOST_LABELS = 12_000_000
+"""Label limit in each round of the exhaustive search; about 1 GB at n = 30."""
 _BYTES, _BYTES_A_REQUEST = 100, 4
-"""What a partial schedule takes, with those that are found from it and the table of both."""
+"""Bytes of a label with those that extend it and their hash table, and more for each request."""
 _FACTOR = 3
-"""By which width and room grow from one stage to the next."""
+"""Factor of beam width and label limit from one stage to the next."""
 
-_QUICKLY_IMPROVED = 20
-"""Requests up to which the searches forward in time need no help with good schedules."""
+_UNAIDED = 20
+"""Requests up to which beam searches find good schedules without local search beside them."""
 _HELPED = 0.2
-"""Share of the time for that help where exhaustive searches may end, and need the machine later."""
+"""Share of the time for local search where exhaustive searches may end and need the machine."""
 _SEARCHABLE = 34
-"""Requests up to which an exhaustive search has been seen to end."""
+"""Requests up to which there are exhaustive searches: up to here one has been seen to end."""
 
 _PATIENCE = 0.5
-"""Share of the time limit after which prices have climbed enough, and searches have the rest."""
+"""Share of the time limit after which prices stop to climb, and searches have the rest."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:
@@ -67,7 +66,7 @@ def _run(search: Search, presolve: bool) -> None:
     helper = threading.Thread(
         target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
     )
-    if count > _QUICKLY_IMPROVED:
+    if count > _UNAIDED:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
         _bound_and_search(search, presolve)
@@ -77,14 +76,15 @@ def _run(search: Search, presolve: bool) -> None:
         improve(search)
 
 
-def _most_room(search: Search) -> int:
-    """Return how many partial schedules a search may keep at a time, within the memory budget."""
-    return min(_MOST_ROOM, search.memory_left // (_BYTES + _BYTES_A_REQUEST * len(search.instance)))
+def _label_limit(search: Search) -> int:
+    """Return how many labels a search may keep in each round, within the memory budget."""
+    label = _BYTES + _BYTES_A_REQUEST * len(search.instance)
+    return min(_MOST_LABELS, search.memory_left // label)
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
-    width, room, forward, optimum = _FIRST_WIDTH, _ROOM, None, None
+    width, labels, forward, optimum = _FIRST_WIDTH, _LABELS, None, None
     count = len(search.instance)
     patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
     began, searching = working_time(), 0.0
@@ -93,22 +93,22 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
-            forward.look(width, _ROUNDS if count > _QUICKLY_IMPROVED else 0)
+            forward.search_with_beam(width, _HORIZON if count > _UNAIDED else 0)
             width = min(_FACTOR * width, _WIDTH)
             # Half of the time at most: a better bound makes the next search shorter.
             since = working_time()
             if count <= _SEARCHABLE and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
-                if forward.raises(room) or forward.excludes_all(_most_room(search), seconds):
+                if forward.raises(labels) or forward.excludes_all(_label_limit(search), seconds):
                     optimum = search.schedule.objective
                 searching += working_time() - since
-            room = min(_FACTOR * room, _MORE_ROOM)
+            labels = min(_FACTOR * labels, _MORE_LABELS)
         if forward and not optimum:
-            forward.look_wider(_WIDTH, _WIDER)
-            if forward.raises(_most_room(search), finely=True):
+            forward.widen_beam(_WIDTH, _WIDER)
+            if forward.raises(_label_limit(search), finely=True):
                 optimum = search.schedule.objective
             else:
-                forward.look_wider(_WIDER, _WIDEST)
+                forward.widen_beam(_WIDER, _WIDEST)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)

@@ -16,7 +16,7 @@ from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
 _BYTES = 250
-"""What HiGHS takes for each coefficient of an integer program, presolved and factored."""
+"""Bytes that HiGHS takes for each coefficient of an integer program, presolved and factored."""
 
 
 def run(search: Search, *, presolve: bool = True) -> None:

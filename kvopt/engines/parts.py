@@ -20,9 +20,9 @@ from kvopt.search.proofs import CheckedBound, PartProof, Prices, Proof, SplitPro
 from kvopt.search.result import Progress
 
 _WORTH_A_ROUND = 0.1
-"""Share of a limit that must be left to go once more through parts whose share ran out."""
+"""Share of the time limit that must be left to go once more through parts without proof."""
 _PAUSE = 20.0
-"""The whole is put together again after so many times as long as that takes."""
+"""Factor on the seconds of putting the whole together, after which it is put together anew."""
 
 _PLAIN = VolumeProof()
 

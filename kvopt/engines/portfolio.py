@@ -15,7 +15,7 @@ from kvopt.search.proofs import Prices
 from kvopt.search.threads import run_in_thread
 
 _LP_COLUMNS = 100_000
-"""Up to here the LP bound takes ten seconds at most."""
+"""Columns up to which the portfolio bounds by the LP; it takes ten seconds at most."""
 
 _BOUND_SHARE = 0.25
 """Share of the time left that the first bound may take."""

@@ -23,7 +23,7 @@ from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
 _BYTES = 600
-"""What Pyomo and a solver take for each coefficient, in the process of their own."""
+"""Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:

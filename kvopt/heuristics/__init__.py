@@ -1,4 +1,4 @@
-"""Better schedules where exact engines end: rollouts, local search over orders, windows of time."""
+"""Where exact engines end: rollouts, local search over orders, large neighbourhoods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ORDERS_SHARE = 0.6
 _MANY = 200
 """Requests from which on rollouts may find more, and find it sooner."""
 _TRIAL_SHARE = 0.25
-"""Share of the time that rollouts, and then orders, get to show what they can do with many."""
+"""Share of the time that rollouts, and then orders, get for a trial where there are many."""
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
@@ -39,15 +39,15 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 def _improve(search: Search, seconds: float, seed: int) -> None:
     """Go once through what may improve the schedule."""
-    from kvopt.heuristics.large_neighbourhoods import search_windows
+    from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
     from kvopt.heuristics.local_search import search_orders
 
     end = working_time() + seconds
     if len(search.instance) >= _MANY and _roll(search, seconds, seed):
         return
     search_orders(search, _ORDERS_SHARE * (end - working_time()), seed)
-    search_windows(search, end - working_time(), seed)
-    if seconds < math.inf:  # windows may have come to their end, or met too many requests
+    search_neighbourhoods(search, end - working_time(), seed)
+    if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
 
 

@@ -19,7 +19,8 @@ from kvopt.heuristics.decode import (
 )
 from kvopt.kernels.compiled import compiled
 
-_OBJECTIVE, _BEST, _DIRTY, _RANDOM = range(4)  # entries of `Trial.state`
+_OBJECTIVE, _BEST, _DIRTY, _RANDOM = range(4)
+"""Entries of `Trial.state`."""
 
 
 class Trial(NamedTuple):
@@ -161,8 +162,8 @@ def anneal(
     hot, cold = heats
     for step in range(steps):
         heat = hot * (cold / hot) ** (step / steps)
-        chance = (_draw(state, 0x7FFFFFFF) + 1) / 2147483648.0
-        allowed = -heat * math.log(chance)
+        uniform = (_draw(state, 0x7FFFFFFF) + 1) / 2147483648.0
+        allowed = -heat * math.log(uniform)
         first, last = _propose(problem, line, trial, reach)
         delta, until = _evaluate(problem, line, trial, first, last, int(allowed) + 20)
         if delta > allowed:

@@ -36,13 +36,15 @@ from kvopt.model.instance import Instance
 Integers = NDArray[np.int64]
 
 LARGEST_HORIZON = 2**23
-"""Rounds that a dense profile may span."""
+"""Limit of the rounds that a dense profile spans; 64 MB."""
 
 _LARGEST_BANDS = 2**23
-"""Integers that the bands of all prefixes may take together."""
+"""Limit of the integers in the bands of all prefixes together; 64 MB."""
 
 _LEAST_DEPTH, _DEPTH_IN_OUTPUTS = 64, 4
+"""Depth of a problem: rounds at least, and longest outputs."""
 _POSITIONS_PER_BAND = 4
+"""Positions of the order from one band to the next, at least."""
 
 
 class Problem(NamedTuple):

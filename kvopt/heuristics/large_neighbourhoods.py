@@ -44,7 +44,7 @@ class Neighbourhood:
     windows: tuple[range, ...]
 
 
-def search_windows(
+def search_neighbourhoods(
     search: Search, seconds: float, seed: int = 0, most_rounds: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
@@ -123,4 +123,4 @@ def _solve(search: Search, starts: Sequence[int], found: Neighbourhood) -> tuple
     moved = list(starts)
     for variable, i in zip(built.starts, found.members, strict=True):
         moved[i] = int(solver.value(variable))
-    return search.offer_starts(moved, "window search"), outcome[0] == cp_model.OPTIMAL
+    return search.offer_starts(moved, "large-neighbourhood search"), outcome[0] == cp_model.OPTIMAL

@@ -16,9 +16,10 @@ from kvopt.search.incumbent import Search
 from kvopt.simulation.simulator import Stopped, simulate
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
-"""The usually best one first."""
+"""List schedules to start from, the usually best one first."""
 
 ONE_AFTER_ANOTHER = "one after another"
+"""Name of its schedule in `found_by`."""
 
 
 def one_after_another(instance: Instance) -> list[int]:

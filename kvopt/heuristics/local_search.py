@@ -16,8 +16,9 @@ from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
 _FIRST_CYCLE = 20_000
-"""Steps of the first cycle; each further one has twice as many, up to `_LONGEST_CYCLE`."""
+"""Steps of the first cycle; each further one has twice as many."""
 _LONGEST_CYCLE = 2_000_000
+"""Limit of the steps of a cycle."""
 _CHUNKS = 40
 """Parts of a cycle, between which limits are looked at."""
 _COLD = 0.3

@@ -1,9 +1,9 @@
 """A list scheduler that lets a request be passed over, but not for ever.
 
-One that waits for the first in line leaves memory empty that somebody behind it could use.  One
-that starts whoever fits never again has enough room for those that need much, and leaves them
-to the end.  Between the two: look at the first ``window`` in line, start who fits, and let
-nobody be passed over more than ``patience`` times; who has been is waited for.
+One that waits for the first in line leaves memory empty that a request behind it could use.  One
+that starts whatever fits never again has enough room for those that need much, and leaves them
+to the end.  Between the two: look at the first ``window`` in line, start those that fit, and let
+no request be passed over more than ``patience`` times; the next one then waits for it.
 
 Everything here is compiled.  A `Scene` is how far a run has got; it can be copied, and run on
 in different ways.
@@ -21,11 +21,12 @@ from kvopt.kernels.compiled import compiled
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)  # entries of `Scene.counts`
+FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)
+"""Entries of `Scene.counts`."""
 _SEEN = 2048
-"""Of those who wait, how many a copy of a scene knows."""
+"""Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300
-"""So many in line, one after another, who lose nothing by waiting: nor will those behind."""
+"""Requests in a row that lose nothing by waiting, after which those behind are not asked."""
 
 
 class Crowd(NamedTuple):
@@ -77,7 +78,7 @@ class Scene(NamedTuple):
         Where the waiting begin and end in ``queue``, how many are active, the sum of their
         offsets, how many have arrived, and the round.
     queue
-        Ranks of those who wait, about ascending.
+        Ranks of waiting requests, about ascending.
     passed
         How often each rank was passed over.
     ends, offsets, loads
@@ -94,7 +95,7 @@ class Scene(NamedTuple):
 
 
 def first_scene(count: int) -> Scene:
-    """Return the scene before anybody has arrived."""
+    """Return the scene before any request has arrived."""
     counts = np.array([count, count, 0, 0, 0, 0], dtype=np.int64)
     rows = np.zeros((4, count), dtype=np.int64)
     return Scene(counts, np.zeros(2 * count, dtype=np.int64), *rows)
@@ -124,7 +125,7 @@ def is_over(crowd: Crowd, scene: Scene) -> bool:
 
 @compiled
 def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
-    """Go on to the next arrival if nothing is active and nobody waits."""
+    """Go on to the next arrival if nothing is active and no request waits."""
     counts = scene.counts
     if counts[_ACTIVE] == 0 and counts[FRONT] == counts[STOP]:
         arrival = crowd.arrivals[crowd.line[crowd.coming[counts[_COME]]]]
@@ -143,7 +144,7 @@ def advance(
 ) -> float:
     """Run a scene on until a round, and return what that cost above the bound of the prices.
 
-    Somebody is started at arrivals and completions only.
+    Requests are started at arrivals and completions only.
     """
     counts, cost = scene.counts, 0.0
     while counts[NOW] < until:
@@ -174,7 +175,7 @@ def finish(
 
 @compiled
 def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
-    """Return what those who wait have lost by now against their cheapest starts."""
+    """Return what waiting requests have lost by now against their cheapest starts."""
     cost, unhurried, now = 0.0, 0, scene.counts[NOW]
     for place in range(scene.counts[FRONT], scene.counts[STOP]):
         i = crowd.line[scene.queue[place]]
@@ -211,7 +212,7 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
 
 @compiled
 def _meet(crowd: Crowd, scene: Scene) -> None:
-    """Let those who arrive join the line, and those who complete leave."""
+    """Let arriving requests join the line, and completed ones leave."""
     counts = scene.counts
     now, come = counts[NOW], counts[_COME]
     while come < len(crowd.line) and crowd.arrivals[crowd.line[crowd.coming[come]]] <= now:
@@ -233,7 +234,7 @@ def _meet(crowd: Crowd, scene: Scene) -> None:
 def _admit(
     crowd: Crowd, scene: Scene, worth: Worth, window: int, patience: int, starts: Integers
 ) -> float:
-    """Start who fits, and return the reduced costs of these starts."""
+    """Start requests that fit, and return the reduced costs of these starts."""
     counts, queue, cost = scene.counts, scene.queue, 0.0
     now, seen, place = counts[NOW], 0, counts[FRONT]
     while place < counts[STOP] and seen < window:

@@ -4,7 +4,7 @@ The total latency of a schedule is the bound of any prices, plus the reduced cos
 plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
 schedule can be judged by its first rounds: run on from where it stands in many ways
 (`kvopt.heuristics.passing` with other windows, other patience, a shuffled line), a stretch and
-some rounds ahead, add what those who still wait have lost by then, keep the stretch of the
+some rounds ahead, add what waiting requests have lost by then, keep the stretch of the
 cheapest, and go on from there.
 """
 
@@ -47,16 +47,18 @@ from kvopt.search.proofs import Prices
 
 _STARTS = 10
 """Requests started in a stretch, on average."""
-_AHEADS = (1.0, 4.0, 2.0, 4.0)
-"""How far tries look beyond the stretch in turn, in mean outputs."""
+_HORIZONS = (1.0, 4.0, 2.0, 4.0)
+"""Horizons of the look-ahead beyond the stretch, in turn, in mean outputs."""
 _FIRST_DRAWS, _MOST_DRAWS = 16, 1024
+"""Tries for each stretch in the first roll, and at most."""
 _SLICE = 500
 """Tries between two questions whether to stop."""
 _IDLE_ROUNDS = 6
 """Rolls without improvement after which a search without a limit ends."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
+"""Largest window in requests, and largest patience in times passed over, that are drawn."""
 _USUAL = (32.0, 16.0)
-"""Window and patience to begin with."""
+"""Window in requests, and patience in times passed over, to begin with."""
 
 
 class Plan(NamedTuple):
@@ -65,11 +67,11 @@ class Plan(NamedTuple):
     Parameters
     ----------
     stretch, ahead
-        Rounds that are kept, and rounds that tries look beyond.
+        Rounds that are kept, and rounds of the look-ahead beyond.
     draws
         Tries for each stretch.
     seed
-        Of the random numbers.
+        Seed of the random generator.
     """
 
     stretch: int
@@ -97,7 +99,7 @@ def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     with ThreadPoolExecutor(search.threads) as pool:
         while idle < _IDLE_ROUNDS and not is_late():
             began, before = working_time(), search.schedule.objective
-            ahead = int(_AHEADS[count % len(_AHEADS)] * mean) + 1
+            ahead = int(_HORIZONS[count % len(_HORIZONS)] * mean) + 1
             seeds = [seed + count * search.threads + k for k in range(search.threads)]
             plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
             work = [pool.submit(rolled, crowd, worth, keys, plan, is_late) for plan in plans]
@@ -174,7 +176,7 @@ def roll(
     starts: Integers,
 ) -> None:
     """Add so many stretches; the habit is the window and the patience of the last one."""
-    luck = np.zeros(1, dtype=np.int64)
+    rng = np.zeros(1, dtype=np.int64)
     for stretch in range(number, number + stretches):
         if is_over(crowd, scene):
             return
@@ -183,22 +185,22 @@ def roll(
         least, best = np.inf, 0
         for draw in range(plan.draws):
             copy_scene(scene, copy)
-            reseed(luck, plan.seed, stretch, draw)
-            window, patience = _arrange(crowd, keys, copy, habit, luck, draw == 0)
+            reseed(rng, plan.seed, stretch, draw)
+            window, patience = _arrange(crowd, keys, copy, habit, rng, draw == 0)
             until = kept + plan.ahead
             cost = advance(crowd, copy, worth, window, patience, until, starts)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
-        reseed(luck, plan.seed, stretch, best)
-        window, patience = _arrange(crowd, keys, scene, habit, luck, best == 0)
+        reseed(rng, plan.seed, stretch, best)
+        window, patience = _arrange(crowd, keys, scene, habit, rng, best == 0)
         advance(crowd, scene, worth, window, patience, kept, starts)
         habit[0], habit[1] = window, patience
 
 
 @compiled
 def _arrange(
-    crowd: Crowd, keys: Floats, scene: Scene, habit: Floats, luck: State, plain: bool
+    crowd: Crowd, keys: Floats, scene: Scene, habit: Floats, rng: State, plain: bool
 ) -> tuple[int, int]:
     """Shuffle the front of the line a little, and return a window and a patience.
 
@@ -206,25 +208,25 @@ def _arrange(
     """
     if plain:
         return int(habit[0]), int(habit[1])
-    if uniform(luck) < 0.5:
-        window, patience = (habit[0] * _factor(luck), habit[1] * _factor(luck))
-        blur, tilt = 0.1 * uniform(luck), 0.0
+    if uniform(rng) < 0.5:
+        window, patience = (habit[0] * _factor(rng), habit[1] * _factor(rng))
+        blur, tilt = 0.1 * uniform(rng), 0.0
     else:
-        window = 2.0 * (_WIDEST / 2.0) ** uniform(luck)
-        patience = _MOST_PATIENT ** uniform(luck)
-        blur, tilt = 0.2 * uniform(luck), 0.3 * uniform(luck) - 0.1
-    _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, luck)
+        window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
+        patience = _MOST_PATIENT ** uniform(rng)
+        blur, tilt = 0.2 * uniform(rng), 0.3 * uniform(rng) - 0.1
+    _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, rng)
     return max(1, int(window + 0.5)), max(1, int(patience + 0.5))
 
 
 @compiled
-def _factor(luck: State) -> float:
-    return float(np.exp(0.3 * normal(luck)))
+def _factor(rng: State) -> float:
+    return float(np.exp(0.3 * normal(rng)))
 
 
 @compiled
 def _shuffle(
-    crowd: Crowd, keys: Floats, scene: Scene, many: int, blur: float, tilt: float, luck: State
+    crowd: Crowd, keys: Floats, scene: Scene, many: int, blur: float, tilt: float, rng: State
 ) -> None:
     """Sort the first in line by blurred volumes, times a power of their peaks."""
     front = scene.counts[FRONT]
@@ -233,7 +235,7 @@ def _shuffle(
     for x in range(size):
         i = crowd.line[scene.queue[front + x]]
         peak = float(crowd.prompts[i] + crowd.outputs[i])
-        blurred[x] = keys[i] + blur * normal(luck) + tilt * np.log(peak)
+        blurred[x] = keys[i] + blur * normal(rng) + tilt * np.log(peak)
     order = np.argsort(blurred)
     ranks = scene.queue[front : front + size].copy()
     for x in range(size):

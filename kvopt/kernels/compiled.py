@@ -69,7 +69,7 @@ def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
 
 
 def _temporary_folder() -> Path | None:
-    """Return a folder that nobody else can write to, as what is kept there will be run."""
+    """Return a folder that no other user can write to, as what is kept there will be run."""
     whose = f"-{os.getuid()}" if hasattr(os, "getuid") else ""
     try:
         folder = Path(tempfile.gettempdir()) / f"kvopt{whose}"
@@ -137,7 +137,7 @@ def _compile_watched(dispatcher: Any) -> None:
 
     def watched(signature: Any) -> Any:
         main = threading.current_thread() is threading.main_thread()
-        # Who has the lock compiles something else, which needs this: another thread would wait.
+        # The thread with the lock compiles something else, which needs this: another would wait.
         if main and not _lock.is_locked():
             return compiling.awaited(lambda: kept(signature))
         return kept(signature)

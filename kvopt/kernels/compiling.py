@@ -26,7 +26,7 @@ _GLANCE = 0.02
 
 
 class Abandoned(KeyboardInterrupt):
-    """A signal came while the main thread waited for machine code, and somebody remembers it."""
+    """A signal came while the main thread waited for machine code, and its handler remembers it."""
 
 
 @dataclass(frozen=True, slots=True)

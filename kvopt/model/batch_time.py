@@ -1,6 +1,6 @@
 """How long a round lasts: integers of nanoseconds, so that sums of them are exact.
 
-In the round that ends at t, every active request produces one token, and whoever was started
+In the round that ends at t, every active request produces one token, and each that was started
 for this round has its prompt processed as well (the prefill).  With
 
 * A = active requests,
@@ -100,7 +100,7 @@ class BatchTime:
         return base + self.prompt_ns * prompts + self.kv_ns * held
 
     def stretch_ns(self, active: int, held: int, rounds: int) -> int:
-        """Return the nanoseconds of rounds in a row in which nobody starts or leaves.
+        """Return the nanoseconds of rounds in a row in which no request starts or leaves.
 
         The first of them ends with ``held`` tokens, and each later one with ``active`` more.
         """

@@ -1,4 +1,4 @@
-"""Whoever is not finished after the short length goes to the end of the queue."""
+"""A request that is not finished after the short length goes to the end of the queue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AL(PrefixPolicy):
     needs = (Need.INTERVALS,)
 
     def begin(self, view: View) -> None:
-        """Believe the lower ends; nobody was removed yet."""
+        """Believe the lower ends; no request was removed yet."""
         super().begin(view)
         self._belief = list(view.beliefs.lower)
         self._joined = 0

@@ -43,7 +43,7 @@ class AlphaBeta(AlphaProtect):
             raise InvalidInput(f"must be above 0 and at most 1, got {self.beta}", field="beta")
 
     def begin(self, view: View) -> None:
-        """Start with nobody in line and the seed's coins."""
+        """Start with no request in line and the seed's coins."""
         super().begin(view)
         self._random = Random(self.seed)
 

@@ -17,7 +17,7 @@ class AlphaProtect(Policy):
     """Admit by arrival while memory now stays within ``(1 - alpha) M``; clear on overflow.
 
     Memory now counts one further token for each active request and ``s + 1`` for each
-    newcomer.  When active requests alone would pass M, all are evicted before anybody is
+    newcomer.  When active requests alone would pass M, all are evicted before any request is
     admitted.  With a small alpha the same requests can be admitted and evicted for ever.
     """
 
@@ -31,7 +31,7 @@ class AlphaProtect(Policy):
         fraction_below_one(self.alpha, "alpha")
 
     def begin(self, view: View) -> None:
-        """Start with nobody in line."""
+        """Start with no request in line."""
         self._line: list[tuple[int, int]] = []
         self._limit = int((1 - self.alpha) * view.memory)
 

@@ -1,7 +1,7 @@
 """What a policy is: parameters, what it is told, and what it is asked every round.
 
 The simulator owns the clock and the truth.  At each round it tells a policy what completed
-and what arrived, asks whom to evict, and asks whom to start.  A policy sees prompts,
+and what arrived, asks what to evict, and asks what to start.  A policy sees prompts,
 arrivals and beliefs of what has arrived, and the tokens that active requests have produced.
 """
 

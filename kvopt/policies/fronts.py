@@ -40,9 +40,9 @@ NO_LIMIT = 2**62
 def undominated(prompts: Integers, most: int) -> Integers:
     """Return the places that can be in a best set of at most so many, in ascending order.
 
-    Whoever is earlier and has no longer prompt can take the place of a member: the set stays as
-    large, gets no longer, and is earlier in tie order.  So a best set that has a member has
-    everybody of that kind too, and there must be room for them.
+    A request that is earlier and has no longer prompt can take the place of a member: the set
+    stays as large, gets no longer, and is earlier in tie order.  So a best set that has a member
+    has every request of that kind too, and they must fit.
     """
     kept = np.zeros(len(prompts), np.bool_)
     _quick(_undominated, len(prompts))(prompts, most, kept)
@@ -246,7 +246,7 @@ def _limits(
 
 
 def _undominated(prompts: Integers, most: int, kept: Marks) -> None:
-    """Mark who has fewer than so many before it with prompts that are no longer."""
+    """Mark requests that have fewer than so many before it with prompts that are no longer."""
     least = np.full(most, 2**62)  # the smallest so far
     for place in range(len(prompts)):
         prompt, rank = prompts[place], most - 1
@@ -286,7 +286,7 @@ def _rooms(
 ) -> None:
     """Find, before each place is asked, the most S for each c from which a size is reached.
 
-    The last row is for the beginning, when nobody was asked.
+    The last row is for the beginning, when no request was asked.
     """
     room[0, size:] = 2**62
     for place in range(len(prompts)):

@@ -31,7 +31,7 @@ class HSf(Policy):
     source = "chen-2025, Algorithm 3"
 
     def begin(self, view: View) -> None:
-        """Start with nobody waiting."""
+        """Start with no waiting request."""
         self._ahead = look_ahead(view.memory, _QUESTIONS * len(view.prompts))
         self._waiting: SortedLine[Candidate] = SortedLine()
         self._prompts: SortedLine[int] = SortedLine()  # of the waiting
@@ -52,7 +52,7 @@ class HSf(Policy):
         self.arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start a largest set; when nobody fits, remember when somebody may."""
+        """Start a largest set; when none fits, remember when one may."""
         self._wake = None
         if not len(self._waiting):
             return
@@ -67,17 +67,17 @@ class HSf(Policy):
         self._wake = view.now + 1 if len(self._waiting) else None
 
     def wake(self, view: View) -> int | None:
-        """Ask again when somebody may fit."""
+        """Ask again when a request may fit."""
         return self._wake
 
     def _candidate(self, view: View, i: int) -> Candidate:
         return Candidate(view.beliefs.output[i], view.prompts[i], view.arrivals[i], i)
 
     def _wait(self, view: View) -> int:
-        """Return 0 if somebody fits, else a number of rounds in which nobody does."""
+        """Return 0 if a request fits, else a number of rounds in which none does."""
         waiting, narrowest = self._waiting.items(), self._prompts.items()[0]
         if wait := self._ahead.wait(narrowest, waiting[0].output, view.now):
-            return wait  # who is larger in both waits no less
+            return wait  # a request larger in both waits no less
         least, prompt = 0, -1
         for candidate in waiting:  # by output: only a smaller prompt can fit better
             if prompt < 0 or candidate.prompt < prompt:

@@ -20,7 +20,7 @@ def largest_set(
     Parameters
     ----------
     prompts, outputs
-        Of those who wait, by ascending output.
+        Of waiting requests, by ascending output.
     running
         Of each active request the tokens held now, and the rounds to its believed completion.
     memory

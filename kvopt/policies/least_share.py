@@ -15,9 +15,9 @@ from kvopt.policies.prefix import Key, PrefixPolicy
 
 @dataclass
 class LeastShare(PrefixPolicy):
-    """Look at the first in line by what they take of the machine, and start who fits.
+    """Look at the first in line by what they take of the machine, and start those that fit.
 
-    Who does not fit is passed over, up to ``patience`` times; then nobody passes.  It knows all
+    What does not fit is passed over, up to ``patience`` times; then none passes.  It knows all
     outputs, as the bound does, and is asked for by no name: it looks for a schedule that a
     certificate can hold as its upper side.
 
@@ -51,7 +51,7 @@ class LeastShare(PrefixPolicy):
         return cls(takes=part.takes.tolist(), window=window, patience=patience)
 
     def begin(self, view: View) -> None:
-        """Start with nobody in line and nobody passed over."""
+        """Start with no request in line and none passed over."""
         super().begin(view)
         self._passed = [0] * len(view.prompts)
 
@@ -64,7 +64,7 @@ class LeastShare(PrefixPolicy):
         insort(self._line, (self.full_key(view, i), i))
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start who fits, in the order of the line."""
+        """Start requests that fit, in the order of the line."""
         line, now, place = self._line, view.now, 0
         waits: list[int] = []
         while place < min(len(line), self.window):
@@ -81,5 +81,5 @@ class LeastShare(PrefixPolicy):
             line.pop(place)
             self._ahead.add(prompt, output, now)
             yield i
-        # Alone everybody fits: with nothing active nobody waits.
+        # Alone every request fits: with nothing active none waits.
         self._wake = now + min(waits) if waits else None

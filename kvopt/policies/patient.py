@@ -1,4 +1,4 @@
-"""Smallest volume first, but whoever fits may go before who does not, for a while."""
+"""Smallest volume first, but a request that fits may go before one that does not, for a while."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kvopt.policies.waiting import SortedLine
 @register
 @dataclass
 class Patient(PrefixPolicy):
-    """Scan the first in line by believed token-rounds and start who fits.
+    """Scan the first in line by believed token-rounds and start those that fit.
 
     Parameters
     ----------
     window
-        How many who do not fit are looked at.
+        How many that do not fit are looked at.
     patience
-        How often one may be passed over by somebody behind.  Who has been is waited for.
+        How often one may be passed over by others behind; then they wait for it.
 
     Notes
     -----
@@ -44,7 +44,7 @@ class Patient(PrefixPolicy):
                 )
 
     def begin(self, view: View) -> None:
-        """Start with nobody in line."""
+        """Start with no request in line."""
         super().begin(view)
         self._queue: SortedLine[Key] = SortedLine()  # negated: the first in line is the last
         self._passed: dict[int, int] = {}
@@ -63,7 +63,7 @@ class Patient(PrefixPolicy):
         return frozenset(self._passed.items())
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start who fits among the first in line, until somebody has been patient enough."""
+        """Start requests that fit among the first in line, until one has been patient enough."""
         line, passed = self._queue.items(), self._passed
         place = seen = 0
         while place < len(line) and seen < self.window:

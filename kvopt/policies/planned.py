@@ -1,4 +1,4 @@
-"""Policies that plan an order for everybody who waits, and plan anew when somebody arrives."""
+"""Policies that plan an order for waiting requests, and plan anew when one arrives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlannedPolicy(PrefixPolicy):
     waits, at each round at which something arrives and at no other; what of the plan before
     has not started has no privilege.  What is evicted later returns to its place in the plan.
 
-    A plan is taken part by part, and only when the line is empty and somebody who waits could
+    A plan is taken part by part, and only when the line is empty and a waiting request could
     start: under load most plans are overtaken by the next arrival before that.
     """
 
@@ -39,7 +39,7 @@ class PlannedPolicy(PrefixPolicy):
 
     @abstractmethod
     def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
-        """Yield everybody who waits, given in tie order, part after part as the plan has it."""
+        """Yield the waiting requests, given in tie order, part after part as the plan has it."""
 
     def candidate(self, view: View, i: int) -> Candidate:
         """Return what phase 1 has to know of a request."""
@@ -65,7 +65,7 @@ class PlannedPolicy(PrefixPolicy):
         self._stand_in_line(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start from the front of the line, and let the plan go on when nobody is left in it."""
+        """Start from the front of the line, and let the plan go on when none is left in it."""
         self._wake = None
         if self._stale:
             self._begin_plan(view)
@@ -89,13 +89,13 @@ class PlannedPolicy(PrefixPolicy):
         self._line.clear()
         waiting = (
             self._waiting.items().copy()
-        )  # who is evicted before the plan goes on is not in it
+        )  # what is evicted before the plan goes on is not in it
         self._unplaced = len(waiting)
         self._smallest = self._prompts.items()[0], waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
-        """Let the next part of the plan stand in line, unless nobody in it can start now."""
+        """Let the next part of the plan stand in line, unless none of it can start now."""
         if not self._unplaced:
             return False
         if wait := self._ahead.wait(*self._smallest, view.now):

@@ -23,7 +23,7 @@ class PrefixPolicy(Policy):
     """
 
     def begin(self, view: View) -> None:
-        """Start with nobody in line."""
+        """Start with no request in line."""
         self._line: list[tuple[Key, int]] = []
         self._ahead = look_ahead(self.capacity(view), len(view.prompts))
         self._wake: int | None = None
@@ -58,14 +58,14 @@ class PrefixPolicy(Policy):
         self.arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
-        """Start from the front of the line until somebody does not fit."""
+        """Start from the front of the line until one does not fit."""
         self._wake = None
         line, now = self._line, view.now
         while line:
             i = line[0][1]
             prompt, output = view.prompts[i], self.belief(view, i)
             if wait := self._ahead.wait(prompt, output, now):
-                # Alone it would fit or never will: somebody has to leave first.
+                # Alone it would fit or never will: another has to leave first.
                 self._wake = now + wait if len(self._ahead) else None
                 return
             heapq.heappop(line)

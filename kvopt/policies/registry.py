@@ -1,4 +1,4 @@
-"""Policies by name: those of the house, those that others registered, and their parameters."""
+"""Policies by name: built-in ones, those that others registered, and their parameters."""
 
 from __future__ import annotations
 

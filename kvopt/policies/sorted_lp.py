@@ -19,7 +19,7 @@ class SortedLp(LpOrderPolicy):
     Parameters
     ----------
     hindsight
-        Plan once, over everything that will ever arrive.  Who has not arrived yet does not
+        Plan once, over everything that will ever arrive.  A request that has not arrived does not
         hold up those behind.
     """
 
@@ -37,8 +37,8 @@ class SortedLp(LpOrderPolicy):
         """Start with no plan, or with the only one."""
         super().begin(view)
         if self.hindsight:
-            everybody = [self.candidate(view, i) for i in range(len(view.prompts))]
-            order = self.by_mean_start(view, everybody, arrivals=True)
+            requests = [self.candidate(view, i) for i in range(len(view.prompts))]
+            order = self.by_mean_start(view, requests, arrivals=True)
             self._places = {c.position: place for place, c in enumerate(order)}
 
     def arrived(self, view: View, i: int) -> None:
@@ -49,5 +49,5 @@ class SortedLp(LpOrderPolicy):
             super().arrived(view, i)
 
     def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
-        """Yield everybody, by mean start."""
+        """Yield all requests, by mean start."""
         yield [candidate.position for candidate in self.by_mean_start(view, waiting)]

@@ -1,4 +1,4 @@
-"""Everybody who waits, in tie order and kept that way."""
+"""The waiting requests, in tie order and kept that way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW = 32
 class SortedLine(Generic[Item]):
     """A sorted list that items join and leave.
 
-    A plan looks at everybody, and under load there is a plan in almost every round: sorting
+    A plan looks at all of them, and under load there is a plan in almost every round: sorting
     all of them anew each time would take longer than the plan.
     """
 
@@ -37,7 +37,7 @@ class SortedLine(Generic[Item]):
         del items[bisect_left(items, item)]
 
     def items(self) -> list[Item]:
-        """Return everybody in order; not a copy."""
+        """Return all of them in order; not a copy."""
         items, new = self._items, self._new
         if len(new) > _FEW:
             items += new

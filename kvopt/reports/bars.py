@@ -39,7 +39,7 @@ class Bar:
 
 
 def bars(title: str, found: Sequence[Bar], across: Axis) -> Markup:
-    """Draw bars over one axis; the title is for those who do not see the picture."""
+    """Draw bars over one axis; the title is for readers without the picture."""
     base = _TOP + _ROW * len(found)
     x = Scale(across.low, across.high, _LEFT, _RIGHT - 8, across.logarithmic)
     frame = Frame(_WIDTH, base + 36, x, Scale(0, 1, base, _TOP))

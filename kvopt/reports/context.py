@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from kvopt.reports.checking import Checked
 from kvopt.reports.html import Markup, Node, join, tag
-from kvopt.reports.letters import letter
+from kvopt.reports.legend import letter
 from kvopt.reports.study import Study
 from kvopt.reports.summaries import Group, groups
 

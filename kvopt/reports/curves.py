@@ -11,7 +11,7 @@ from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section, column, table, unfolded
 from kvopt.reports.figures import figure
 from kvopt.reports.html import Markup, join, number, tag
-from kvopt.reports.letters import apart, legend
+from kvopt.reports.legend import apart, legend
 from kvopt.reports.points import spread
 from kvopt.reports.summaries import Group
 from kvopt.reports.units import scale_of

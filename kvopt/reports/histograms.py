@@ -23,7 +23,7 @@ def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Marku
     Parameters
     ----------
     name
-        What a reader who does not see the picture is told first.
+        What a reader without the picture is told first.
     ratios
         The intervals; unknown upper ends are not drawn.
     average

@@ -18,8 +18,8 @@ from kvopt.experiments.studies.records import Record
 from kvopt.reports.closing import failures, provenance
 from kvopt.reports.context import Context, Section
 from kvopt.reports.curves import curves
-from kvopt.reports.filling import filling
 from kvopt.reports.html import Markup, tag
+from kvopt.reports.memory_section import memory_section
 from kvopt.reports.overview import overview
 from kvopt.reports.policies import policies
 from kvopt.reports.ranking import ranking
@@ -56,7 +56,7 @@ def page(context: Context) -> str:
         gaps(context),
         curves(context),
         tradeoff(context),
-        filling(context),
+        memory_section(context),
         worst(context),
         failures(context),
         provenance(context),

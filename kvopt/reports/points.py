@@ -83,7 +83,7 @@ def chart(
     Parameters
     ----------
     name
-        What a reader who does not see the picture is told.
+        What a reader without the picture is told.
     points
         The points.
     across, up

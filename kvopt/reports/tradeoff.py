@@ -11,7 +11,7 @@ from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section
 from kvopt.reports.figures import figure
 from kvopt.reports.html import Markup, join, number, tag
-from kvopt.reports.letters import apart, legend
+from kvopt.reports.legend import apart, legend
 from kvopt.reports.points import as_float, spread
 from kvopt.reports.summaries import Group
 
@@ -25,7 +25,7 @@ _NOTE = (
 )
 _NOTE_IN_SECONDS = (
     "Mean latency of a request in seconds against evictions for each request, at the largest "
-    "number of requests at which somebody evicted and completed: down and left is better. The "
+    "number of requests at which a scheduler evicted and completed: down and left is better. The "
     "stairs join schedulers that no other one beats on both; the dashed line is the proved bound, "
     "where there is one. Only instances that all schedulers met count, and schedulers with runs "
     "that did not complete are left out. Of very many, those stand with a letter that evict, and "
@@ -158,7 +158,7 @@ def _across(bound: _Bound, x: Scale, y: Scale) -> list[Markup]:
 
 
 def _notable(places: Sequence[_Place]) -> list[_Place]:
-    """Return the fastest and the slowest of those who never evict, and all who do."""
+    """Return the fastest and the slowest of those that never evict, and all that do."""
     calm = sorted((p for p in places if not p.evictions), key=lambda each: each.least)
     return [*calm[:1], *calm[1:][-1:], *(place for place in places if place.evictions)]
 

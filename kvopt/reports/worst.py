@@ -30,7 +30,7 @@ _UNEVEN = 3
 def worst(context: Context) -> Section | None:
     """Return the pictures, None where no run is proved to be worse than the optimum.
 
-    In seconds rounds differ in length, and `kvopt.reports.filling` draws runs instead.
+    In seconds rounds differ in length, and `kvopt.reports.memory_section` draws runs instead.
     """
     if context.study.in_seconds:
         return None

@@ -35,7 +35,7 @@ def gap_below(target: float) -> StopCriterion:
 
 
 def _ignore(_: Progress) -> None:
-    """Stand in for an observer when nobody watches."""
+    """Stand in for an observer when there is none."""
 
 
 def _never(_: Progress) -> bool:

@@ -1,7 +1,7 @@
 """The clock of the simulator in continuous time: a round lasts as long as its batch.
 
 Requests that arrive while a round lasts are seen when it ends.  A server with nothing to do
-begins a round as soon as somebody arrives; until then it counts rounds of the shortest length,
+begins a round as soon as a request arrives; until then it counts rounds of the shortest length,
 so that a policy that asked to be woken after some rounds is.
 """
 
@@ -84,7 +84,7 @@ class BatchClock:
         return self._batch_time.round_ns(len(view.active), self._prompts, view.next_load)
 
     def _passing_ns(self, view: View, rounds: int) -> int:
-        """Return how long the next rounds take if nobody starts or leaves after now."""
+        """Return how long the next rounds take if no request starts or leaves after now."""
         active = len(view.active)
         later = self._batch_time.stretch_ns(active, view.next_load + active, rounds - 1)
         return self._first_ns(view) + later

@@ -19,7 +19,7 @@ Piece = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rounds in a row in which nobody starts or leaves after the first began.
+    """Rounds in a row in which no request starts or leaves after the first began.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def test_no_round_is_shorter_than_what_its_requests_take() -> None:
     data=st.data(),
 )
 def test_no_other_service_has_less(jobs: list[tuple[int, int, int]], data: st.DataObject) -> None:
-    """Against services that pick anybody who is there, or nobody, for each unit of time."""
+    """Against services that pick any request that is there, or none, for each unit of time."""
     arrivals, takes, slopes = (list(column) for column in zip(*jobs, strict=True)) if jobs else ([], [], [])  # fmt: skip  # noqa: E501
     least = sum(y * x for y, x in zip(slopes, served(arrivals, takes, slopes), strict=True))
     left, now, other = list(takes), 0, 0

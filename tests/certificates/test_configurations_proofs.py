@@ -44,7 +44,7 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
         bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
         yield bound, rising.proof(target)
         sweep = Sweep(rising.states, twins_of(instance), evaluation, target)
-        found = sweep.all_of_them(100_000)
+        found = sweep.search_exhaustively(100_000)
         if found is not None:
             search.offer_starts(found, "test")
         value = search.schedule.objective
@@ -63,7 +63,7 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
         bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
         yield bound, rising.proof(target)
         sweep = Sweep(rising.states, twins_of(instance), evaluation, optimum)
-        assert sweep.all_of_them(100_000) is None
+        assert sweep.search_exhaustively(100_000) is None
         yield optimum, rising.proof(optimum, searched=True)
         if evaluation.bound >= target:
             break

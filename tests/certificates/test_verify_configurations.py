@@ -158,7 +158,7 @@ def drawn_times(source: random.Random, last: int) -> list[int]:
 
 
 def drawn_stage(source: random.Random, problem: Problem, last: int) -> Stage:
-    """Return prices of some of the states and of some that nobody reaches."""
+    """Return prices of some of the states and of some that no request reaches."""
     memory, requests = problem
     known = sorted({s + o for _, s, o in requests} | {source.randint(1, memory)})
     peaks = [

@@ -144,7 +144,7 @@ def between(knots: Knots, rows: Sequence[int], time: int) -> int:
 def by_definition(
     instance: Instance, knots: Knots, starts: Flags, prices: Integers, denominator: int
 ) -> tuple[int, list[dict[int, int]], list[int]]:
-    """Return D L, the excess of every start that is left, and R_t, all by enumeration."""
+    """Return D L, the reduced cost of every start that is left, and R_t, all by enumeration."""
     memory, requests = plain(instance)
     states = state_list(States.of(instance))
     windows = windows_of(requests, starts)
@@ -169,10 +169,10 @@ def by_definition(
         for request, window in zip(requests, windows, strict=True)
     ]
     least = [min(own.values()) for own in costs]
-    excesses = [
+    reduced_costs = [
         {k: cost - low for k, cost in own.items()} for own, low in zip(costs, least, strict=True)
     ]
-    return sum(least) - sum(largest), excesses, largest
+    return sum(least) - sum(largest), reduced_costs, largest
 
 
 class TestEvaluation:
@@ -187,13 +187,15 @@ class TestEvaluation:
             scale = source.choice((1, 3, 8))
             prices = drawn_prices(source, states, knots, scale)
             found = evaluate(states, knots, starts, prices, scale)
-            total, excesses, largest = by_definition(instance, knots, starts, prices, scale)
+            total, reduced_costs, largest = by_definition(instance, knots, starts, prices, scale)
             assert found.total == total
             assert found.bound == math.ceil(Fraction(total, scale))
             assert found.largest.tolist() == largest
-            for i, own in enumerate(excesses):
-                row = {min(k, last): excess for k, excess in own.items()}
-                assert found.excesses[i].tolist() == [row.get(k, CLOSED) for k in range(last + 1)]
+            for i, own in enumerate(reduced_costs):
+                row = {min(k, last): reduced_cost for k, reduced_cost in own.items()}
+                assert found.reduced_costs[i].tolist() == [
+                    row.get(k, CLOSED) for k in range(last + 1)
+                ]
 
     @pytest.mark.parametrize("seed", range(4))
     def test_no_schedule_made_of_allowed_starts_is_below_it(self, seed: int) -> None:
@@ -219,7 +221,7 @@ class TestEvaluation:
         assert tight > 50
 
     def test_a_schedule_costs_the_bound_and_its_slacks(self) -> None:
-        """The equation behind the search: D TEL = D L + excesses + slacks, none negative."""
+        """The equation behind the search: D TEL = D L + reduced costs + slacks, none negative."""
         for instance, source in small(300, 31):
             memory, requests = plain(instance)
             states = States.of(instance)
@@ -254,7 +256,7 @@ def loss(
     total = 0
     for i, ((arrival, _, _), k) in enumerate(zip(requests, starts, strict=True)):
         late = max(0, k - max(arrival, last))
-        total += int(found.excesses[i, min(k, last)]) + found.denominator * late
+        total += int(found.reduced_costs[i, min(k, last)]) + found.denominator * late
     for time in range(1, last + 1):
         configuration = literal.configuration_at(requests, starts, time)
         held = sum(int(found.prices[time, numbers[state]]) for state in configuration)

@@ -22,15 +22,15 @@ from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.configurations.expand import Stopped, TooWide
 from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.labels import DONE, WAITING, Layer, members_of
-from kvopt.configurations.lookahead import Ahead
+from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import STAGES, Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.kernels import row_ranges as parts
+from kvopt.kernels import parallel
 from kvopt.search.incumbent import Search
 
-ROOM = 100_000
+LABEL_LIMIT = 100_000
 
 
 def without_prices(instance: Instance, last: int) -> Evaluation:
@@ -39,10 +39,10 @@ def without_prices(instance: Instance, last: int) -> Evaluation:
     return evaluate(states, knots, states.all_starts(last), prices, 1)
 
 
-def seeing(sweep: Sweep, target: int, rounds: int) -> Ahead:
+def lookahead_of(sweep: Sweep, target: int, rounds: int) -> Lookahead:
     evaluation = sweep.evaluation
     budget = (target - 1) * evaluation.denominator - evaluation.total
-    return Ahead(sweep.states, evaluation, budget, rounds)
+    return Lookahead(sweep.states, evaluation, budget, rounds)
 
 
 def tel_of(requests: Sequence[tuple[int, int, int]], starts: Sequence[int] | None) -> int | None:
@@ -54,23 +54,25 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
     memory, requests = plain(instance)
     for more in (0, 1, 5, -1):
         sweep.target = optimum + more
-        found = sweep.all_of_them(ROOM)
-        quicks = [sweep.some_of_them(5)]
+        found = sweep.search_exhaustively(LABEL_LIMIT)
+        beams = [sweep.search_with_beam(5)]
         for rounds in (1, 4, 20):
-            looking = replace(sweep, ahead=seeing(sweep, optimum + 5, rounds))
-            assert tel_of(requests, looking.all_of_them(ROOM)) == tel_of(requests, found)
-            quicks.append(looking.some_of_them(5))
+            looking = replace(sweep, lookahead=lookahead_of(sweep, optimum + 5, rounds))
+            assert tel_of(requests, looking.search_exhaustively(LABEL_LIMIT)) == tel_of(
+                requests, found
+            )
+            beams.append(looking.search_with_beam(5))
         if more <= 0:
             assert found is None
-            assert quicks == [None] * 4
+            assert beams == [None] * 4
             continue
         assert found is not None
         assert oracle.feasible(memory, requests, found)
         assert oracle.tel(requests, found) == optimum
-        for quick in quicks:
-            if quick is not None:
-                assert oracle.feasible(memory, requests, quick)
-                assert oracle.tel(requests, quick) < sweep.target
+        for beam in beams:
+            if beam is not None:
+                assert oracle.feasible(memory, requests, beam)
+                assert oracle.tel(requests, beam) < sweep.target
 
 
 class TestSweep:
@@ -110,7 +112,7 @@ class TestSweep:
                 assert_exhaustive(sweep, instance, best[0])
             else:
                 sweep.target = 60
-                assert sweep.all_of_them(ROOM) is None
+                assert sweep.search_exhaustively(LABEL_LIMIT) is None
         assert impossible > 0
 
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
@@ -126,7 +128,7 @@ class TestSweep:
 
     @pytest.mark.parametrize("seed", range(2))
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = random.Random(seed)
         for instance in random_instances(15, 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)
@@ -152,12 +154,12 @@ class TestSweep:
         )
         assert twins_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
 
-    def test_too_many_partial_schedules_are_not_left_out(self) -> None:
+    def test_labels_beyond_the_limit_are_not_left_out(self) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
         sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
         with pytest.raises(TooWide):
-            sweep.all_of_them(300)
-        found = sweep.some_of_them(200)
+            sweep.search_exhaustively(300)
+        found = sweep.search_with_beam(200)
         assert found is not None
         assert oracle.feasible(*plain(instance), found)
 
@@ -167,9 +169,9 @@ class TestSweep:
         left = iter(range(calls))
         sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
         with pytest.raises(Stopped):
-            sweep.all_of_them(10**6, lambda: next(left, None) is None)
+            sweep.search_exhaustively(10**6, lambda: next(left, None) is None)
         with pytest.raises(Stopped):
-            sweep.some_of_them(100, lambda: True)
+            sweep.search_with_beam(100, lambda: True)
 
     def test_better_prices_leave_less_to_do(self) -> None:
         instance = generate("arrival-2", 8, 40, seed=3)
@@ -177,7 +179,7 @@ class TestSweep:
         kept = []
         for rising, evaluation in rising_bounds(search):
             sweep = Sweep(rising.states, twins_of(instance), evaluation, objective(search))
-            found = sweep.all_of_them(10**6)
+            found = sweep.search_exhaustively(10**6)
             kept.append(sweep.kept)
             if found is not None:
                 search.offer_starts(found, "test")
@@ -191,8 +193,10 @@ class TestSweep:
         assert optimum is not None
         for target in (optimum, optimum + 1):
             sweep = Sweep(States.of(instance), twins_of(instance), evaluation, target)
-            looking = replace(sweep, ahead=seeing(sweep, target, 20))
-            found = [tel_of(plain(instance)[1], s.all_of_them(10**6)) for s in (sweep, looking)]
+            looking = replace(sweep, lookahead=lookahead_of(sweep, target, 20))
+            found = [
+                tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (sweep, looking)
+            ]
             assert found == [optimum if optimum < target else None] * 2
             assert 2 * looking.kept < sweep.kept
 
@@ -213,8 +217,8 @@ class TestAhead:
             target = optimum + source.choice((1, 3))
             budget = (target - 1) * evaluation.denominator - evaluation.total
             rounds = source.randint(1, 6)
-            assert Ahead.fits(states, evaluation, rounds)
-            ahead = Ahead(states, evaluation, budget, rounds)
+            assert Lookahead.fits(states, evaluation, rounds)
+            ahead = Lookahead(states, evaluation, budget, rounds)
             for starts in all_below(instance, target):
                 slacks = slacks_of(instance, starts, states, evaluation)
                 for now in range(last):
@@ -230,7 +234,7 @@ class TestAhead:
 
     def test_large_tables_do_not_fit(self) -> None:
         instance = Instance(100_000, [Request(0, 1, 50)] * 50)
-        assert not Ahead.fits(States.of(instance), without_prices(instance, 1000), 5)
+        assert not Lookahead.fits(States.of(instance), without_prices(instance, 1000), 5)
 
 
 def slacks_of(
@@ -363,7 +367,7 @@ def test_closed_starts_cost_more_than_any_budget() -> None:
         np.zeros((5, len(rising.states)), dtype=np.int64),
         1,
     )
-    assert (left.excesses[left.excesses != CLOSED] < 10**6).all()
+    assert (left.reduced_costs[left.reduced_costs != CLOSED] < 10**6).all()
 
 
 class TestSets:
@@ -394,10 +398,10 @@ class TestSets:
 
 
 class TestOneMore:
-    """A partial schedule that has started one more request may beat another."""
+    """A label that has started one more request may dominate another."""
 
     def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = np.random.default_rng(7)
         beaten = 0
         for seed in range(30):
@@ -436,7 +440,7 @@ class TestOneMore:
 
 def one_more_beats(instance: Instance, layer: Layer, first: int, second: int, now: int) -> bool:
     """Claim 17, by its words, with w = now + 1."""
-    fewer, more = (set(np.flatnonzero(layer.rows[k] == WAITING)) for k in (first, second))
+    fewer, more = (set(np.flatnonzero(layer.labels[k] == WAITING)) for k in (first, second))
     if not (fewer < more and len(more - fewer) == 1):
         return False
     (extra,) = more - fewer
@@ -448,18 +452,18 @@ def one_more_beats(instance: Instance, layer: Layer, first: int, second: int, no
     def held(k: int, time: int) -> int:
         return sum(
             request.peak - (int(end) - time)
-            for request, end in zip(instance, layer.rows[k], strict=True)
+            for request, end in zip(instance, layer.labels[k], strict=True)
             if end >= time
         )
 
     return all(held(first, time) <= held(second, time) for time in range(now + 2, now + 12))
 
 
-class TestParts:
+class TestParallel:
     @pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 50_000])
     @pytest.mark.parametrize("threads", [1, 2, 3, 7])
     def test_parts_make_up_the_whole_in_order(self, count: int, threads: int) -> None:
-        found = parts.in_parts(lambda begin, end: list(range(begin, end)), count, threads)
+        found = parallel.map_ranges(lambda begin, end: list(range(begin, end)), count, threads)
         assert [*chain.from_iterable(found)] == list(range(count))
         assert 1 <= len(found) <= threads
 
@@ -467,7 +471,7 @@ class TestParts:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """However they are cut, what is beaten does not depend on the threads."""
-        monkeypatch.setattr(parts, "_WORTH_IT", 1)
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         instance = generate("arrival-1", 8, seed=1)
         states, source = States.of(instance), np.random.default_rng(5)
         for _ in range(20):
@@ -480,4 +484,4 @@ class TestParts:
             assert 0 < len(alone.began) < 60
             for threads in (2, 3, 5, 60):
                 shared = undominated(layer, states, 5, threads)
-                assert np.array_equal(shared.rows, alone.rows)
+                assert np.array_equal(shared.labels, alone.labels)

@@ -283,11 +283,11 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
             if search.should_stop():  # both sides have met
                 break
             expected = max(evaluation.bound, min(target, optimum))
-            Forward(search, rising, evaluation).exclude(target, 10_000, far=False)
+            Forward(search, rising, evaluation).exclude(target, 10_000, look_ahead=False)
             assert search.lower_bound == expected
             trusting = Search(instance)
             offer_list_schedules(trusting)
-            Forward(trusting, rising, evaluation).exclude(target, 10_000, far=True)
+            Forward(trusting, rising, evaluation).exclude(target, 10_000, look_ahead=True)
             assert trusting.lower_bound == min(target, optimum)
             claimed += target < optimum
             if number % 4 == 0:
@@ -305,22 +305,22 @@ def assert_verified(search: Search, path: Path) -> None:
     assert verdict.valid, verdict.lines
 
 
-def test_bounds_rise_until_all_is_excluded_or_there_is_no_room() -> None:
+def test_bounds_rise_until_all_is_excluded_or_the_label_limit() -> None:
     instance = generate("arrival-1", 12, seed=1)
     optimum = solve(instance, "exact", time_limit=60).objective
     assert optimum is not None
-    for room, ends in ((5, False), (200_000, True)):
+    for limit, ends in ((5, False), (200_000, True)):
         search = Search(instance)
         offer_list_schedules(search)
         rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
-        assert Forward(search, rising, evaluation).raises(room) is ends
+        assert Forward(search, rising, evaluation).raises(limit) is ends
         assert search.lower_bound is not None
         assert evaluation.bound <= search.lower_bound <= optimum
         if ends:
             assert search.lower_bound == optimum
 
 
-def test_more_equals_than_there_is_room_for_end_a_narrow_search() -> None:
+def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     """Without prices all sets of requests are equally promising."""
     instance = Instance(60, [Request(0, i % 7, 2 + i // 7) for i in range(40)])
     search = Search(instance)
@@ -331,9 +331,9 @@ def test_more_equals_than_there_is_room_for_end_a_narrow_search() -> None:
     evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
     sweep = Sweep(rising.states, twins_of(instance), evaluation, search.schedule.objective)
     with pytest.raises(TooWide):
-        sweep.some_of_them(10)
+        sweep.search_with_beam(10)
     before = search.schedule
-    Forward(search, rising, evaluation).look(10, 0)
+    Forward(search, rising, evaluation).search_with_beam(10, 0)
     assert search.schedule is before
 
 

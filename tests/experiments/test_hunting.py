@@ -16,7 +16,7 @@ from oracle import mc_sf, optimum, tel
 from kvopt import InvalidInput, verify
 from kvopt import run as simulated
 from kvopt.experiments.hunting import hunt
-from kvopt.experiments.hunting.quarry import Found, Judge, instance_of, shrunk
+from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.search import Chase
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.experiments.hunting.tiny import Case, optimum_below

@@ -33,7 +33,7 @@ def test_the_grid_of_the_paper_has_steps_of_a_hundredth() -> None:
 def test_two_requests_that_must_not_run_together() -> None:
     """They start together while 1 + 1 tokens are within (1 - alpha) 6, and never both fit.
 
-    Below 1 token nobody starts at all, which is a livelock too.
+    Below 1 token no request starts at all, which is a livelock too.
     """
     grid = alpha_grid(TWO, MODEL, [Fraction(k, 12) for k in range(12)])
     done = [alpha for alpha, run in grid if run.outcome is Outcome.COMPLETED]

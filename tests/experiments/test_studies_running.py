@@ -26,12 +26,18 @@ from studied import BAD_POLICIES, tiny
 import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study, work
+from kvopt.experiments.studies import (
+    StudyProgress,
+    read_records,
+    read_study,
+    run_study,
+    task_runner,
+)
 from kvopt.experiments.studies.lock import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.rooms import Rooms
+from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, tasks_of
-from kvopt.experiments.studies.work import Done
+from kvopt.experiments.studies.worker_pool import WorkerPool
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
 from kvopt.policies import registry
@@ -261,7 +267,7 @@ def own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_policies")
 class TestFailures:
-    """What policies of others do harms nobody else."""
+    """What policies of others do harms nothing else."""
 
     def test_policies_that_misbehave_are_contained(self, tmp_path: Path, run: Run) -> None:
         names = ["throws", "hangs", "lies", "overfills", "mumbles", "exits", "dawdles", "mc-sf"]
@@ -323,28 +329,28 @@ class TestFailures:
     ) -> None:
         (tmp_path / "slow.toml").write_text(SLOW.replace("= 100", "= 1.5"))
         *_, slow = tasks_of(read_study(tmp_path / "slow.toml"))
-        before, rooms = set(children(os.getpid())), Rooms()
+        before, pool = set(children(os.getpid())), WorkerPool()
         try:
             with ThreadPoolExecutor(1) as executor:
-                answer = executor.submit(rooms.carried_out, slow)
+                answer = executor.submit(pool.run, slow)
                 until(lambda: set(children(os.getpid())) - before)
                 time.sleep(1.5)  # it is at work
-                (room,) = set(children(os.getpid())) - before
-                os.kill(room, number)
-                (found,) = Done.from_json(answer.result()).records
+                (worker,) = set(children(os.getpid())) - before
+                os.kill(worker, number)
+                (found,) = TaskResult.from_json(answer.result()).records
             assert (found.outcome, found.policy, found.error) == ("completed", "mc-sf", None)
-            assert set(children(os.getpid())) - before not in (set(), {room}), "in a new process"
+            assert set(children(os.getpid())) - before not in (set(), {worker}), "in a new process"
         finally:
-            rooms.close()
+            pool.close()
 
 
 def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
     found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
     assert found.lower is not None
-    work._verify(certificate_text(found))
+    task_runner._verify(certificate_text(found))
     false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
-    with pytest.raises(work.Unverified, match="does not verify"):
-        work._verify(certificate_text(false))
+    with pytest.raises(task_runner.Unverified, match="does not verify"):
+        task_runner._verify(certificate_text(false))
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -381,14 +387,14 @@ def test_a_signal_keeps_what_is_done(number: signal.Signals, tmp_path: Path) -> 
     )
     until(lambda: len(kept(folder)) == 2)
     time.sleep(0.3)  # the third is under way
-    rooms = children(process.pid)
-    assert rooms
+    workers = children(process.pid)
+    assert workers
     process.send_signal(number)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 128 + number, err
     assert "2 of 3 instances done" in err
     assert len(kept(folder)) == 2
-    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in rooms))
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def kept(folder: Path) -> list[Record]:

@@ -23,7 +23,7 @@ from kvopt.experiments.studies.claims.prediction_errors import errors
 from kvopt.experiments.studies.claims.protection import protection
 from kvopt.experiments.studies.claims.table_1 import table_1
 from kvopt.experiments.studies.claims.traffic import traffic
-from kvopt.experiments.studies.clocks import clock_of
+from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.description import Limits
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.tables import Table

@@ -1,4 +1,4 @@
-"""Local search and window search: the decoder, seeds, limits, and optima of small instances."""
+"""Local and large-neighbourhood search: decoder, seeds, limits, and optima of small instances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
 from kvopt.heuristics.annealing import anneal, trial_of
 from kvopt.heuristics.decode import Problem, line_of, problem_of
-from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_windows
+from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_neighbourhoods
 from kvopt.heuristics.list_schedules import (
     ONE_AFTER_ANOTHER,
     offer_better_than_one_after_another,
@@ -140,7 +140,7 @@ def test_same_seed_same_schedule() -> None:
     for _ in range(2):
         search = started(instance)
         search_orders(search, 60.0, most_cycles=1)
-        search_windows(search, 60.0, most_rounds=3)
+        search_neighbourhoods(search, 60.0, most_rounds=3)
         assert search.schedule is not None
         found.append(search.schedule.starts)
     assert found[0] == found[1]
@@ -151,7 +151,7 @@ def test_both_improve_on_the_policies() -> None:
     search = started(instance)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_windows(search, 60.0, most_rounds=15)
+    search_neighbourhoods(search, 60.0, most_rounds=15)
     between = search.schedule.objective
     search_orders(search, 60.0, most_cycles=2)
     assert search.schedule.objective < between < before
@@ -197,7 +197,7 @@ def test_auto_uses_them() -> None:
     assert plain_start is not None
     assert result.objective is not None
     assert result.objective < plain_start
-    assert result.found_by in ("local search", "window search", "rollouts")
+    assert result.found_by in ("local search", "large-neighbourhood search", "rollouts")
 
 
 def test_one_after_another_is_replaced_by_a_policy_when_there_is_time() -> None:

@@ -92,7 +92,7 @@ def largest_of_all(waiting: list[Candidate], running: Running, memory: int) -> l
         ]
         if sets:
             return list(min(sets)[1])
-    raise AssertionError("somebody fits")
+    raise AssertionError("no request fits")
 
 
 @pytest.mark.parametrize("few", [0, 10**9])

@@ -172,7 +172,7 @@ def test_alpha_beta_throws_one_coin_for_each_active_request() -> None:
 
 
 def test_alpha_beta_passes_again_over_what_is_left() -> None:
-    shown = [False, False, False]  # round 2: 3 + 3 + 3 > 6 next, nobody is evicted
+    shown = [False, False, False]  # round 2: 3 + 3 + 3 > 6 next, no request is evicted
     shown += [True, False, False]  # again: request 0, and 3 + 3 fits
     shown += [True, False]  # round 3: 4 + 4 > 6: request 1; 0 and 1 start beside 2, which ends at 4
     shown += [False, True]  # round 6: 4 + 4 > 6: request 1; it starts again at once

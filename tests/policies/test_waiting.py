@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kvopt.policies.waiting import SortedLine
 
 STEPS = st.lists(st.tuples(st.integers(0, 60), st.lists(st.integers(0, 9), max_size=50)))
-"""How many leave, then who joins."""
+"""How many leave, then which join."""
 
 
 @given(STEPS)

@@ -17,7 +17,7 @@ from kvopt.experiments.studies.intervals import Interval
 from kvopt.reports.axes import Scale, labels
 from kvopt.reports.histograms import histogram
 from kvopt.reports.html import Markup, tag
-from kvopt.reports.letters import apart, letter
+from kvopt.reports.legend import apart, letter
 from kvopt.reports.quantiles import quantile_of
 from kvopt.reports.schedules import draw
 

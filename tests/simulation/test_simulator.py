@@ -157,7 +157,7 @@ def test_starving_is_a_livelock_that_keeps_what_finished() -> None:
 
 @pytest.mark.parametrize("alpha", ["0", "1/10", "1/4"])
 def test_mc_sf_loops_when_everyone_in_front_was_believed_too_short(alpha: str) -> None:
-    """Whoever is believed too short survives evictions, until the front of the line is all such.
+    """A request believed too short survives evictions, until the front of the line is all such.
 
     Three start together, outgrow the memory before one of them ends, and are in front again.
     """
@@ -213,7 +213,7 @@ def test_others_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_belongs_to_one_policy() -> None:
     @dataclass
     class Other(LastComeFirstServed):
-        """Claims a name of the house."""
+        """Claims the name of a built-in policy."""
 
         name = "mc-sf"
 
@@ -374,7 +374,7 @@ def test_runs_of_many_use_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> Non
 def fits(
     capacity: int, active: list[tuple[int, int, int]], new: tuple[int, int, int], now: int
 ) -> bool:
-    """Check every time while the newcomer is active; who outlived a belief has one more round."""
+    """Check every time while the newcomer is active; an outlived belief has one more round."""
     for time in range(now + 1, new[2] + new[1] + 1):
         held = sum(s + time - k for s, o, k in [*active, new] if time <= max(k + o, now + 1))
         if held > capacity:

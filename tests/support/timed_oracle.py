@@ -28,7 +28,7 @@ class Server(NamedTuple):
 def timed_tel(server: Server, requests: Sequence[Triple], starts: Sequence[int]) -> int:
     """Return the total latency of a schedule given by rounds, round by round.
 
-    Arrivals are nanoseconds.  A round begins when the one before it has ended and all who
+    Arrivals are nanoseconds.  A round begins when the one before it has ended and all that
     start with it are there; rounds without work take no time.
     """
     now = total = 0

@@ -13,7 +13,7 @@ from typing import Any
 from kvopt.certificates import Certificate, certify, write_certificate
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import InvalidInput
-from kvopt.experiments.hunting.quarry import Found, Judge, instance_of, shrunk
+from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.files.instances import instance_to_json
 from kvopt.kernels.compiling import working_time
@@ -24,10 +24,10 @@ from kvopt.simulation.simulator import Stopped
 from kvopt.verify import verify
 
 MOST_REQUESTS = 12
-"""Beyond this the quick optimum is not quick."""
+"""Limit of the requests of an instance; beyond, its optimum takes more than milliseconds."""
 
 _SECONDS_EACH = 2e-4
-"""What an instance is thought to take before any were tried."""
+"""Seconds that an instance is expected to take, until a thousand were tried."""
 
 _ENUMERATION_SHARE = 0.6
 """A size is enumerated if that is expected to take at most this share of the time left."""
@@ -44,12 +44,12 @@ Watch = Callable[[Fraction, int], None]
 
 @dataclass(frozen=True)
 class Hunt:
-    """What a hunt brought home.
+    """Result of a hunt.
 
     Parameters
     ----------
     policies
-        Who was hunted.
+        Policies whose worst instance was looked for.
     certificate
         The worst instance with its optimum and the runs on it; None if no policy was ever worse
         than the optimum.
@@ -139,7 +139,7 @@ def hunt(
     time_limit
         Seconds for search, shrinking and certificate.
     seed
-        Of the local search.
+        Seed of the local search.
     last_arrival
         Arrivals are 0 .. this.
     equal_prompts

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies.clocks import clock_of, model_from_json
+from kvopt.experiments.studies.clock_key import clock_of, model_from_json
 from kvopt.experiments.studies.modules import import_modules, located
 from kvopt.experiments.studies.sources import Kind, Source
 from kvopt.experiments.studies.tables import Table

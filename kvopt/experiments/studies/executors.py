@@ -1,4 +1,4 @@
-"""Who does the work: processes of this machine, or a Dask cluster, behind one interface."""
+"""Where tasks run: processes of this machine, or a Dask cluster, behind one interface."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvopt.errors import InvalidInput, MissingSolver
-from kvopt.experiments.studies.rooms import Rooms, carried_out
 from kvopt.experiments.studies.tasks import Task
+from kvopt.experiments.studies.worker_pool import WorkerPool, run
 from kvopt.kernels import memory
 
 Submit = Callable[[Task], "Future[dict[str, Any]]"]
-"""Hands a task to somebody who does it."""
+"""Hands a task to a worker, of this machine or of a cluster."""
 
 _PATIENCE = 10
-"""Seconds in which a scheduler has to answer."""
+"""Seconds in which a Dask scheduler has to answer, else the study is refused."""
 
 
 @contextmanager
@@ -25,16 +25,16 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
     """Yield how to hand over a task, and how many should be under way at a time."""
     if scheduler is not None:
         with _cluster(scheduler) as (executor, threads):
-            yield lambda task: executor.submit(carried_out, task.to_json()), 3 * threads
+            yield lambda task: executor.submit(run, task.to_json()), 3 * threads
         return
-    rooms = Rooms(memory.default_budget() // jobs)
+    pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread does nothing but wait for the process that it has.
-        yield lambda task: executor.submit(rooms.carried_out, task), jobs
+        yield lambda task: executor.submit(pool.run, task), jobs
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-        rooms.close()
+        pool.close()
 
 
 @contextmanager

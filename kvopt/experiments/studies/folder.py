@@ -13,7 +13,7 @@ from kvopt.experiments.studies import records
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.description import Study, study_from_text
 from kvopt.experiments.studies.resolved import resolved_text
-from kvopt.experiments.studies.work import FOLDER, Done
+from kvopt.experiments.studies.task_runner import FOLDER, TaskResult
 from kvopt.files import write_atomically
 from kvopt.files.atomic import TEMPORARY
 
@@ -66,7 +66,7 @@ class Ledger:
         self._folder = folder
         self._path = folder / records.FILE
 
-    def append(self, done: Done) -> None:
+    def append(self, done: TaskResult) -> None:
         """Write what came of one task, to the disk and not only to the system."""
         try:
             if done.path is not None and done.certificate is not None:

@@ -15,12 +15,12 @@ from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, read_study
 from kvopt.experiments.studies.executors import Submit, workers
 from kvopt.experiments.studies.interrupts import interruptible
-from kvopt.experiments.studies.known import Known
 from kvopt.experiments.studies.lock import locked
 from kvopt.experiments.studies.progress import StudyObserver, StudyProgress, Tally
 from kvopt.experiments.studies.records import Record, lines_of, read_records
+from kvopt.experiments.studies.resume import EarlierRecords
+from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, tasks_of
-from kvopt.experiments.studies.work import Done
 from kvopt.model.instance import checked_integer
 
 
@@ -127,12 +127,12 @@ class _Run:
         self.ledger = folder.Ledger(directory)
         self.damaged: list[str] = []
         self.signal_number: int | None = None
-        known = Known(directory, lines_of(directory, self.damaged.append), retry)
+        earlier = EarlierRecords(directory, lines_of(directory, self.damaged.append), retry)
         tasks = list(tasks_of(study, limit))
         self.tally = Tally(len(tasks), observer)
         self.left: list[Task] = []
         for task in tasks:
-            done = known.records(task)
+            done = earlier.records(task)
             if done is None:
                 self.left.append(task)
             else:
@@ -181,10 +181,10 @@ class _Run:
         )
 
 
-def _came_of(future: Future[dict[str, Any]], task: Task) -> Done:
+def _came_of(future: Future[dict[str, Any]], task: Task) -> TaskResult:
     try:
-        return Done.from_json(future.result())
+        return TaskResult.from_json(future.result())
     except CancelledError:
         raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
     except Exception as error:  # the machine that should do it failed, and others after it
-        return Done((task.failure(f"{type(error).__name__}: {error}", 0.0),))
+        return TaskResult((task.failure(f"{type(error).__name__}: {error}", 0.0),))

@@ -139,7 +139,7 @@ class Table:
         return values
 
     def done(self, *known: str) -> None:
-        """Refuse keys that nobody took."""
+        """Refuse keys that were not taken."""
         for key in self._values:
             raise self.fault(key, f"is not a known key; there are {', '.join(known)}")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from random import Random
 
-from kvopt.experiments.hunting.quarry import instance_of
+from kvopt.experiments.hunting.judge import instance_of
 from kvopt.experiments.hunting.space import Space
 from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.theory.backlogs import total_latency

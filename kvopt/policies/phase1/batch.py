@@ -2,7 +2,7 @@
 
 Phase 1 of Sorted-F (wang-2025 Algorithm 1, lines 2-9) asks again and again for the batch X of
 waiting requests with the least ``F(X) = sum(o) / |X|^2`` among those that fit into memory.  A
-batch of n requests that runs for o rounds delays everybody behind it by o, so batches go best
+batch of n requests that runs for o rounds delays every request behind it by o, so batches go best
 by o / n; F is that with the mean output in the place of o.
 """
 
@@ -51,7 +51,7 @@ def columns(candidates: Sequence[Candidate]) -> tuple[Integers, Integers]:
 
 
 def batches(waiting: Sequence[Candidate], memory: int, solve: Solver) -> Iterator[list[Candidate]]:
-    """Yield batch after batch until nobody is left, each sorted by output.
+    """Yield batch after batch until no request is left, each sorted by output.
 
     A batch is solved for when it is asked for: with arrivals most plans are dropped before
     their second one.

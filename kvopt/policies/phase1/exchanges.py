@@ -1,6 +1,6 @@
 """Local swaps in one pass each; written for a compiler, and run without one where few wait.
 
-Among outsiders sorted by peak, the least output up to a peak tells each member whether anybody
+Among outsiders sorted by peak, the least output up to a peak tells each member whether any
 small enough is shorter.
 """
 
@@ -16,7 +16,7 @@ Marks = npt.NDArray[np.bool_]
 def exchange(
     peaks: Integers, outputs: Integers, by_size: Integers, chosen: Marks, slack: int
 ) -> None:
-    """Exchange the first member that somebody shorter can replace by the first who can.
+    """Exchange the first member that a shorter one can replace by the first that can.
 
     That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending
     order; ``by_size`` has them by ascending peak.

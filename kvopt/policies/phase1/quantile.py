@@ -1,6 +1,6 @@
 """Quantile greedy selection (wang-2025 section 5.3, Algorithm 4).
 
-Half of the waiting requests are sampled.  Who lies within the sample's 0.3 quantiles of peak
+Half of the waiting requests are sampled.  A request within the sample's 0.3 quantiles of peak
 and of output forms the core, shortest first; the rest fills up by ascending o / (s + o), that
 is, long prompts with short answers first.  Both passes skip what does not fit.
 """

@@ -44,7 +44,7 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
 
 
 def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
-    """Return who is in the batch, for candidates in the order of scanning."""
+    """Return what is in the batch, for candidates in the order of scanning."""
     chosen = _filled(peaks.tolist(), memory)
     slack = memory - int(peaks[chosen].sum())
     by_size = peaks.argsort(kind="stable")

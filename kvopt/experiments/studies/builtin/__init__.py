@@ -1,4 +1,4 @@
-"""Built-in studies: a TOML file each, as anybody would write one."""
+"""Built-in studies: a TOML file each, as a user would write one."""
 
 from __future__ import annotations
 

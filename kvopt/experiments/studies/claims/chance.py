@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import comb, sqrt
 
 UNLIKELY = Fraction(1, 1000)
-"""A chance below this counts as none."""
+"""Probability below which a difference is not put down to chance."""
 
 
 def chance_of_as_many(ours: int, draws: int, theirs: int, trials: int) -> Fraction:

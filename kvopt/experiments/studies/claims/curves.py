@@ -10,7 +10,7 @@ from kvopt.experiments.studies.intervals import rounded
 from kvopt.experiments.studies.records import Record
 
 CLOSE = Fraction("1.05")
-"""Papers say "nearly identical"; that is read as within five per cent."""
+"""Factor up to which two curves are what papers call "nearly identical"."""
 
 Runs = Mapping[str, Record]
 """The completed runs on one instance, by policy."""

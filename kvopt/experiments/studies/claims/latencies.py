@@ -12,7 +12,7 @@ from kvopt.model.batch_time import NANOSECONDS
 SOURCE = "jaillet-2025-v2 section 5.2"
 
 ABOUT = Fraction(1, 5)
-"""Printed ratios are read off pictures; what is within a fifth of them agrees."""
+"""Share by which ratios may differ from printed ones, which are read off pictures, and agree."""
 
 
 def latency(record: Record) -> Fraction | None:

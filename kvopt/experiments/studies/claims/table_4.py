@@ -21,7 +21,7 @@ _PRINTED = {
 _SOURCE = "wang-2025 appendix 11.2, table 4"
 
 _FACTOR = 2
-"""How far apart both have to be before single draws say that the printed mean cannot be."""
+"""Factor between both from which on single draws say that the printed mean cannot be."""
 _LEAST_DRAWS = 5
 """Fewer draws do not settle an order."""
 

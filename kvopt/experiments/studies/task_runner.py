@@ -1,4 +1,4 @@
-"""One task from its instance to its records and a certificate that was verified."""
+"""Run a task: from its instance to its records and a certificate that was verified."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
+from kvopt.experiments.studies.clocks import Run, Sides, StudyClock, reached, study_clock
 from kvopt.experiments.studies.modules import import_modules
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
-from kvopt.experiments.studies.ways import Run, Sides, Way, reached, way_of
 from kvopt.files import write_atomically
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.dependencies import versions
@@ -29,18 +29,18 @@ Announce = Callable[[str, float], None]
 """Called with what begins now, and within how many seconds it should end."""
 
 _PATIENCE = 1.5
-"""Times its limit that a policy gets before it counts as hung: it is asked between rounds only."""
-_ROOM = 30.0
-"""Seconds beyond the limit for what is no search: loading, ending a solver."""
+"""Factor of its limit after which a policy counts as hung: it is asked between rounds only."""
+_SLACK = 30.0
+"""Seconds beyond a limit for what is no search: loading, ending a solver."""
 _COMPILING = 240.0
 """Seconds beyond the limit for compiling, which limits do not count, on a busy machine."""
 _VERIFYING = 900.0
-"""Seconds for the verifier, whose own limits end it within some minutes."""
+"""Seconds after which the verifier counts as hung; its own limits end it within minutes."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """What came of a task.
+class TaskResult:
+    """Result of a task.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Done:
         return {"records": records, "path": self.path, "certificate": self.certificate}
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Done:
+    def from_json(cls, value: Mapping[str, Any]) -> TaskResult:
         """Build it from what `to_json` returned."""
         records = tuple(Record.from_json(record) for record in value["records"])
         return cls(records, value["path"], value["certificate"])
@@ -71,7 +71,7 @@ class Unverified(KvoptError):
     """The verifier does not agree with a certificate."""
 
 
-def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
+def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskResult:
     """Draw the instance, run its policies, certify, verify.
 
     Parameters
@@ -84,8 +84,8 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
         Told of each step, so that a step that never ends can be ended from outside.
     """
     began = time.monotonic()
-    limits, way = task.limits, way_of(task.limits.batch_time)
-    announce("instance", limits.policy_time_limit + _ROOM)
+    limits, clock = task.limits, study_clock(task.limits.batch_time)
+    announce("instance", limits.policy_time_limit + _SLACK)
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
     found = task.source.described(instance)
@@ -95,21 +95,21 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
             runs[label] = skip[label]
             continue
         announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
-        runs[label] = _run(way, instance, label, limits.policy_time_limit)
+        runs[label] = _run(clock, instance, label, limits.policy_time_limit)
     path = None
     if limits.certify:
-        announce("certify", limits.time_limit + _ROOM + _COMPILING)
-        sides = way.certified(instance, runs, task)
+        announce("certify", limits.time_limit + _SLACK + _COMPILING)
+        sides = clock.certified(instance, runs, task)
         announce("verify", _VERIFYING)
         _verify(sides.text)
         path = _path(task, found)
     else:
-        sides = reached(runs, way)
+        sides = reached(runs, clock)
     seconds = time.monotonic() - began
     records = [_record(task, found, sides, label, seconds) for label in runs]
-    return Done(
+    return TaskResult(
         tuple(
-            replace(record, certificate=path, **_measures(way, run))
+            replace(record, certificate=path, **_measures(clock, run))
             for record, run in zip(records, runs.values(), strict=True)
         ),
         path,
@@ -117,11 +117,11 @@ def carry_out(task: Task, skip: Mapping[str, str], announce: Announce) -> Done:
     )
 
 
-def _run(way: Way, instance: Instance, label: str, limit: float) -> Run | str | None:
+def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Run | str | None:
     """Return the run of a policy, what went wrong, or None when time ran out."""
     end = working_time() + limit
     try:
-        return way.run(instance, label, lambda: working_time() > end)
+        return clock.run(instance, label, lambda: working_time() > end)
     except Stopped:
         return None
     except Exception as error:  # the code of others may raise anything
@@ -130,7 +130,7 @@ def _run(way: Way, instance: Instance, label: str, limit: float) -> Run | str | 
 
 def _verify(text: str | None) -> None:
     """Refuse a certificate that the verifier does not agree with."""
-    assert text is not None, "who certifies has a certificate"
+    assert text is not None, "a task that certifies has a certificate"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
@@ -139,10 +139,10 @@ def _verify(text: str | None) -> None:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 
 
-def _measures(way: Way, run: Run | str | None) -> dict[str, Any]:
+def _measures(clock: StudyClock, run: Run | str | None) -> dict[str, Any]:
     if run is None:
         return {}
-    return {"outcome": "error", "error": run} if isinstance(run, str) else way.measures(run)
+    return {"outcome": "error", "error": run} if isinstance(run, str) else clock.measures(run)
 
 
 def _path(task: Task, instance: StudiedInstance) -> str:

@@ -1,4 +1,4 @@
-"""What a hunt has in its sights: the worst instance so far, and how one instance is judged."""
+"""The judge of a hunt: the ratio of an instance, and what can be taken from a bad one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Judge:
     Parameters
     ----------
     policies
-        Who is hunted.  With several, an instance counts for the least of their ratios.
+        Policies to judge.  With several, an instance counts for the least of their ratios.
     should_stop
         Asked by every run.
 

@@ -1,4 +1,4 @@
-"""Work done in processes of their own, which may hang or crash without harm to the study."""
+"""A pool of worker processes, which may hang or crash without harm to the study."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from kvopt.errors import KvoptError
+from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task
-from kvopt.experiments.studies.work import Done
 from kvopt.kernels import memory
 
 _TRIES = 2
-"""A process that ended, because somebody killed it say, gets another try."""
+"""Tries of a task whose process ended, killed from outside say."""
 
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from kvopt.experiments.studies import room"
+    "from kvopt.experiments.studies import worker"
 )
 
 
-class RoomLost(KvoptError):
+class WorkerLost(KvoptError):
     """The process that worked on a task hung or is gone."""
 
     def __init__(self, reason: str, step: str, hung: bool) -> None:
@@ -37,23 +37,23 @@ class RoomLost(KvoptError):
         self.hung = hung
 
 
-class RoomsClosed(KvoptError):
+class PoolClosed(KvoptError):
     """The study ended while this was to be done."""
 
 
-class Room:
+class Worker:
     """A process that does one task at a time, within so many bytes of memory."""
 
     def __init__(self, ram: int | None = None) -> None:
         budget = {} if ram is None else {memory.VARIABLE: str(ram)}
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"{_BEGIN}; room.main()", json.dumps(sys.path)],
+            [sys.executable, "-c", f"{_BEGIN}; worker.main()", json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env={**os.environ, **budget},
-            start_new_session=True,  # Ctrl-C is for the study, which ends its rooms
+            start_new_session=True,  # Ctrl-C is for the study, which ends its workers
         )
         self._replies: SimpleQueue[bytes] = SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -73,19 +73,19 @@ class Room:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
-            raise RoomLost(self._ended(), step, hung=False) from None
+            raise WorkerLost(self._ended(), step, hung=False) from None
         while True:
             try:
                 line = self._replies.get(timeout=seconds)
             except Empty:
                 reason = f"{step}: did not end within {seconds:g} s"
-                raise RoomLost(reason, step, hung=True) from None
+                raise WorkerLost(reason, step, hung=True) from None
             if not line:
-                raise RoomLost(f"{step}: {self._ended()}", step, hung=False)
+                raise WorkerLost(f"{step}: {self._ended()}", step, hung=False)
             answer: dict[str, Any] = json.loads(line)
             if "interrupted" in answer:
                 reason = f"{step}: interrupted by {answer['interrupted']}"
-                raise RoomLost(reason, step, hung=False)
+                raise WorkerLost(reason, step, hung=False)
             if "step" not in answer:
                 return answer
             step, seconds = answer["step"], answer["seconds"]
@@ -108,17 +108,17 @@ class Room:
         self._errors.close()
 
 
-class Rooms:
-    """Rooms that are made when they are needed and used again, each with a budget of memory."""
+class WorkerPool:
+    """Workers, made when they are needed and used again, each with a budget of memory."""
 
     def __init__(self, ram: int | None = None) -> None:
         self._ram = ram
-        self._idle: list[Room] = []
-        self._busy: set[Room] = set()
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
         self._guard = threading.Lock()
         self._closed = False
 
-    def carried_out(self, task: Task) -> dict[str, Any]:
+    def run(self, task: Task) -> dict[str, Any]:
         """Do a task; a policy that hangs or ends the process is left out in another try."""
         began = time.monotonic()
         skip: dict[str, str] = {}
@@ -126,7 +126,7 @@ class Rooms:
         while True:
             try:
                 answer = self._asked({"task": task.to_json(), "skip": skip})
-            except RoomLost as lost:
+            except WorkerLost as lost:
                 error, label = str(lost), lost.step.removeprefix("policy ")
                 if label != lost.step:
                     skip[label] = error
@@ -138,38 +138,38 @@ class Rooms:
                 if "error" not in answer:
                     return answer
                 error = answer["error"]
-            return Done((task.failure(error, time.monotonic() - began),)).to_json()
+            return TaskResult((task.failure(error, time.monotonic() - began),)).to_json()
 
     def close(self) -> None:
         """End every process, whatever it is doing."""
         with self._guard:
             self._closed = True
-            for room in (*self._idle, *self._busy):
-                room.close()
+            for worker in (*self._idle, *self._busy):
+                worker.close()
             self._idle.clear()
 
     def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._guard:
             if self._closed:
-                raise RoomsClosed
-            room = self._idle.pop() if self._idle else Room(self._ram)
-            self._busy.add(room)
+                raise PoolClosed
+            worker = self._idle.pop() if self._idle else Worker(self._ram)
+            self._busy.add(worker)
         answer = None
         try:
-            answer = room.ask(request)
+            answer = worker.ask(request)
             return answer
         finally:
             with self._guard:
-                self._busy.discard(room)
+                self._busy.discard(worker)
                 if answer is None or self._closed:
-                    room.close()
+                    worker.close()
                 else:
-                    self._idle.append(room)
+                    self._idle.append(worker)
 
 
-_HERE = Rooms()
+_HERE = WorkerPool()
 
 
-def carried_out(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Do a task on the machine where this is called, in rooms that end with its process."""
-    return _HERE.carried_out(Task.from_json(task))
+def run(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Do a task on the machine where this is called, in workers that end with its process."""
+    return _HERE.run(Task.from_json(task))

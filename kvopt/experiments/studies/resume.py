@@ -1,4 +1,4 @@
-"""What earlier runs of a study left behind."""
+"""Resuming a study: the records of its earlier runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.tasks import Task, origin_key
 
 
-class Known:
+class EarlierRecords:
     """Records, found again by what they are about."""
 
     def __init__(self, directory: Path, records: Iterable[Record], retry: bool) -> None:

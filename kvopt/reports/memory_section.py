@@ -22,7 +22,7 @@ _NOTE = (
 )
 
 
-def filling(context: Context) -> Section | None:
+def memory_section(context: Context) -> Section | None:
     """Return a picture for each chosen run, None for a study in rounds."""
     figures = []
     for family in context.families:

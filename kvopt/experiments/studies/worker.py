@@ -39,15 +39,15 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 
 def _answer(request: Mapping[str, Any], replies: TextIO) -> dict[str, Any]:
+    from kvopt.experiments.studies.clocks import Interrupted
+    from kvopt.experiments.studies.task_runner import run_task
     from kvopt.experiments.studies.tasks import Task
-    from kvopt.experiments.studies.ways import Interrupted
-    from kvopt.experiments.studies.work import carry_out
 
     def announce(step: str, seconds: float) -> None:
         _say(replies, {"step": step, "seconds": seconds})
 
     try:
-        done = carry_out(Task.from_json(request["task"]), request["skip"], announce)
+        done = run_task(Task.from_json(request["task"]), request["skip"], announce)
     except Interrupted as error:
         return {"interrupted": str(error)}
     except Exception as error:  # recorded as the failure of this instance

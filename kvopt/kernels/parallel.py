@@ -1,4 +1,4 @@
-"""Work on many rows, shared by threads: compiled loops run without the interpreter's lock."""
+"""Parallel kernels: threads share ranges of rows, as compiled loops hold no interpreter lock."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 _WORTH_IT = 5_000
-"""Rows of a part for which a thread is worth its start."""
+"""Least rows of a range: for fewer a thread is not worth its start."""
 
 
-def in_parts(work: Callable[[int, int], Result], count: int, threads: int) -> list[Result]:
+def map_ranges(work: Callable[[int, int], Result], count: int, threads: int) -> list[Result]:
     """Return what the work gives for a few ranges that make up ``range(count)``, in order."""
     parts = max(1, min(threads, count // _WORTH_IT))
     ends = [part * count // parts for part in range(parts + 1)]

@@ -1,0 +1,47 @@
+"""The key `clock` of a description: rounds, or seconds by a batch-time model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.studies.tables import Table
+from kvopt.files.batch_times import DEFAULT_MODEL, PRESETS, SCHEMA, batch_time, batch_time_from_json
+from kvopt.model.batch_time import BatchTime
+
+CLOCKS = ("rounds", "seconds")
+
+
+def clock_of(top: Table, folder: Path) -> BatchTime | None:
+    """Return the model of a study in seconds, None for rounds."""
+    clock = top.string("clock", CLOCKS[0])
+    if clock not in CLOCKS:
+        raise top.fault("clock", f"must be one of {', '.join(CLOCKS)}, got {clock!r}")
+    if clock == CLOCKS[0]:
+        if "batch_time" in top:
+            raise top.fault("batch_time", 'goes with clock = "seconds"')
+        return None
+    given = top.take("batch_time", DEFAULT_MODEL)
+    try:
+        return without_notes(_model(given, folder))
+    except InvalidInput as error:
+        raise top.fault("batch_time", str(error)) from None
+
+
+def _model(given: object, folder: Path) -> BatchTime:
+    if isinstance(given, dict):
+        return batch_time_from_json({"schema": SCHEMA, **given})
+    if not isinstance(given, str):
+        raise InvalidInput(f"must be a preset, a file or a table, got {shown(given)}")
+    return batch_time(given if given in PRESETS else folder / given)
+
+
+def without_notes(model: BatchTime) -> BatchTime:
+    """Return the model as every record carries it."""
+    return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)
+
+
+def model_from_json(value: dict[str, Any] | None) -> BatchTime | None:
+    """Build the model of a task from what ``BatchTime.to_json`` returned."""
+    return None if value is None else batch_time_from_json({"schema": SCHEMA, **value})
