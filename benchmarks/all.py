@@ -25,6 +25,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
 import certified_gaps
@@ -79,18 +80,22 @@ def main() -> None:
     recorded = read(RECORD)
     found: dict[str, Figures] = {}
     asked = [q for q in questions(options.data) if chosen(q, options)]
+    interrupted = False
     try:
         answer(asked, found)
     except KeyboardInterrupt:
+        interrupted = True
         say(f"interrupted after {len(found)} of {len(asked)} questions")
     print("\n".join(table([q for q in asked if q.name in found], recorded, found)))
-    print("\nMeasured now:", machine() + f"; load {os.getloadavg()[0]:.1f}")
+    print("\nMeasured now:", machine())
     for place in dict.fromkeys(recorded[name].machine for name in found if name in recorded):
         print("Recorded:", place)
     if options.record:
         here = {name: Recorded(figures, machine(), commit()) for name, figures in found.items()}
         write(RECORD, recorded | here)
         say(f"{len(here)} questions recorded in {RECORD.name}")
+    if interrupted:
+        sys.exit(130)
 
 
 def parsed() -> Namespace:
@@ -177,7 +182,7 @@ def full_size(family: str, seeds: Iterable[int], *, quick: bool = False) -> Ques
     text = " ".join(map(str, drawn))
     return Question(
         f"full-size-{family}{few(drawn, 20)}",
-        f"{family} of full size, {'seed' if len(drawn) == 1 else 'seeds'} {text}: gap after {LIMIT:g} s",
+        f"{family} of full size, seed{'s' * (len(drawn) > 1)} {text}: gap after {LIMIT:g} s",
         f"benchmarks/exact.py gaps --family {family} --seeds {text} --seconds {LIMIT:g} "
         "--threads 1",
         partial(measure_full_size, family, drawn),
@@ -334,9 +339,12 @@ def shown(value: float | None) -> str:
 
 
 def machine() -> str:
-    """Describe this machine."""
-    python = platform.python_version()
-    return f"{os.cpu_count()} {platform.machine()} cores, {platform.system()}; Python {python}"
+    """Describe this machine, and how busy it is."""
+    versions = ", ".join(f"{name} {version(name)}" for name in ("highspy", "ortools"))
+    return (
+        f"{os.cpu_count()} {platform.machine()} cores, {platform.system()}; "
+        f"Python {platform.python_version()}, {versions}; load {os.getloadavg()[0]:.1f}"
+    )
 
 
 def commit() -> str:
