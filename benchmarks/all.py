@@ -361,7 +361,7 @@ def table(
     rows = [("question", "figure", "recorded", "commit", "measured now", "command")]
     for question in asked:
         known = recorded.get(question.name, Recorded({}, "", ""))
-        text, commit_, command = question.text, known.commit, f"`{question.command}`"
+        text, commit_, command = question.text, known.commit, f"`python {question.command}`"
         for key in found[question.name]:
             before, now = shown(known.figures.get(key)), shown(found[question.name][key])
             rows.append((text, key, before, commit_, now, command))
