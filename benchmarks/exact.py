@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kvopt import Instance, Progress, SolveResult, bound, generate, solve
+from kvopt import BoundResult, Instance, Progress, SolveResult, bound, generate, solve
 from kvopt.formulations.export import export
 
 
@@ -75,7 +75,14 @@ def proved(
     if engine == "scip":
         return by_scip(instance, options.limit)
     result = solve(instance, engine, time_limit=options.limit, threads=options.threads)
+    stop_if_interrupted(result)
     return result.seconds, result.objective, result.lower_bound
+
+
+def stop_if_interrupted(result: SolveResult | BoundResult) -> None:
+    """End here if a signal ended the search: what it left is no figure."""
+    if result.signal_number is not None:
+        raise KeyboardInterrupt
 
 
 def by_scip(instance: Instance, limit: float) -> tuple[float, int | None, float | None]:
@@ -139,6 +146,7 @@ def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[flo
         threads=options.threads,
         observer=note,
     )
+    stop_if_interrupted(result)
     times = [seconds for seconds, _ in seen]
     return [seen[bisect.bisect_right(times, limit) - 1][1] for limit in options.seconds], result
 

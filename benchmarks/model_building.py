@@ -13,6 +13,7 @@ import platform
 import resource
 import time
 from multiprocessing.queues import Queue
+from pathlib import Path
 
 from kvopt import Instance, generate
 from kvopt.formulations.windows import Windows
@@ -34,7 +35,7 @@ def build(kind: str, columns: int, answers: Queue[Figures]) -> None:
     from kvopt.formulations.pyomo import time_indexed
 
     instance, windows = sized(columns)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     begin = time.perf_counter()
     if kind == "arrays":
         model = time_indexed_arrays(instance, windows)
@@ -43,9 +44,18 @@ def build(kind: str, columns: int, answers: Queue[Figures]) -> None:
     else:
         time_indexed(instance, windows)
     seconds = time.perf_counter() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    most = peak()
     nonzeros = sum(len(w) * (r.output + 1) for w, r in zip(windows, instance, strict=True))
-    answers.put((seconds, (peak - before) / 1024, nonzeros))
+    answers.put((seconds, most - before, nonzeros))
+
+
+def peak() -> float:
+    """Return the most megabytes of this process; `getrusage` begins with those of its parent."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    [line] = [line for line in status.read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024
 
 
 def measured(kind: str, columns: int) -> Figures:
