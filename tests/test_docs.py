@@ -17,12 +17,13 @@ from typer.main import get_command
 import kvopt
 from kvopt.cli import main
 from kvopt.cli.app import app
-from kvopt.policies import registry
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 PYTHON = sorted(name for name, text in PAGES.items() if ">>>" in text)
 CONSOLE = sorted(name for name, text in PAGES.items() if "```console" in text)
+
+pytestmark = pytest.mark.usefixtures("own_things")  # a page registers its own
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,7 +40,6 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("instances", "models", "samples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    monkeypatch.setattr(registry, "_POLICIES", registry.policies())  # a page registers its own
     # A process ends at once when a solver was left behind: here it would take all tests with it,
     # and say that they passed.
     monkeypatch.setattr(os, "_exit", sys.exit)

@@ -32,6 +32,7 @@ def bound_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
+    _modules: common.Modules = None,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
 

@@ -54,6 +54,7 @@ def import_command(
     prompt_column: Annotated[str | None, _column("--prompt-column", "Prompt tokens.")] = None,
     output_column: Annotated[str | None, _column("--output-column", "Output tokens.")] = None,
     time_column: Annotated[str | None, _column("--time-column", "Arrival, for csv.")] = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
 

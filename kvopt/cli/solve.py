@@ -64,6 +64,7 @@ def solve_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule.")
     ] = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
 

@@ -1,0 +1,24 @@
+"""What tests register, and forget at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kvopt.kernels.registry import Registry
+from kvopt.policies.registry import POLICIES
+
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES,)
+
+
+@contextmanager
+def forgetting() -> Iterator[None]:
+    """Forget at the end what is registered inside, but for what is built in."""
+    before = [set(registry.names()) for registry in REGISTRIES]
+    try:
+        yield
+    finally:
+        for registry, names in zip(REGISTRIES, before, strict=True):
+            for name in set(registry.known) - names:
+                del registry.known[name]
