@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kvopt.bounds.registry import BOUNDS
+from kvopt.engines.registry import ENGINES
 from kvopt.kernels.registry import Registry
 from kvopt.policies.registry import POLICIES
+from kvopt.traces.formats import FORMATS
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES,)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS)
 
 
 @contextmanager
