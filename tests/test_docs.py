@@ -27,6 +27,9 @@ pytestmark = pytest.mark.usefixtures("own_things")  # a page registers its own
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(
+    r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 _PROGRESS = re.compile(
     r"^.*(  latency \S+  bound \S+  gap \S+|  compiling, .*|: compiling took .*)\n", re.MULTILINE
@@ -45,6 +48,12 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "_exit", sys.exit)
 
 
+def write_files(page: str) -> None:
+    """Write the files that a page shows, each a block with the name as its caption."""
+    for name, content in _FILE.findall(PAGES[page]):
+        Path(name).write_text(content, encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PYTHON)
 def test_python_examples_are_true(page: str) -> None:
     examples = doctest.DocTestParser().get_doctest(PAGES[page], {}, page, page, 0)
@@ -58,6 +67,7 @@ def test_console_examples_are_true(
     page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = 0
+    write_files(page)
     for command, wanted in console_examples(PAGES[page]):
         if command == "echo $?":
             found = f"{status}\n"

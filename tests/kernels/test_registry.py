@@ -65,7 +65,7 @@ def test_entry_points_are_loaded_when_a_name_is_not_built_in(
     holder.__dict__["registry"] = registry
     monkeypatch.setitem(sys.modules, "kvopt_tests_registry", holder)
     entry = metadata.EntryPoint("any", "kvopt_tests_entry", "kvopt.tests")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
     assert registry.names() == ["mine"]
     assert registry.find("mine") is print
 
@@ -73,6 +73,6 @@ def test_entry_points_are_loaded_when_a_name_is_not_built_in(
 def test_an_entry_point_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     registry: Registry[object] = Registry("thing", "kvopt.tests", {})
     entry = metadata.EntryPoint("broken", "no_such_module", "kvopt.tests")
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
     with pytest.raises(InvalidInput, match=r"entry point kvopt\.tests broken: cannot be loaded"):
         registry.find("mine")
