@@ -6,11 +6,13 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from commands import EC1, Run
 from hypothesis import settings
+from registered import forgetting
 from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
@@ -39,6 +41,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return code, out, err
 
     return call
+
+
+@pytest.fixture
+def own_things() -> Iterator[None]:
+    """Forget at the end what a test registers."""
+    with forgetting():
+        yield
 
 
 @pytest.fixture

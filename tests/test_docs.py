@@ -17,15 +17,19 @@ from typer.main import get_command
 import kvopt
 from kvopt.cli import main
 from kvopt.cli.app import app
-from kvopt.policies import registry
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 PYTHON = sorted(name for name, text in PAGES.items() if ">>>" in text)
 CONSOLE = sorted(name for name, text in PAGES.items() if "```console" in text)
 
+pytestmark = pytest.mark.usefixtures("own_things")  # a page registers its own
+
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(
+    r"^```\{code-block\} \w+\n:caption: (\S+)\n\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 _PROGRESS = re.compile(
     r"^.*(  latency \S+  bound \S+  gap \S+|  compiling, .*|: compiling took .*)\n", re.MULTILINE
@@ -39,10 +43,15 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("instances", "models", "samples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    monkeypatch.setattr(registry, "_POLICIES", registry.policies())  # a page registers its own
     # A process ends at once when a solver was left behind: here it would take all tests with it,
     # and say that they passed.
     monkeypatch.setattr(os, "_exit", sys.exit)
+
+
+def write_files(page: str) -> None:
+    """Write the files that a page shows, each a block with the name as its caption."""
+    for name, content in _FILE.findall(PAGES[page]):
+        Path(name).write_text(content, encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PYTHON)
@@ -58,6 +67,7 @@ def test_console_examples_are_true(
     page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = 0
+    write_files(page)
     for command, wanted in console_examples(PAGES[page]):
         if command == "echo $?":
             found = f"{status}\n"

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from kvopt.bounds.registry import BOUNDS
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
-from kvopt.engines.bounding import METHODS, bound
+from kvopt.engines.bounding import bound
 from kvopt.files import read_instance
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.scope import COVERED
@@ -24,7 +25,8 @@ def register(app: typer.Typer) -> None:
 def bound_command(
     file: common.InstanceFile,
     method: Annotated[
-        str | None, typer.Option("--method", help=f"One of {', '.join(METHODS)}.")
+        str | None,
+        typer.Option("--method", help=f"{', '.join(BOUNDS.built_in)}, or one of --module."),
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -32,6 +34,7 @@ def bound_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
+    _modules: common.Modules = None,
 ) -> None:
     """Prove that no schedule has a smaller total latency.
 
@@ -43,7 +46,7 @@ def bound_command(
     if json or method is not None:
         methods = [method or "auto"]
     else:
-        methods = [name for name in METHODS if name != "auto"]
+        methods = [name for name in BOUNDS.names() if name != "auto"]
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:

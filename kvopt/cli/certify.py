@@ -62,6 +62,7 @@ def certify_command(
     json: common.Json = False,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Write a certificate: the best schedule, the best bound with its proof, and policies.
 

@@ -19,6 +19,7 @@ from rich.console import Console
 
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
+from kvopt.kernels.modules import import_modules, located
 from kvopt.search.threads import signals_remembered
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -52,6 +53,23 @@ Ram = Annotated[
         "--ram",
         metavar="SIZE",
         help="Memory that may be held, 4G say; default: a share of what the machine has.",
+    ),
+]
+
+
+def _imported(modules: list[str] | None) -> list[str]:
+    """Import what the command is to know beside what is built in; return full paths."""
+    import_modules(modules or ())
+    return [located(module, Path()) for module in modules or ()]
+
+
+Modules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--module",
+        metavar="FILE.py",
+        callback=_imported,
+        help="Python file that registers something of your own; may be given several times.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For random choices.")]

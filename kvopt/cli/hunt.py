@@ -50,6 +50,7 @@ def hunt_command(
         typer.Option("--output", "-o", metavar="CERT", help="Write the certificate."),
     ] = None,
     json: common.Json = False,
+    _modules: common.Modules = None,
 ) -> None:
     """Hunt for the small instance on which schedulers are furthest from the optimum.
 

@@ -26,7 +26,10 @@ def _column(flag: str, about: str) -> Any:
 
 def import_command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The file to read.")],
-    format_: Annotated[str, typer.Option("--format", "-f", help=f"{', '.join(FORMATS)}.")],
+    format_: Annotated[
+        str,
+        typer.Option("--format", "-f", help=f"{', '.join(FORMATS.built_in)}, or one of --module."),
+    ],
     memory: Annotated[
         int, typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size in tokens.")
     ],
@@ -54,6 +57,7 @@ def import_command(
     prompt_column: Annotated[str | None, _column("--prompt-column", "Prompt tokens.")] = None,
     output_column: Annotated[str | None, _column("--output-column", "Output tokens.")] = None,
     time_column: Annotated[str | None, _column("--time-column", "Arrival, for csv.")] = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
 

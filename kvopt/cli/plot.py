@@ -43,6 +43,7 @@ def plot_command(
         typer.Option("--prices", help="Show the prices of the lagrangian bound below the memory."),
     ] = False,
     memory: common.Memory = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Draw a schedule by request and over memory, or the requests alone."""
     from kvopt.plots import plot_instance, plot_schedule, refuse_unknown_suffix

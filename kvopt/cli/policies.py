@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command("policies")(policies_command)
 
 
-def policies_command(json: common.Json = False) -> None:
+def policies_command(_modules: common.Modules = None, json: common.Json = False) -> None:
     """List the schedulers with their source, what they have to know and their parameters.
 
     Every scheduler also takes pred=exact|lower|upper|mid|noise,

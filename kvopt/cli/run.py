@@ -50,6 +50,7 @@ def run_command(
         Path | None,
         typer.Option("--timeline", metavar="CSV", help="With --seconds: write memory over time."),
     ] = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Simulate schedulers on one clock and compare their total latency.
 

@@ -13,7 +13,8 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.engines.solving import ENGINES, checked_limit, engine_named, solve
+from kvopt.engines.registry import ENGINES
+from kvopt.engines.solving import checked_limit, engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.kernels.memory import parsed_size
@@ -36,7 +37,8 @@ def solve_command(
         typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory."),
     ],
     engine: Annotated[
-        str, typer.Option("--engine", "-e", help=f"One of {', '.join(ENGINES)}.")
+        str,
+        typer.Option("--engine", "-e", help=f"{', '.join(ENGINES.built_in)}, or one of --module."),
     ] = "auto",
     pyomo_solver: Annotated[
         str, typer.Option("--pyomo-solver", metavar="NAME", help="The solver behind pyomo.")
@@ -64,6 +66,7 @@ def solve_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule.")
     ] = None,
+    _modules: common.Modules = None,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
 

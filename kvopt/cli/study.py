@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +56,7 @@ def study_command(
     describe: Annotated[
         bool, typer.Option("--describe", help="Print the description of the study and do nothing.")
     ] = False,
+    modules: common.Modules = None,
     json: common.Json = False,
 ) -> None:
     """Run many instances through many policies and certify every ratio.
@@ -69,6 +71,8 @@ def study_command(
         _list(json)
         return
     study, text = _described(name)
+    # Every process that works on the study loads them too.
+    study = replace(study, modules=tuple(dict.fromkeys([*study.modules, *(modules or ())])))
     if describe:
         sys.stdout.write(text)
         return

@@ -57,6 +57,7 @@ def sweep_command(
     ] = False,
     memory: common.Memory = None,
     json: common.Json = False,
+    _modules: common.Modules = None,
 ) -> None:
     """Run a scheduler for each value of alpha and beta, and see where evictions never end.
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.registry import BOUNDS, register
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.configurations.size import check_size
 from kvopt.engines.parts import in_parts
 from kvopt.engines.solving import available_threads, checked_limit
-from kvopt.errors import InvalidInput, TooLarge
+from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Observer, Search
@@ -25,9 +25,8 @@ _LP_COLUMNS = 40_000
 _FEW_KINDS = 10
 """Kinds of requests up to which that LP is tried: it is small, and the ascent zigzags."""
 
-Method = Callable[[Search], None]
 
-
+@register("volume")
 def _volume(search: Search) -> None:
     _quick_volume(search)
     offer_staircase_bound(search)
@@ -37,12 +36,14 @@ def _quick_volume(search: Search) -> None:
     search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
 
 
+@register("lp")
 def _lp(search: Search) -> None:
     offer_list_schedules(search)
     with search.surviving("lp"):
         offer_lp_bound(search)
 
 
+@register("lagrangian")
 def _lagrangian(search: Search) -> None:
     """Climb; with few kinds of requests, whose starts all jump at once, finish with the LP.
 
@@ -69,6 +70,7 @@ def _small_lp(search: Search) -> None:
             offer_lp_bound(search, _LP_COLUMNS)
 
 
+@register("configuration")
 def _configuration(search: Search) -> None:
     from kvopt.configurations.bound import offer_configuration_bound
 
@@ -78,6 +80,7 @@ def _configuration(search: Search) -> None:
         run_in_thread(search, lambda: offer_configuration_bound(search), cancel=lambda: None)
 
 
+@register("auto")
 def _auto(search: Search) -> None:
     """Take the quick ones, then configurations or, where they are too many, the LP.
 
@@ -94,15 +97,6 @@ def _auto(search: Search) -> None:
         _small_lp(search)
     else:
         _configuration(search)
-
-
-METHODS: dict[str, Method] = {
-    "volume": _volume,
-    "lp": _lp,
-    "lagrangian": _lagrangian,
-    "configuration": _configuration,
-    "auto": _auto,
-}
 
 
 def bound(
@@ -124,7 +118,8 @@ def bound(
     instance
         The problem.
     method
-        ``volume``, ``lp``, ``lagrangian``, ``configuration``, or ``auto`` for the best of them.
+        ``volume``, ``lp``, ``lagrangian``, ``configuration``, ``auto`` for the best of
+        them, or one that was registered.
     time_limit
         Seconds; a method that did not finish gives None.  Where ``lagrangian`` has nothing by
         then, the volume bound takes its place, and the note says so.
@@ -142,9 +137,7 @@ def bound(
     >>> bound(instance, "volume").value
     11
     """
-    if method not in METHODS:
-        reason = f"must be one of {', '.join(METHODS)}, got {method!r}"
-        raise InvalidInput(reason, field="method")
+    work = BOUNDS.find(method)
     search = Search(
         instance,
         time_limit=checked_limit(time_limit),
@@ -155,7 +148,7 @@ def bound(
     )
     with signals_interrupt(search):
         if len(instance):
-            in_parts(search, METHODS[method])
+            in_parts(search, work)
         else:
             search.offer_checked(0, method, VolumeProof())
     result = search.result(method)

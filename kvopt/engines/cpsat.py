@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from kvopt.bounds.windows import start_windows
+from kvopt.engines.registry import register
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.schedule import in_arrival_order
@@ -15,6 +16,7 @@ from kvopt.search.threads import run_in_thread
 _NAME = "cpsat"
 
 
+@register("cpsat")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
     count = len(search.instance)

@@ -15,6 +15,7 @@ from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.expand import Stopped
 from kvopt.configurations.forward_search import MOST_REQUESTS
 from kvopt.engines.forward import NAME, Forward
+from kvopt.engines.registry import register
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import working_time
@@ -48,6 +49,7 @@ _PATIENCE = 0.5
 """Share of the time limit after which prices stop to climb, and searches have the rest."""
 
 
+@register("exact")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound, rule out and search until there is a proof, then go on looking for schedules.
 

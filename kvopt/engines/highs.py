@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.windows import start_windows
+from kvopt.engines.registry import register
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
@@ -19,6 +20,7 @@ _BYTES = 250
 """Bytes that HiGHS takes for each coefficient of an integer program, presolved and factored."""
 
 
+@register("highs")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
     highspy = load_highspy()

@@ -7,6 +7,7 @@ import math
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.configurations.size import check_size
 from kvopt.engines import cpsat, highs
+from kvopt.engines.registry import register
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -30,6 +31,7 @@ _IMPROVED_SHARE = 0.3
 """Share of the time left for better schedules before a proof is tried."""
 
 
+@register("auto")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Bound by configurations and search what they leave; where that is too large, by prices."""
     if search.schedule is None:

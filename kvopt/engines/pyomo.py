@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from kvopt.bounds.windows import start_windows
+from kvopt.engines.registry import register
 from kvopt.files.instances import instance_to_json
 from kvopt.formulations.layout import nonzeros
 from kvopt.kernels.pyomo_solvers import DEFAULT_SOLVER, require_solver
@@ -26,6 +27,7 @@ _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
 
 
+@register("pyomo")
 def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
     """Work on a search with a solver of Pyomo until it has a proof or must stop."""
     require_solver(solver)

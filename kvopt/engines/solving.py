@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from inspect import signature
 
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.engines.parts import in_parts
+from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
+from kvopt.kernels.pyomo_solvers import require_solver
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
 from kvopt.search.proofs import Proof, VolumeProof
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
-
-ENGINES = ("auto", "exact", "highs", "cpsat", "pyomo")
 
 
 def available_threads() -> int:
@@ -52,7 +53,8 @@ def solve(
     instance
         The problem.
     engine
-        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the size.
+        ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the
+        size, or one that was registered.
     time_limit
         Seconds, kept within two; None to go on until there is a proof.
     threads
@@ -113,29 +115,12 @@ def solve(
 
 def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs") -> Engine:
     """Return an engine by name; its solver is imported now, and only its own."""
-    if name not in ENGINES:
-        raise InvalidInput(f"must be one of {', '.join(ENGINES)}, got {name!r}", field="engine")
-    if name == "highs":
-        from kvopt.engines import highs
-
-        return partial(highs.run, presolve=presolve)
-    if name == "cpsat":
-        from kvopt.engines import cpsat
-
-        return partial(cpsat.run, presolve=presolve)
-    if name == "exact":
-        from kvopt.engines import exact
-
-        return partial(exact.run, presolve=presolve)
+    work = ENGINES.find(name)
     if name == "pyomo":
-        from kvopt.engines import pyomo
-        from kvopt.kernels.pyomo_solvers import require_solver
-
-        require_solver(pyomo_solver)
-        return partial(pyomo.run, presolve=presolve, solver=pyomo_solver)
-    from kvopt.engines import portfolio
-
-    return partial(portfolio.run, presolve=presolve)
+        require_solver(pyomo_solver)  # refused now, not when the work begins
+    options = {"presolve": presolve, "solver": pyomo_solver}
+    known = signature(work).parameters
+    return partial(work, **{key: value for key, value in options.items() if key in known})
 
 
 def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:

@@ -97,7 +97,7 @@ class Policy(ABC):
 
     name: ClassVar[str]
     """What it is called in commands."""
-    source: ClassVar[str]
+    source: ClassVar[str] = "-"
     """Paper and algorithm."""
     needs: ClassVar[tuple[Need, ...]] = (Need.OUTPUTS,)
     """What it has to know."""

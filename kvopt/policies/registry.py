@@ -5,59 +5,79 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from fractions import Fraction
-from importlib import import_module
-from importlib.metadata import entry_points
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.kernels.registry import Registry, did_you_mean
 from kvopt.policies.base import Policy
 
 Kind = TypeVar("Kind", bound=type[Policy])
 
-ENTRY_POINTS = "kvopt.policies"
-"""Entry-point group: each entry names a module (or a class in it) that registers policies."""
+_SIGNATURES = {
+    "admit": "def admit(self, view), which returns positions of waiting requests to start",
+    "key": "def key(self, view, i), which returns a tuple to sort by",
+}
+"""What to write for a method that a policy needs."""
 
-_HOUSE = (
+_BUILT_IN = (
     "fcfs", "mc_sf", "mc_sf_total", "svf", "patient", "h_sf", "paced",
     "alpha_protect", "alpha_beta",
     "a_max", "a_min", "a_l", "a_switch", "a_random",
     "sorted_f", "sorted_f_a_min", "sorted_lp", "lp_swap",
 )  # fmt: skip
-_POLICIES: dict[str, type[Policy]] = {}
-_loaded = False
+POLICIES: Registry[type[Policy]] = Registry(
+    "policy",
+    "kvopt.policies",
+    {module.replace("_", "-"): f"kvopt.policies.{module}" for module in _BUILT_IN},
+)
+_PLAIN = (bool, int, float, str, Fraction, NoneType)
+"""What a parameter may be: a class has few reasons to hold these otherwise."""
 
 
 def register(kind: Kind) -> Kind:
     """Make a policy known by its name; a class decorator."""
-    known = _POLICIES.get(kind.name)
-    if known is not None and known.__qualname__ != kind.__qualname__:
-        raise InvalidInput(
-            f"is the name of {known.__module__}.{known.__qualname__}", field=kind.name
-        )
-    _POLICIES[kind.name] = kind
+    _check(kind)
+    POLICIES.add(kind.name, kind)
     return kind
 
 
 def policies() -> dict[str, type[Policy]]:
     """Return every known policy by name."""
-    global _loaded
-    if not _loaded:
-        _loaded = True
-        for module in _HOUSE:
-            import_module(f"kvopt.policies.{module}")
-        for entry in entry_points(group=ENTRY_POINTS):
-            entry.load()
-    return dict(_POLICIES)
+    return POLICIES.all()
 
 
 def policy(text: str) -> Policy:
     """Return the policy that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
-    kinds = policies()
-    if name not in kinds:
-        raise InvalidInput(f"must be one of {', '.join(kinds)}, got {name!r}", field="policy")
-    return made(kinds[name], _pairs(rest, name))
+    return made(POLICIES.find(name), _pairs(rest, name))
+
+
+def _check(kind: type[Policy]) -> None:
+    """Raise for a class that cannot be run, and say what to write."""
+    reason = _mistake(kind) if isinstance(kind, type) else "must be a class"
+    if reason:
+        raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
+
+
+def _mistake(kind: type[Policy]) -> str | None:
+    if not issubclass(kind, Policy):
+        return "is no policy: write class NAME(Policy), from kvopt import Policy"
+    if not isinstance(getattr(kind, "name", None), str):
+        return 'has no name: write name = "..." in it'
+    if missing := ", ".join(sorted(kind.__abstractmethods__)):
+        return f"does not define {missing}: write {_SIGNATURES.get(missing, f'def {missing}')}"
+    typed = get_annotations(kind)
+    for key, value in vars(kind).items():
+        is_hidden = key.startswith("_") or key.isupper() or hasattr(Policy, key)
+        is_told = key in typed or key in Policy.__annotations__
+        if type(value) in _PLAIN and not is_hidden and not is_told:
+            return f"{key} has no type: write {key}: {type(value).__name__} = {value!r}"
+    has_own = any("ClassVar" not in str(hint) for hint in typed.values())
+    if has_own and "__dataclass_fields__" not in vars(kind):
+        return "is no dataclass: write @dataclass between @register and it"
+    return None
 
 
 def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
@@ -68,6 +88,7 @@ def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
     for key, text in keys.items():
         if key not in known:
             reason = f"is not a key of {kind.name}, which has {', '.join(known)}"
+            reason += did_you_mean(key, known)
             raise InvalidInput(reason, field=key)
         values[key] = _value(hints[key], text, key)
     try:

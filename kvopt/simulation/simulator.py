@@ -5,16 +5,17 @@ may evict, the policy may start requests.  Memory in the next round must then st
 or the policy is at fault.  Rounds at which nothing can change are skipped.
 
 Policies think in rounds.  How long a round lasts, and with it at which round an arrival is
-seen, is the clock's affair: `kvopt.seconds` has another one.
+seen, is the clock's affair: `kvopt.simulation.seconds_clock` has another one.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable
+import sys
+from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
-from kvopt.errors import PolicyFault
+from kvopt.errors import PolicyFault, shown
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Policy, View
@@ -190,9 +191,20 @@ class Simulation:
             view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
             self.policy.arrived(view, i)
 
+    def _told(self, method: str, positions: Iterable[int]) -> Iterable[int]:
+        """Return what a policy said if it is a number of positions, else name its file."""
+        if isinstance(positions, Iterable):
+            return positions
+        module = sys.modules.get(type(self.policy).__module__)
+        raise PolicyFault(
+            f"{getattr(module, '__file__', None) or type(self.policy).__name__}: "
+            f"{self.policy.name}: {method} must return positions of requests, got "
+            f"{shown(positions)}: write return [i], or yield i"
+        )
+
     def _evict(self) -> bool:
         view, before = self.view, len(self.lost)
-        for i in self.policy.evict(view):
+        for i in self._told("evict", self.policy.evict(view)):
             if i not in view.active:
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)
@@ -214,7 +226,7 @@ class Simulation:
 
     def _admit(self) -> None:
         view = self.view
-        for i in self.policy.admit(view):
+        for i in self._told("admit", self.policy.admit(view)):
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)

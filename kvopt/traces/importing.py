@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from inspect import signature
 from pathlib import Path
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, Request, checked_integer, checked_number
-from kvopt.traces.rows import (
-    AZURE,
-    LENGTHS,
-    MOONCAKE,
-    Columns,
-    Row,
-    header_of,
-    read_csv,
-    read_json_lines,
-)
+from kvopt.traces.formats import FORMATS, Clock, Trace
+from kvopt.traces.rows import Row
 from kvopt.traces.selection import Selection
 from kvopt.traces.times import NANOSECONDS
-
-FORMATS = ("azure", "mooncake", "lengths", "csv")
 
 DEFAULT_ROUND_MS = 50.0
 """About what a batch of Llama-2-70B on two A100 takes while it is small."""
 
 _MILLISECOND = NANOSECONDS // 1000
-_SECONDS, _ROUNDS = "arrival_seconds", "arrival"
 
 
 def import_trace(
@@ -54,7 +44,8 @@ def import_trace(
     path
         The file.
     format
-        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals) or ``csv``.
+        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals), ``csv``, or one that was
+        registered.
     memory
         Cache size; requests that do not fit into it are left out.
     limit
@@ -78,18 +69,24 @@ def import_trace(
     """
     path = Path(path)
     checked_integer(memory, "memory", 1)
-    columns = _columns(path, format, prompt_column, output_column, time_column)
+    trace = _opened(
+        path,
+        format,
+        prompt_column=prompt_column,
+        output_column=output_column,
+        time_column=time_column,
+    )
+    clock: Clock = "none" if all_at_once else trace.clock
     selection = Selection(memory, limit, sample, seed, max_total)
     try:
-        read = read_json_lines if format == "mooncake" else read_csv
-        selection.take(read(path, columns))
+        selection.take(trace.lines)
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row for row, _ in kept]
-        length = _round_ms(columns, round_ms, all_at_once)
+        length = _round_ms(clock, round_ms)
         return Instance(
             memory,
-            _requests(rows, columns, length, all_at_once),
+            _requests(rows, clock, length),
             name=path.stem,
             notes={
                 "imported_from": path.name,
@@ -103,50 +100,34 @@ def import_trace(
         raise error.located(file=str(path)) from None
 
 
-def _round_ms(columns: Columns, given: float | None, all_at_once: bool) -> float | None:
+def _round_ms(clock: Clock, given: float | None) -> float | None:
     if given is not None:
         checked_number(given, "round-ms", positive=True)
-    if columns.time is None or all_at_once:
+    if clock == "none":
         return None
-    return given if given is not None or not columns.unit else DEFAULT_ROUND_MS
+    return given if given is not None or clock == "rounds" else DEFAULT_ROUND_MS
 
 
-def _requests(
-    rows: list[Row], columns: Columns, round_ms: float | None, all_at_once: bool
-) -> Iterable[Request]:
-    if columns.time is None or all_at_once:
+def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> Iterable[Request]:
+    if clock == "none":
         return (Request(0, row.prompt, row.output) for row in rows)
-    if not columns.unit:
+    if clock == "rounds":
         return (Request(*row) for row in rows)
     assert round_ms is not None
     return _timed(rows, round_ms)
 
 
-def _columns(
-    path: Path,
-    format: str,  # noqa: A002
-    prompt: str | None,
-    output: str | None,
-    time: str | None,
-) -> Columns:
-    named = {"prompt-column": prompt, "output-column": output, "time-column": time}
-    if format in ("azure", "mooncake"):
-        if field := next((name for name, value in named.items() if value is not None), None):
-            raise InvalidInput(f"is for lengths and csv, not for {format}", field=field)
-        return AZURE if format == "azure" else MOONCAKE
-    if format == "lengths":
-        if time is not None:
-            raise InvalidInput("is for csv: lengths have no times", field="time-column")
-        return Columns(prompt or LENGTHS.prompt, output or LENGTHS.output)
-    if format != "csv":
-        raise InvalidInput(
-            f"must be one of {', '.join(FORMATS)}, got {shown(format)}", field="format"
-        )
-    if time is None:
-        header = header_of(path)
-        time = next((name for name in (_SECONDS, _ROUNDS) if name in header), None)
-    unit = 0 if time == _ROUNDS else NANOSECONDS
-    return Columns(prompt or "prompt", output or "output", time, unit)
+def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A002
+    """Return what a format makes of a file; names of columns go to those that take them."""
+    read = FORMATS.find(format)
+    given = {option: name for option, name in columns.items() if name is not None}
+    for option in given:
+        if option not in signature(read).parameters:
+            others = FORMATS.all().items()
+            takers = [name for name, other in others if option in signature(other).parameters]
+            reason = f"is for {' and '.join(takers)}, not for {format}"
+            raise InvalidInput(reason, field=option.replace("_", "-"))
+    return read(path, **given)
 
 
 def _timed(rows: list[Row], round_ms: float) -> Iterator[Request]:

@@ -62,7 +62,7 @@ MOONCAKE = Columns("input_length", "output_length", "timestamp", _MILLISECOND)
 
 def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
     """Yield the lines of a CSV file with a header."""
-    with _readable(path) as file:
+    with readable(path) as file:
         table = csv.reader(file)
         header = [name.strip() for name in next(table, [])]
         names = (columns.prompt, columns.output, columns.time)
@@ -73,19 +73,19 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
 
 def header_of(path: Path) -> list[str]:
     """Return the names of the columns of a CSV file."""
-    with _readable(path) as file:
+    with readable(path) as file:
         return [name.strip() for name in next(csv.reader(file), [])]
 
 
 def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
     """Yield the lines of a file that has a JSON object on each."""
-    with _readable(path) as file:
+    with readable(path) as file:
         for number, line in enumerate(file, 1):
             yield number, _from_object(line, columns)
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[TextIO]:
+def readable(path: Path) -> Iterator[TextIO]:
     """Open a file; bytes that are no text spoil the field that they are in and no other."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:

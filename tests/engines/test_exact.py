@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
 
 from kvopt import Instance, Request, SolveResult, Status, bound, certify, generate, solve, verify
+from kvopt.bounds.registry import BOUNDS
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import evaluate
@@ -24,7 +25,6 @@ from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.stages import Rising
 from kvopt.configurations.states import Knots
 from kvopt.engines import exact, forward
-from kvopt.engines.bounding import METHODS
 from kvopt.engines.forward import Forward
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
@@ -87,7 +87,7 @@ def test_bounds_the_optimum_and_schedules_are_in_order(
     instance: Instance, presolve: bool, quick: bool
 ) -> None:
     optimum, _ = oracle.optimum(*plain(instance))
-    for method in METHODS:
+    for method in BOUNDS.built_in:
         value = bound(instance, method, threads=1).value
         assert value is not None
         assert value <= optimum

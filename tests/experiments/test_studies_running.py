@@ -40,7 +40,6 @@ from kvopt.experiments.studies.tasks import Task, tasks_of
 from kvopt.experiments.studies.worker_pool import WorkerPool
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
-from kvopt.policies import registry
 
 ROOT = Path(__file__).parents[2]
 
@@ -259,13 +258,7 @@ def study_command(description: Path, folder: Path, *options: str) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def own_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget at the end what a test registers."""
-    monkeypatch.setattr(registry, "_POLICIES", registry.policies())
-
-
-@pytest.mark.usefixtures("own_policies")
+@pytest.mark.usefixtures("own_things")
 class TestFailures:
     """What policies of others do harms nothing else."""
 

@@ -202,8 +202,8 @@ class LastComeFirstServed(Policy):
             yield self.stack.pop()
 
 
-def test_others_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_POLICIES", dict(registry.policies()))
+@pytest.mark.usefixtures("own_things")
+def test_others_can_register() -> None:
     registry.register(LastComeFirstServed)
     instance = Instance(5, [Request(0, 1, 2), Request(0, 1, 3)])
     assert run(instance, "test-lcfs:rule=2").starts == (3, 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from registered import forgetting
+
 from kvopt.experiments.studies import read_study, run_study
-from kvopt.policies import registry
 
 BROKEN = "<b>broken</b> & out"
 """What a scheduler of the study fails with: text that a page must not take for its own."""
@@ -74,12 +75,8 @@ def make_study(folder: Path) -> Path:
     """Run the study; return its folder."""
     (folder / "breaks.py").write_text(_MODULE)
     (folder / "half-open.toml").write_text(_STUDY)
-    before = registry.policies()
-    try:
+    with forgetting():
         run_study(read_study(folder / "half-open.toml"), folder / "out", jobs=1)
-    finally:
-        registry._POLICIES.clear()
-        registry._POLICIES.update(before)
     return folder / "out"
 
 

@@ -10,10 +10,10 @@ from typing import Any, Self, get_args
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.clock_key import clock_of, model_from_json
-from kvopt.experiments.studies.modules import import_modules, located
 from kvopt.experiments.studies.sources import Kind, Source
 from kvopt.experiments.studies.tables import Table
 from kvopt.files.reading import read_text
+from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
 from kvopt.policies.registry import policy as policy_from
 
@@ -137,11 +137,8 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     modules = tuple(located(module, folder) for module in top.strings("modules", ()))
     try:
         import_modules(modules)
-    except Exception as error:  # whatever the code of others does when it is loaded
-        is_named = isinstance(error, OSError) and error.filename in modules
-        said = getattr(error, "strerror", None) if is_named else error
-        reason = f"{', '.join(modules)} cannot be loaded: {type(error).__name__}: {said}"
-        raise top.fault("modules", reason) from None
+    except InvalidInput as error:
+        raise top.fault("modules", str(error)) from None
     clock, certify = clock_of(top, folder), top.boolean("certify", True)
     models = top.strings("predictions", ("",))
     policies = _policies(top, models, ())

@@ -12,12 +12,12 @@ from typing import Any
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies.clocks import Run, Sides, StudyClock, reached, study_clock
-from kvopt.experiments.studies.modules import import_modules
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
 from kvopt.files import write_atomically
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.dependencies import versions
+from kvopt.kernels.modules import import_modules
 from kvopt.model.instance import Instance
 from kvopt.simulation.simulator import Stopped
 from kvopt.verify import verify

@@ -1,0 +1,74 @@
+"""Modules that register things of others, by name or by the path of a file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from kvopt.errors import InvalidInput
+from kvopt.kernels.registry import registered
+
+
+def located(module: str, folder: Path) -> str:
+    """Return the full path of a file that stands in a description; a name stays a name."""
+    return str((folder / module).resolve()) if module.endswith(".py") else module
+
+
+def import_modules(modules: Sequence[str]) -> None:
+    """Import what registers things, by module name or by path; what is wrong is one line."""
+    for module in modules:
+        if module.endswith(".py"):
+            _import_file(Path(module))
+            continue
+        try:
+            importlib.import_module(module)
+        except (Exception, SystemExit) as error:
+            reason = f"cannot be loaded: {_said(error)}; a file's path ends in .py"
+            raise InvalidInput(reason, file=module) from None
+
+
+def _import_file(path: Path) -> None:
+    """Run a file once in this process, as a module that has a name of its own."""
+    place = str(path.resolve())
+    name = f"kvopt_module_{path.stem}_{sha256(place.encode()).hexdigest()[:8]}"
+    if name in sys.modules:
+        return
+    try:
+        source = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InvalidInput(f"{reason}; write the path of a Python file", file=str(path)) from None
+    module = ModuleType(name)
+    module.__file__ = place
+    sys.modules[name] = module  # annotations are looked up there
+    before = registered()
+    try:
+        exec(compile(source, place, "exec"), module.__dict__)
+        if registered() == before:
+            reason = "registers nothing: write @register above a class (from kvopt import register)"
+            raise InvalidInput(reason)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise InvalidInput(_reason(error, place), file=str(path)) from None
+
+
+def _reason(error: BaseException, place: str) -> str:
+    """Say on which line of a file what went wrong."""
+    if isinstance(error, SyntaxError) and error.filename == place:
+        return f"line {error.lineno}: {error.msg}: {(error.text or '').strip()}"
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == place
+    ]
+    said = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
+    return f"line {lines[-1]}: {said}" if lines else said
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,109 @@
+"""Things by name: those that are built in, and those that others register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Generic, TypeVar
+
+from kvopt.errors import InvalidInput, shown
+
+Thing = TypeVar("Thing")
+Own = TypeVar("Own")
+
+_registered = 0
+
+
+def registered() -> int:
+    """Return how often anything was registered anywhere in this process."""
+    return _registered
+
+
+def did_you_mean(name: str, names: list[str]) -> str:
+    """Return what to add to a refusal: the name that is nearest, if one is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+class Registry(Generic[Thing]):
+    """Policies, bounds, engines or trace formats by name, loaded when they are asked for.
+
+    Parameters
+    ----------
+    kind
+        What they are, as errors and options call them.
+    group
+        Entry-point group: each entry names a module (or a thing in it) that registers some.
+    built_in
+        For each name the module that registers it.
+    """
+
+    def __init__(self, kind: str, group: str, built_in: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.group = group
+        self.built_in = built_in
+        self.known: dict[str, Thing] = {}
+        self._has_entries = False
+
+    def register(self, name: str) -> Callable[[Own], Own]:
+        """Return a decorator that makes something known by a name."""
+
+        def add(thing: Own) -> Own:
+            self.add(name, thing)  # type: ignore[arg-type]
+            return thing
+
+        return add
+
+    def add(self, name: str, thing: Thing) -> None:
+        """Make something known by a name, which must be free; the same one may come again."""
+        global _registered
+        if not isinstance(name, str) or not name or set(name) & set(":,= "):
+            reason = f"must be a text without ':', ',', '=' and spaces, got {shown(name)}"
+            raise InvalidInput(reason, field=f"name of a {self.kind}")
+        module, known = self.built_in.get(name), self.known.get(name)
+        if module is not None and module != getattr(thing, "__module__", None):
+            raise InvalidInput(f"is the name of {module}: write another name", field=name)
+        if known is not None and _home(known) != _home(thing):
+            raise InvalidInput(f"is the name of {_home(known)}: write another name", field=name)
+        self.known[name] = thing
+        _registered += 1
+
+    def names(self) -> list[str]:
+        """Return every name; nothing that is built in is loaded for it."""
+        self._load_entries()
+        return [*self.built_in, *(name for name in self.known if name not in self.built_in)]
+
+    def find(self, name: str) -> Thing:
+        """Return what has a name, else raise."""
+        if name not in self.known and name in self.built_in:
+            import_module(self.built_in[name])
+        if name not in self.known and name not in (names := self.names()):
+            reason = f"must be one of {', '.join(names)}, got {shown(name)}"
+            raise InvalidInput(reason + did_you_mean(name, names), field=self.kind)
+        return self.known[name]
+
+    def all(self) -> dict[str, Thing]:
+        """Return everything by name, loaded."""
+        return {name: self.find(name) for name in self.names()}
+
+    def _load_entries(self) -> None:
+        if self._has_entries:
+            return
+        self._has_entries = True
+        from importlib.metadata import entry_points
+
+        for entry in entry_points(group=self.group):
+            try:
+                entry.load()
+            except Exception as error:  # whatever the code of others does when it is loaded
+                reason = f"cannot be loaded: {type(error).__name__}: {error}"
+                raise InvalidInput(
+                    reason, field=f"entry point {self.group} {entry.name}"
+                ) from error
+
+
+def _home(thing: object) -> str:
+    """Return the module and name of a class or function."""
+    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"

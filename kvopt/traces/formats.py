@@ -1,0 +1,87 @@
+"""Formats of traces by name: what ``kvopt import --format`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kvopt.kernels.registry import Registry
+from kvopt.traces.rows import (
+    AZURE,
+    LENGTHS,
+    MOONCAKE,
+    Columns,
+    Found,
+    header_of,
+    read_csv,
+    read_json_lines,
+)
+from kvopt.traces.times import NANOSECONDS
+
+_SECONDS, _ROUNDS = "arrival_seconds", "arrival"
+
+Clock = Literal["seconds", "rounds", "none"]
+
+
+class Trace(NamedTuple):
+    """What a format makes of a file.
+
+    Parameters
+    ----------
+    lines
+        Number and content of each line, read when they are asked for.
+    clock
+        What times are: nanoseconds of a clock, rounds, or nothing.
+    """
+
+    lines: Iterable[Found]
+    clock: Clock = "seconds"
+
+
+Format = Callable[..., Trace]
+"""Takes the path, and those of ``prompt_column``, ``output_column`` and ``time_column`` for which
+it has a parameter."""
+
+FORMATS: Registry[Format] = Registry(
+    "format", "kvopt.formats", dict.fromkeys(("azure", "mooncake", "lengths", "csv"), __name__)
+)
+
+register = FORMATS.register
+"""Make a format known by a name; a decorator."""
+
+
+@register("azure")
+def azure(path: Path) -> Trace:
+    """Read a CSV file with dates and times."""
+    return Trace(read_csv(path, AZURE))
+
+
+@register("mooncake")
+def mooncake(path: Path) -> Trace:
+    """Read a JSON object on each line, with milliseconds."""
+    return Trace(read_json_lines(path, MOONCAKE))
+
+
+@register("lengths")
+def lengths(
+    path: Path, prompt_column: str = LENGTHS.prompt, output_column: str = LENGTHS.output
+) -> Trace:
+    """Read two columns of a CSV file."""
+    return Trace(read_csv(path, Columns(prompt_column, output_column)), "none")
+
+
+@register("csv")
+def csv(
+    path: Path,
+    prompt_column: str = "prompt",
+    output_column: str = "output",
+    time_column: str | None = None,
+) -> Trace:
+    """Read a CSV file in seconds, in rounds or without times, as its header says."""
+    if time_column is None:
+        header = header_of(path)
+        time_column = next((name for name in (_SECONDS, _ROUNDS) if name in header), None)
+    unit = 0 if time_column == _ROUNDS else NANOSECONDS
+    clock: Clock = "none" if time_column is None else "seconds" if unit else "rounds"
+    return Trace(read_csv(path, Columns(prompt_column, output_column, time_column, unit)), clock)

@@ -1,0 +1,78 @@
+"""Policies, bounds, engines and formats by name, loaded when they are asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from commands import Run
+from registered import REGISTRIES
+
+from kvopt.errors import InvalidInput
+from kvopt.kernels.registry import Registry
+
+pytestmark = pytest.mark.usefixtures("own_things")
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_listing_names_loads_nothing_that_is_built_in() -> None:
+    code = (
+        "import sys; from registered import REGISTRIES; [r.names() for r in REGISTRIES];"
+        "print(*(name.partition('.')[0] for name in sys.modules), *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'support'}"},
+    )  # fmt: skip
+    loaded = set(done.stdout.split())
+    assert {"highspy", "numba", "ortools", "pyomo", "scipy"}.isdisjoint(loaded)
+    assert {"kvopt.engines.highs", "kvopt.policies.mc_sf"}.isdisjoint(loaded)
+
+
+def test_every_built_in_name_is_registered_by_its_module() -> None:
+    for registry in REGISTRIES:
+        assert set(registry.all()) >= set(registry.built_in)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("bound", "--method", "volumes"), "method: must be one of volume, lp, "),
+        (("solve", "--engine", "highz"), "engine: must be one of auto, exact, "),
+        (("import", "--format", "azur", "-m", 9, "-o", "x.json"), "format: must be one of azure, "),
+    ],
+)
+def test_names_that_are_not_known_are_answered(
+    command: tuple[object, ...], said: str, run: Run, ec1: Path
+) -> None:
+    code, _, err = run(command[0], ec1, *command[1:])
+    assert (code, said in err, "did you mean" in err) == (2, True, True)
+
+
+def test_entry_points_are_loaded_when_a_name_is_not_built_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry: Registry[object] = Registry("thing", "kvopt.tests", {})
+    module = tmp_path / "kvopt_tests_entry.py"
+    module.write_text("from kvopt_tests_registry import registry\nregistry.add('mine', print)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    holder = type(sys)("kvopt_tests_registry")
+    holder.__dict__["registry"] = registry
+    monkeypatch.setitem(sys.modules, "kvopt_tests_registry", holder)
+    entry = metadata.EntryPoint("any", "kvopt_tests_entry", "kvopt.tests")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
+    assert registry.names() == ["mine"]
+    assert registry.find("mine") is print
+
+
+def test_an_entry_point_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry: Registry[object] = Registry("thing", "kvopt.tests", {})
+    entry = metadata.EntryPoint("broken", "no_such_module", "kvopt.tests")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
+    with pytest.raises(InvalidInput, match=r"entry point kvopt\.tests broken: cannot be loaded"):
+        registry.find("mine")

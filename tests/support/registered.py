@@ -1,0 +1,27 @@
+"""What tests register, and forget at their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kvopt.bounds.registry import BOUNDS
+from kvopt.engines.registry import ENGINES
+from kvopt.kernels.registry import Registry
+from kvopt.policies.registry import POLICIES
+from kvopt.traces.formats import FORMATS
+
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS)
+
+
+@contextmanager
+def forgetting() -> Iterator[None]:
+    """Forget at the end what is registered inside, but for what is built in."""
+    before = [set(registry.names()) for registry in REGISTRIES]
+    try:
+        yield
+    finally:
+        for registry, names in zip(REGISTRIES, before, strict=True):
+            for name in set(registry.known) - names:
+                del registry.known[name]
