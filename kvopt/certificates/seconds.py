@@ -120,7 +120,7 @@ def certify_seconds(
     Parameters
     ----------
     instance
-        The requests, and when they arrive (`kvopt.seconds.arrivals_ns`).
+        The requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
     model
         How long rounds last.
     policies
