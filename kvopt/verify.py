@@ -686,7 +686,7 @@ def _volume_bound(
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     """Count the states of a staircase that a request passes.
 
-    They are the (h, r) with i thresholds up to h, i >= 1, and h + (i + 1) r + H_1 + .. + H_i > M.
+    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.
     """
     count = i = total = 0
     for held in range(request.prompt + 1, request.prompt + request.output + 1):

@@ -25,6 +25,8 @@ def undominated(
 ) -> Layer:
     """Drop what another partial schedule with the same waiting requests beats, or with one less.
 
+    That nothing better is lost is Claim 15 of docs/configurations.md, and Claim 17 with one less.
+
     Parameters
     ----------
     layer, states, now

@@ -4,7 +4,7 @@ The requests that are active after a round fix what they hold for some time.  Wh
 them is young in the next rounds, so it is worth little and has to fit beside them.  A partial
 schedule whose next rounds cannot be filled well is less promising than its past says.
 
-Every number here is at most the slack that follows (Claim 14 of the docs).  It guides searches that
+Every number here is at most the slack that follows (Claim 14 of docs/configurations.md).  It guides searches that
 keep few, and lets those that keep all drop more; searches that `kvopt verify` repeats do without.
 """
 
@@ -29,7 +29,7 @@ _MOST_NUMBERS = 30_000_000
 
 
 class Ahead:
-    """Least slacks of the next rounds.
+    """Least slacks of the next rounds: a part of Claim 14 of docs/configurations.md.
 
     Parameters
     ----------
