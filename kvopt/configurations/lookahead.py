@@ -4,8 +4,9 @@ The requests that are active after a round fix what they hold for some time.  Wh
 them is young in the next rounds, so it is worth little and has to fit beside them.  A partial
 schedule whose next rounds cannot be filled well is less promising than its past says.
 
-Every number here is at most the slack that follows (Claim 14 of docs/configurations.md).  It guides searches that
-keep few, and lets those that keep all drop more; searches that `kvopt verify` repeats do without.
+Every number here is at most the slack that follows (Claim 14 of docs/configurations.md).  It guides
+searches that keep few, and lets those that keep all drop more; searches that `kvopt verify` repeats
+do without.
 """
 
 from __future__ import annotations
