@@ -1174,10 +1174,10 @@ class _Search:
 class _Clock:
     """Rounds that last as long as their batch needs, in nanoseconds.
 
-    With A active requests, P prompt tokens of those that start with it, and H tokens held at its
+    With A active requests, S prompt tokens of those that start with it, and H tokens held at its
     end, a round lasts at least
 
-        max over lines of (round_ns + token_ns (A + P))  +  prompt_ns P  +  kv_ns H.
+        max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H.
     """
 
     def __init__(self, model: dict[str, Any]) -> None:
