@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+
 from kvopt.version import __version__
 
 project = "kvopt"
@@ -12,6 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
 default_role = "py:obj"  # a name in single backticks becomes a link where there is one
 
+myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -21,3 +29,33 @@ python_use_unqualified_type_names = True
 
 html_theme = "furo"
 html_title = f"kvopt {release}"
+html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["math.css"]
+
+
+def setup(app: Sphinx) -> None:
+    """Write formulas as MathML: browsers draw it themselves, with no script and no network."""
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline_math, None), block_renderers=(_block_math, None)
+    )
+
+
+def _inline_math(page: HTML5Translator, node: nodes.math) -> None:
+    page.body.append(_mathml(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def _block_math(page: HTML5Translator, node: nodes.math_block) -> None:
+    page.body.append(page.starttag(node, "div", CLASS="formula"))
+    page.body.append(_mathml(node, as_block=True) + "</div>\n")
+    raise nodes.SkipNode
+
+
+def _mathml(node: nodes.Element, *, as_block: bool) -> str:
+    text = node.astext()
+    try:
+        return str(tex2mathml(text, as_block=as_block))
+    except MathError as wrong:
+        logging.getLogger(__name__).warning("%s: %s", text, wrong, location=node)
+        return "<code>[formula]</code>"

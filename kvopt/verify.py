@@ -686,7 +686,7 @@ def _volume_bound(
 def _passed(memory: int, thresholds: list[int], request: Request) -> int:
     """Count the states of a staircase that a request passes.
 
-    They are the (h, r) with i thresholds up to h, i >= 1, and h + (i + 1) r + H_1 + .. + H_i > M.
+    They are the (h, r) with i >= 1 thresholds up to h, and h + (i + 1) r + their sum > M.
     """
     count = i = total = 0
     for held in range(request.prompt + 1, request.prompt + request.output + 1):
@@ -1174,10 +1174,10 @@ class _Search:
 class _Clock:
     """Rounds that last as long as their batch needs, in nanoseconds.
 
-    With A active requests, P prompt tokens of those that start with it, and H tokens held at its
+    With A active requests, S prompt tokens of those that start with it, and H tokens held at its
     end, a round lasts at least
 
-        max over lines of (round_ns + token_ns (A + P))  +  prompt_ns P  +  kv_ns H.
+        max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H.
     """
 
     def __init__(self, model: dict[str, Any]) -> None:

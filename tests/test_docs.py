@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import os
+import pkgutil
 import re
 import shlex
 import sys
@@ -124,6 +125,21 @@ def options_of(command: Any) -> Iterator[str]:
         for option in (*parameter.opts, *parameter.secondary_opts):
             if option.startswith("--"):
                 yield option
+
+
+def test_claims_and_the_functions_that_rest_on_them_name_each_other() -> None:
+    rows = re.findall(
+        r"^\| ((?:Claim|Lemma) \d+) \|[^|]*\|([^|]*)\|$", PAGES["configurations.md"], re.M
+    )
+    proved = re.findall(r"^\*\*((?:Claim|Lemma) \d+)\.\*\*", PAGES["configurations.md"], re.M)
+    assert sorted(claim for claim, _ in rows) == sorted(proved)
+    for claim, users in rows:
+        names = re.findall(r"`(kvopt[\w.]+)`", users)
+        assert names or users.strip() == "a further fact", claim
+        for name in names:
+            described = " ".join((pkgutil.resolve_name(name).__doc__ or "").split())
+            assert re.search(rf"\b{claim}\b", described), f"{name} does not name {claim}"
+            assert "docs/configurations.md" in described, name
 
 
 def test_every_page_is_in_the_contents() -> None:

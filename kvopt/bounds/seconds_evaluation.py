@@ -2,11 +2,12 @@
 
 Each request takes a part of the machine (`kvopt.bounds.seconds_shares`), and the machine has one
 second in a second.  So a schedule is a *fluid*: request i is served at rates that sum to at most
-1, from its arrival on.  Let B_i be the mean of the times at which it is served, e_i the least time
-from there to its completion, and E_i its time alone.  The latency of i is counted in three shares:
+1, from its arrival on.  Let B_i be the mean of the times at which it is served, delta_i the least
+time from there to its completion, and E_i its time alone.  The latency of i is counted in three
+shares:
 
-*weight*: it completes at B_i + e_i or later.  The least sum of weighted B_i over all fluids is that
-of one that always serves the largest weight_i / takes_i.
+*weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
+is that of one that always serves the largest weight_i / takes_i.
 
 *company*: while the prompt of another is processed, i waits, even if it is active.  So its latency
 is at least E_i and the works of all prompts whose round begins in the *window* from its arrival

@@ -1,8 +1,8 @@
 """Start windows by a known schedule and a bound.
 
 Let the total latency of the known schedule be U.  In any schedule at most as long, the other
-requests alone have a total latency of at least B_i, where B_i is a lower bound for the instance
-without request i.  So ``c_i - a_i <= U - B_i``.  With the windows of `kvopt.formulations.windows`
+requests alone have a total latency of at least L_-i, a lower bound for the instance without
+request i.  So ``c_i - a_i <= U - L_-i``.  With the windows of `kvopt.formulations.windows`
 that keeps every schedule of latency up to U that those keep, and so an optimum.
 """
 

@@ -68,7 +68,11 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
 def evaluate(
     states: States, knots: Knots, starts: Flags, prices: Integers, denominator: int
 ) -> Evaluation:
-    """Evaluate prices at knots, for requests with some starts left."""
+    """Evaluate prices at knots, for requests with some starts left.
+
+    The bound is Claim 10 of docs/configurations.md, for configurations as in Claim 1; between
+    knots largest sums may be interpolated by Claim 5.
+    """
     last = knots.last
     by_time = np.zeros((last + 1, len(states)), dtype=np.int64)
     largest = np.zeros(last + 1, dtype=np.int64)

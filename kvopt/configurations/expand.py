@@ -48,7 +48,8 @@ def next_layer(
 ) -> Layer:
     """Return all continuations that are worth keeping, as far as can be seen.
 
-    Where threads share the work a label may come once from each of them.
+    Where threads share the work a label may come once from each of them.  Memory is checked at
+    completions of active requests only: Lemma 1 of docs/configurations.md.
 
     Raises
     ------

@@ -42,6 +42,9 @@ _LABELS_IN_ALL = 150_000_000
 class Sweep:
     """A search for schedules below a target.
 
+    What a schedule costs above the bound is Claim 11 of docs/configurations.md; what a partial
+    one costs at least, so that it can be dropped, is Claim 14 there.
+
     Parameters
     ----------
     states, twins

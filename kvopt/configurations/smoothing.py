@@ -48,7 +48,8 @@ def largest_sums(
 ) -> int:
     """Fill best[c, H] with the largest price of a configuration of c states that holds H.
 
-    Returns the largest c that was reached.  Negative entries are out of reach.
+    Returns the largest c that was reached.  Negative entries are out of reach.  That this is
+    the largest is Claim 3 of docs/configurations.md, which calls the number of members A.
     """
     memory = best.shape[1] - 1
     best[:, :] = _OUT_OF_REACH

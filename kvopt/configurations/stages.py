@@ -151,7 +151,7 @@ class Rising:
     def rule_out(self, evaluation: Evaluation, target: int) -> None:
         """Rule out the starts that no schedule below the target can have, if they are many.
 
-        Targets must not rise from one call to the next.
+        Claim 12 of docs/configurations.md.  Targets must not rise from one call to the next.
         """
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
@@ -161,7 +161,11 @@ class Rising:
             self._stages.append(self._latest)
 
     def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> ConfigurationProof:
-        """Return the proof of the last evaluation, or of a search with it below the target."""
+        """Return the proof of the last evaluation, or of a search with it below the target.
+
+        After starts were ruled out it proves no more than the target: Claim 13 of
+        docs/configurations.md.
+        """
         assert self._latest is not None
         stages = [*self._stages, self._latest]
         if self._stages and self._stages[-1] is self._latest:

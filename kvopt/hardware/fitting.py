@@ -81,7 +81,7 @@ def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     """Return a model with its errors on a table."""
     errors = []
     for row in rows:
-        # Of the formula only sums matter: tokens are A + P.
+        # Of the formula only sums matter: tokens are A + S.
         time = model.round_ns(row.tokens - row.prompts, row.prompts, row.held)
         errors.append(abs(time / (row.milliseconds * _MILLISECOND) - 1))
     typical = (sum(error**2 for error in errors) / len(errors)) ** 0.5

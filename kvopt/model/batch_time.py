@@ -9,9 +9,9 @@ for this round has its prompt processed as well (the prefill).  With
 
 the round lasts
 
-    max over lines of (round_ns + token_ns (A + P))  +  prompt_ns P  +  kv_ns H
+    max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H
 
-nanoseconds.  A + P are the tokens that pass through the weights.  Several lines make a roof:
+nanoseconds.  A + S are the tokens that pass through the weights.  Several lines make a roof:
 reading the weights takes as long for one token as for fifty, and beyond some number of tokens
 arithmetic decides.  One line is the linear regression that the papers use.  Whatever the batch
 is, a round lasts at least as long as each single line says.

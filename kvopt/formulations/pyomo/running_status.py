@@ -104,8 +104,8 @@ def add_memory_of_running(
 ) -> None:
     """At no time do the running requests hold more than M tokens.
 
-    sum over i with y[i, t] = 1 of (s_i + t - p_i) <= M, where p_i is the start of i; as
-    y[i, t] (s_i + t - p_i) = sum over k of (s_i + t - k) x[i, k] over the k that make i run
+    sum over i with y[i, t] = 1 of (s_i + t - k_i) <= M, where k_i is the start of i; as
+    y[i, t] (s_i + t - k_i) = sum over k of (s_i + t - k) x[i, k] over the k that make i run
     at t, the row is linear in x   (v1 B.1, 3)
     """
     by_time: dict[int, list[int]] = {}
