@@ -1,10 +1,10 @@
 """How long a round lasts: integers of nanoseconds, so that sums of them are exact.
 
-In the round that ends at t, every active request produces one token, and whoever was started
+In the round that ends at t, every active request produces one token, and each one that was started
 for this round has its prompt processed as well (the prefill).  With
 
 * A = active requests,
-* P = prompt tokens of those that were started for this round,
+* S = prompt tokens of those that were started for this round,
 * H = tokens held at t, those produced in this round included (what the memory limit is about),
 
 the round lasts
