@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -39,6 +41,20 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer(
         "mathml", inline_renderers=(_inline_math, None), block_renderers=(_block_math, None)
     )
+    app.connect("doctree-resolved", _keep_together)
+
+
+def _keep_together(_: Sphinx, page: nodes.document, __: str) -> None:
+    """Let no line break come between a formula and the punctuation, or the -th, after it."""
+    for formula in list(page.findall(nodes.math)):
+        around = formula.parent
+        place = around.index(formula)
+        after = around[place + 1] if place + 1 < len(around) else None
+        if isinstance(after, nodes.Text) and (ending := re.match(r"[-.,;:)?\w\"”]{1,5}", after)):
+            around[place + 1] = nodes.Text(after[ending.end() :])
+            kept = nodes.inline("", "", classes=["formula-and-ending"])
+            around[place] = kept
+            kept += [formula, nodes.Text(ending.group())]
 
 
 def _inline_math(page: HTML5Translator, node: nodes.math) -> None:

@@ -1297,7 +1297,7 @@ def _by_shares(
     """Return what follows from the part of the machine that each request takes.
 
     Let f(b) be what some lines say of a round of b tokens, and call a request's *work* in a
-    round f(b) - f(0) + prompt_ns P + kv_ns h for its own b, P, h.  As f is convex and no more
+    round f(b) - f(0) + prompt_ns S + kv_ns h for its own b, S, h.  As f is convex and no more
     than M tokens are held, a round lasts at least the sum over its requests of work + f(0) h / M.
     Serve each of these parts within the round, one after another, works first and then f(0), which
     all share.  So requests are served at rates that sum to 1 at most.  Of request i let

@@ -4,7 +4,7 @@ In the round that ends at t, every active request produces one token, and each t
 for this round has its prompt processed as well (the prefill).  With
 
 * A = active requests,
-* P = prompt tokens of those that were started for this round,
+* S = prompt tokens of those that were started for this round,
 * H = tokens held at t, those produced in this round included (what the memory limit is about),
 
 the round lasts
