@@ -32,6 +32,10 @@ POLICIES: Registry[type[Policy]] = Registry(
     "kvopt.policies",
     {module.replace("_", "-"): f"kvopt.policies.{module}" for module in _BUILT_IN},
 )
+_NO_CLASS = (
+    "must be the class of a policy: write @register above it without brackets; register of bounds, "
+    "engines and formats is in kvopt.bounds, kvopt.engines and kvopt.traces"
+)
 _PLAIN = (bool, int, float, str, Fraction, NoneType)
 """What a parameter may be: a class has few reasons to hold these otherwise."""
 
@@ -56,7 +60,7 @@ def policy(text: str) -> Policy:
 
 def _check(kind: type[Policy]) -> None:
     """Raise for a class that cannot be run, and say what to write."""
-    reason = _mistake(kind) if isinstance(kind, type) else "must be a class"
+    reason = _mistake(kind) if isinstance(kind, type) else _NO_CLASS
     if reason:
         raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
 

@@ -192,7 +192,7 @@ class Simulation:
             self.policy.arrived(view, i)
 
     def _told(self, method: str, positions: Iterable[int]) -> Iterable[int]:
-        """Return what a policy said if it is a number of positions, else name its file."""
+        """Return the positions that a policy named; where there are none to go through, raise."""
         if isinstance(positions, Iterable):
             return positions
         module = sys.modules.get(type(self.policy).__module__)
