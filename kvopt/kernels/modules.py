@@ -51,7 +51,7 @@ def _import_file(path: Path, must_register: bool) -> None:
     sys.modules[name] = module  # annotations are looked up there
     before = registered()
     try:
-        exec(compile(source, place, "exec"), module.__dict__)
+        exec(compile(source, place, "exec", dont_inherit=True), module.__dict__)
         if must_register and registered() == before:
             reason = (
                 "registers nothing: write @register above a policy (from kvopt import register)"
