@@ -101,11 +101,11 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ),
         (
             PLAIN.replace('"mine"', '"mine"\n    weight = 10'),
-            "Mine: weight has no type: write weight: int = 10",
+            "weight: has no type: write weight: int = 10",
         ),
         (
             PLAIN.replace('"mine"', '"mine"\n    weight: int = 10').replace("@dataclass\n", ""),
-            "Mine: is no dataclass: write @dataclass between @register and it",
+            "weight: is no key: write @dataclass between @register and the class",
         ),
         (PLAIN.replace("(Policy)", ""), "Mine: is no policy: write class NAME(Policy)"),
         (
@@ -127,7 +127,8 @@ def test_mistakes_are_one_line_with_the_file(
     path = tmp_path / "mine.py"
     if text is not None:
         path.write_text(text)
-    code, out, err = run("run", ec1, "--module", path, "--policy", "mine")
+    policy = "mine:weight=2" if "weight" in str(text) else "mine"
+    code, out, err = run("run", ec1, "--module", path, "--policy", policy)
     assert (code, out) == (2, "")
     assert err.startswith(f"kvopt: {path}: ")
     assert said in err
