@@ -59,7 +59,7 @@ Ram = Annotated[
 
 def _imported(modules: list[str] | None) -> list[str]:
     """Import what the command is to know beside what is built in; return full paths."""
-    import_modules(modules or ())
+    import_modules(modules or (), must_register=True)
     return [located(module, Path()) for module in modules or ()]
 
 

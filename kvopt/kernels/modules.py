@@ -19,11 +19,14 @@ def located(module: str, folder: Path) -> str:
     return str((folder / module).resolve()) if module.endswith(".py") else module
 
 
-def import_modules(modules: Sequence[str]) -> None:
-    """Import what registers things, by module name or by path; what is wrong is one line."""
+def import_modules(modules: Sequence[str], *, must_register: bool = False) -> None:
+    """Import what registers things, by module name or by path; what is wrong is one line.
+
+    A description of a study may name a file that only prepares something.
+    """
     for module in modules:
         if module.endswith(".py"):
-            _import_file(Path(module))
+            _import_file(Path(module), must_register)
             continue
         try:
             importlib.import_module(module)
@@ -32,7 +35,7 @@ def import_modules(modules: Sequence[str]) -> None:
             raise InvalidInput(reason, file=module) from None
 
 
-def _import_file(path: Path) -> None:
+def _import_file(path: Path, must_register: bool) -> None:
     """Run a file once in this process, as a module that has a name of its own."""
     place = str(path.resolve())
     name = f"kvopt_module_{path.stem}_{sha256(place.encode()).hexdigest()[:8]}"
@@ -48,9 +51,11 @@ def _import_file(path: Path) -> None:
     sys.modules[name] = module  # annotations are looked up there
     before = registered()
     try:
-        exec(compile(source, place, "exec"), module.__dict__)
-        if registered() == before:
-            reason = "registers nothing: write @register above a class (from kvopt import register)"
+        exec(compile(source, place, "exec", dont_inherit=True), module.__dict__)
+        if must_register and registered() == before:
+            reason = (
+                "registers nothing: write @register above a policy (from kvopt import register)"
+            )
             raise InvalidInput(reason)
     except (Exception, SystemExit) as error:
         del sys.modules[name]

@@ -49,6 +49,11 @@ class Registry(Generic[Thing]):
 
     def register(self, name: str) -> Callable[[Own], Own]:
         """Return a decorator that makes something known by a name."""
+        if callable(name):
+            reason = (
+                f'has no name: write @register("...") above it, with the name of the {self.kind}'
+            )
+            raise InvalidInput(reason, field=getattr(name, "__name__", None))
 
         def add(thing: Own) -> Own:
             self.add(name, thing)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ arrivals and beliefs of what has arrived, and the tokens that active requests ha
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
@@ -153,6 +154,11 @@ class Policy(ABC):
     def round_limit(self, instance: Instance) -> int | None:
         """Return a round after which a run counts as endless, None for no such round."""
         return None
+
+
+def file_of(kind: type[Policy]) -> str | None:
+    """Return the file that a policy was written in, None where it is not from a file."""
+    return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
 def fraction_below_one(value: Fraction, field: str) -> Fraction:

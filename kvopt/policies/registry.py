@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.kernels.registry import Registry, did_you_mean
-from kvopt.policies.base import Policy
+from kvopt.policies.base import Policy, file_of
 
 Kind = TypeVar("Kind", bound=type[Policy])
 
@@ -32,8 +32,10 @@ POLICIES: Registry[type[Policy]] = Registry(
     "kvopt.policies",
     {module.replace("_", "-"): f"kvopt.policies.{module}" for module in _BUILT_IN},
 )
-_PLAIN = (bool, int, float, str, Fraction, NoneType)
-"""What a parameter may be: a class has few reasons to hold these otherwise."""
+_NO_CLASS = (
+    "must be the class of a policy: write @register above it without brackets; register of bounds, "
+    "engines and formats is in kvopt.bounds, kvopt.engines and kvopt.traces"
+)
 
 
 def register(kind: Kind) -> Kind:
@@ -56,7 +58,7 @@ def policy(text: str) -> Policy:
 
 def _check(kind: type[Policy]) -> None:
     """Raise for a class that cannot be run, and say what to write."""
-    reason = _mistake(kind) if isinstance(kind, type) else "must be a class"
+    reason = _mistake(kind) if isinstance(kind, type) else _NO_CLASS
     if reason:
         raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
 
@@ -68,15 +70,6 @@ def _mistake(kind: type[Policy]) -> str | None:
         return 'has no name: write name = "..." in it'
     if missing := ", ".join(sorted(kind.__abstractmethods__)):
         return f"does not define {missing}: write {_SIGNATURES.get(missing, f'def {missing}')}"
-    typed = get_annotations(kind)
-    for key, value in vars(kind).items():
-        is_hidden = key.startswith("_") or key.isupper() or hasattr(Policy, key)
-        is_told = key in typed or key in Policy.__annotations__
-        if type(value) in _PLAIN and not is_hidden and not is_told:
-            return f"{key} has no type: write {key}: {type(value).__name__} = {value!r}"
-    has_own = any("ClassVar" not in str(hint) for hint in typed.values())
-    if has_own and "__dataclass_fields__" not in vars(kind):
-        return "is no dataclass: write @dataclass between @register and it"
     return None
 
 
@@ -87,6 +80,8 @@ def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
     values: dict[str, Any] = {}
     for key, text in keys.items():
         if key not in known:
+            if reason := _no_key(kind, key):
+                raise InvalidInput(reason, field=key, file=file_of(kind))
             reason = f"is not a key of {kind.name}, which has {', '.join(known)}"
             reason += did_you_mean(key, known)
             raise InvalidInput(reason, field=key)
@@ -96,6 +91,19 @@ def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
     except TypeError:
         missing = ", ".join(key for key in known if key not in keys and _required(kind, key))
         raise InvalidInput(f"needs {missing}", field=f"policy {kind.name}") from None
+
+
+def _no_key(kind: type[Policy], key: str) -> str | None:
+    """Say why an attribute of a class that looks like a parameter is none."""
+    if key.startswith("_") or key in get_annotations(Policy):
+        return None
+    if key in get_annotations(kind):
+        return "is no key: write @dataclass between @register and the class"
+    if key in vars(kind) and isinstance(
+        value := vars(kind)[key], (bool, int, float, str, Fraction)
+    ):
+        return f"has no type: write {key}: {type(value).__name__} = {value!r}"
+    return None
 
 
 def _required(kind: type[Policy], key: str) -> bool:

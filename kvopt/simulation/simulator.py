@@ -11,14 +11,13 @@ seen, is the clock's affair: `kvopt.simulation.seconds_clock` has another one.
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol
 
 from kvopt.errors import PolicyFault, shown
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
-from kvopt.policies.base import Policy, View
+from kvopt.policies.base import Policy, View, file_of
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 MOST_EVICTIONS = 200_000
@@ -192,12 +191,12 @@ class Simulation:
             self.policy.arrived(view, i)
 
     def _told(self, method: str, positions: Iterable[int]) -> Iterable[int]:
-        """Return what a policy said if it is a number of positions, else name its file."""
+        """Return the positions that a policy named; where there are none to go through, raise."""
         if isinstance(positions, Iterable):
             return positions
-        module = sys.modules.get(type(self.policy).__module__)
+        kind = type(self.policy)
         raise PolicyFault(
-            f"{getattr(module, '__file__', None) or type(self.policy).__name__}: "
+            f"{file_of(kind) or kind.__name__}: "
             f"{self.policy.name}: {method} must return positions of requests, got "
             f"{shown(positions)}: write return [i], or yield i"
         )

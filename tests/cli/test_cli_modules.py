@@ -93,7 +93,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ("x = 1\ndef (\n", "line 2: invalid syntax: def ("),
         ("x = 1\n1 / 0\n", "line 2: cannot be loaded: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(3)\n", "line 2: cannot be loaded: SystemExit: 3"),
-        ("x = 1\n", "registers nothing: write @register above a class"),
+        ("x = 1\n", "registers nothing: write @register above a policy"),
         (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
         (
             PLAIN.replace("admit", "admits"),
@@ -101,16 +101,21 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ),
         (
             PLAIN.replace('"mine"', '"mine"\n    weight = 10'),
-            "Mine: weight has no type: write weight: int = 10",
+            "weight: has no type: write weight: int = 10",
         ),
         (
             PLAIN.replace('"mine"', '"mine"\n    weight: int = 10').replace("@dataclass\n", ""),
-            "Mine: is no dataclass: write @dataclass between @register and it",
+            "weight: is no key: write @dataclass between @register and the class",
         ),
         (PLAIN.replace("(Policy)", ""), "Mine: is no policy: write class NAME(Policy)"),
         (
             PLAIN.replace("mine", "mc-sf"),
             "mc-sf: is the name of kvopt.policies.mc_sf: write another",
+        ),
+        (PLAIN.replace("@register", '@register("mine")'), "must be the class of a policy: write"),
+        (
+            "from kvopt.bounds import register\n@register\ndef f(search): ...",
+            "f: has no name: write",
         ),
         (PLAIN.replace("mine", "a:b"), "name of a policy: must be a text without"),
         (PLAIN, "mine: admit must return positions of requests, got 3: write return [i]"),
@@ -122,7 +127,8 @@ def test_mistakes_are_one_line_with_the_file(
     path = tmp_path / "mine.py"
     if text is not None:
         path.write_text(text)
-    code, out, err = run("run", ec1, "--module", path, "--policy", "mine")
+    policy = "mine:weight=2" if "weight" in str(text) else "mine"
+    code, out, err = run("run", ec1, "--module", path, "--policy", policy)
     assert (code, out) == (2, "")
     assert err.startswith(f"kvopt: {path}: ")
     assert said in err
