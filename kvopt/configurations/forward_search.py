@@ -144,20 +144,15 @@ class Sweep:
         should_stop: Callable[[], bool],
     ) -> Layer:
         """Return the next layer; of a beam its better part, if it would be too wide."""
-        ahead = None if is_beam else self.lookahead
-        tables = NO_LOOKAHEAD if ahead is None else ahead.tables(step.now)
+        ahead = NO_LOOKAHEAD
+        if self.lookahead is not None and not is_beam:
+            ahead = self.lookahead.after(step.now)
         while True:
             try:
                 return next_layer(
-                    self.states,
-                    self.twins,
-                    step,
-                    layer,
-                    label_limit,
-                    should_stop,
-                    self.threads,
-                    tables,
-                )
+                    self.states, self.twins, step, layer, label_limit, should_stop,
+                    self.threads, ahead,
+                )  # fmt: skip
             except TooWide:
                 if not is_beam:
                     raise

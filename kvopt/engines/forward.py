@@ -118,9 +118,8 @@ class Forward:
             try:
                 kept = math.log(self.exclude(target, label_limit, look_ahead=look_ahead) + 1)
             except TooWide:
-                if not finely or (
-                    look_ahead and (rise - last.rise <= 1.0 or self._search.checkable)
-                ):
+                is_last = rise - last.rise <= 1.0 or self._search.checkable
+                if not finely or (look_ahead and is_last):
                     return False
                 if not look_ahead:
                     look_ahead = True

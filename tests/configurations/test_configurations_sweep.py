@@ -201,7 +201,7 @@ class TestSweep:
             assert 2 * looking.kept < sweep.kept
 
 
-class TestAhead:
+class TestLookahead:
     def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
@@ -216,18 +216,18 @@ class TestAhead:
             optimum, _ = oracle.optimum(memory, requests)
             target = optimum + source.choice((1, 3))
             budget = (target - 1) * evaluation.denominator - evaluation.total
-            rounds = source.randint(1, 6)
-            assert Lookahead.fits(states, evaluation, rounds)
-            ahead = Lookahead(states, evaluation, budget, rounds)
+            horizon = source.randint(1, 6)
+            assert Lookahead.fits(states, evaluation, horizon)
+            ahead = Lookahead(states, evaluation, budget, horizon)
             for starts in all_below(instance, target):
                 slacks = slacks_of(instance, starts, states, evaluation)
                 for now in range(last):
-                    row = [
+                    label = [
                         WAITING if k > now else (DONE if k + o <= now + 1 else k + o)
                         for k, (_, _, o) in zip(starts, requests, strict=True)
                     ]
-                    found = int(ahead.slacks(np.array([row], dtype=np.int32), now)[0])
-                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + rounds])
+                    found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
+                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
                     compared, seen = compared + 1, seen + (found > 0)
         assert compared > 1000
         assert seen > 100
