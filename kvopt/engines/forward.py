@@ -14,7 +14,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
 NAME = "exact"
-"""Name of the engine in `found_by` and `bounded_by`."""
+"""Name of the engine, which is in `bounded_by` of its bounds."""
 
 CHECKABLE = 20_000_000
 """Limit of labels times requests of a search that `kvopt verify` can repeat, in some minutes.

@@ -30,7 +30,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels import parallel
 from kvopt.search.incumbent import Search
 
-LABEL_LIMIT = 100_000
+LIMIT = 100_000
 
 
 def without_prices(instance: Instance, last: int) -> Evaluation:
@@ -54,13 +54,12 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
     memory, requests = plain(instance)
     for more in (0, 1, 5, -1):
         sweep.target = optimum + more
-        found = sweep.search_exhaustively(LABEL_LIMIT)
+        found = sweep.search_exhaustively(LIMIT)
         beams = [sweep.search_with_beam(5)]
         for rounds in (1, 4, 20):
             looking = replace(sweep, lookahead=lookahead_of(sweep, optimum + 5, rounds))
-            assert tel_of(requests, looking.search_exhaustively(LABEL_LIMIT)) == tel_of(
-                requests, found
-            )
+            other = looking.search_exhaustively(LIMIT)
+            assert tel_of(requests, other) == tel_of(requests, found)
             beams.append(looking.search_with_beam(5))
         if more <= 0:
             assert found is None
@@ -112,7 +111,7 @@ class TestSweep:
                 assert_exhaustive(sweep, instance, best[0])
             else:
                 sweep.target = 60
-                assert sweep.search_exhaustively(LABEL_LIMIT) is None
+                assert sweep.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
