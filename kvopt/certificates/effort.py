@@ -2,7 +2,7 @@
 
 Everything that can take long is estimated here in the steps that the verifier charges, from
 above where that is cheap: a table of states is charged by the ranges that it would fill, and a
-search by the partial schedules that the engine kept in the same search.
+search by the labels that the engine kept in the same search.
 """
 
 from __future__ import annotations
