@@ -1005,7 +1005,8 @@ class _Search:
       of arrival, and we look for that one;
     - (completion, peak) of each that is active;
     - a bound, reduced costs + (R_t - F_t) so far and the least reduced cost that each waiting
-      request has ahead.  It only grows; above the budget no schedule below the target goes on from here;
+      request has ahead.  It only grows; above the budget no schedule below the target goes on
+      from here;
     - the latency of all that have started;
     - the tokens held at the times k + 1, k + 2, ....
 
