@@ -732,14 +732,14 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 #
 #     D (k + o - a) + sum_{g=1..o} F_{k+g}(s + g, o - g).
 #
-# Let L = sum_i (least cost of i) - sum_t R_t, and *excess* be cost - least.  Then
+# Let L = sum_i (least cost of i) - sum_t R_t, and *reduced cost* be cost - least.  Then
 #
-#     D (total latency) - L  =  sum_i (excess of i's start) + sum_t (R_t - F_t of what is active),
+#     D (total latency) - L  =  sum_i (reduced cost of i) + sum_t (R_t - F_t of what is active),
 #
 # with no negative term on the right.  So no total latency is below L / D.  A schedule below the
 # *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
-# excess.  What comes next needs to hold only for schedules of the starts that are left.  Each
-# request keeps its cheapest start, which has no excess.
+# reduced cost.  What comes next needs to hold only for schedules of the starts that are left.
+# Each request keeps its cheapest start, whose reduced cost is 0.
 
 
 def _by_configurations(
@@ -851,7 +851,7 @@ class _Stage:
     def evaluate(self, starts: list[list[int]]) -> list[list[int]]:
         """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
 
-        Return the excess of each start.
+        Return the reduced cost of each start.
         """
         self.work.spend(9 * self.last + 30 * len(self.times) + 20 * len(starts))
         costs: list[list[int]] = [[]] * len(starts)
@@ -1004,8 +1004,9 @@ class _Search:
       So in some schedule below the target, if there is one, those of a shape start in the order
       of arrival, and we look for that one;
     - (completion, peak) of each that is active;
-    - a bound, excess + (R_t - F_t) so far and the least excess that each waiting request has
-      ahead.  It only grows; above the budget no schedule below the target goes on from here;
+    - a bound, reduced costs + (R_t - F_t) so far and the least reduced cost that each waiting
+      request has ahead.  It only grows; above the budget no schedule below the target goes on
+      from here;
     - the latency of all that have started;
     - the tokens held at the times k + 1, k + 2, ....
 
@@ -1070,7 +1071,7 @@ class _Search:
         return count
 
     def _ahead(self, i: int, k: int) -> int:
-        """Return the least excess of a request over its starts from k on."""
+        """Return the least reduced cost of a request over its starts from k on."""
         least = self.least[i]
         return least[min(max(0, k - self.requests[i].arrival), len(least) - 1)]
 

@@ -2,7 +2,7 @@
 
 Everything that can take long is estimated here in the steps that the verifier charges, from
 above where that is cheap: a table of states is charged by the ranges that it would fill, and a
-search by the partial schedules that the engine kept in the same search.
+search by the labels that the engine kept in the same search.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _OF_A_PRICE = 400
 """Steps for a time with a price, in the table by which the cheapest starts are found."""
 _OF_SHARES = 1500
 """Steps for a request in a proof by shares of the machine, with arrivals in nanoseconds."""
-_OF_A_PARTIAL_SCHEDULE = 4000
-"""Steps for a partial schedule that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
+_OF_A_LABEL = 4000
+"""Steps for a label that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
 
 With less, a certificate would not say that its search needs more than the default budget."""
 _OF_A_BYTE = 10
@@ -74,7 +74,7 @@ def _of_proof(instance: Instance, proof: Proof | None) -> int:
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
         case ConfigurationProof(stages, _, _, kept):
             steps = sum(_of_stage(instance, stage) for stage in stages)
-            return steps + _OF_A_PARTIAL_SCHEDULE * kept
+            return steps + _OF_A_LABEL * kept
         case SplitProof(parts):
             found = parts_from(instance, [part.begin for part in parts])
             pairs = zip(found, parts, strict=True)

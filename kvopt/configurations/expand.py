@@ -10,14 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kvopt.configurations.labels import (
-    NO_LOOKAHEAD,
-    WAITING,
-    Integers,
-    Layer,
-    LookaheadTables,
-    Round,
-)
+from kvopt.configurations.labels import NO_LOOKAHEAD, WAITING, Horizon, Integers, Layer, Round
 from kvopt.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.parallel import map_ranges
@@ -44,7 +37,7 @@ def next_layer(
     label_limit: int,
     should_stop: Callable[[], bool],
     threads: int = 1,
-    lookahead: LookaheadTables = NO_LOOKAHEAD,
+    lookahead: Horizon = NO_LOOKAHEAD,
 ) -> Layer:
     """Return all continuations that are worth keeping, as far as can be seen.
 
@@ -84,7 +77,7 @@ def _continued(
     which: tuple[int, int],
     label_limit: int,
     should_stop: Callable[[], bool],
-    lookahead: LookaheadTables,
+    lookahead: Horizon,
 ) -> Layer:
     """Return the continuations of some of the labels."""
     size = min(label_limit, max(1024, 8 * (which[1] - which[0])))
@@ -111,7 +104,7 @@ def _expanded(
     which: tuple[int, int],
     found: Layer,
     should_stop: Callable[[], bool],
-    lookahead: LookaheadTables,
+    lookahead: Horizon,
 ) -> int:
     """Fill in the continuations, a part at a time; return how many there are, -1 if too many."""
     slots = np.full(1 << (2 * len(found.spent)).bit_length(), -1, dtype=np.int32)
@@ -187,7 +180,7 @@ def _slot(label: Integers, now: int, labels: Integers, slots: Integers) -> int:
 @compiled
 def fill_slacks(
     labels: Integers, peaks: Integers, firsts: Integers, now: int, memory: int,
-    lookahead: LookaheadTables, found: Integers,
+    lookahead: Horizon, found: Integers,
 ) -> None:  # fmt: skip
     """Fill in the least slacks of the times after now + 1."""
     active = np.empty(labels.shape[1], dtype=np.int64)
@@ -200,15 +193,13 @@ def fill_slacks(
             if labels[number, i] > now + 1:
                 active[many] = i
                 many += 1
-        _begin_lookahead(now, memory, lookahead, free, slacks)
+        _begin(now, memory, lookahead, free, slacks)
         _add_members(labels[number], active[:many], peaks, firsts, now, lookahead, free, slacks)
         found[number] = _least_slack(lookahead, free, slacks, 2**62)
 
 
 @compiled
-def _begin_lookahead(
-    now: int, memory: int, lookahead: LookaheadTables, free: Integers, slacks: Integers
-) -> None:
+def _begin(now: int, memory: int, lookahead: Horizon, free: Integers, slacks: Integers) -> None:
     """Fill in what is free and the slacks while nothing is active."""
     free[:] = memory
     slacks[:] = lookahead.largest[now + 2 : now + 2 + len(slacks)]
@@ -217,7 +208,7 @@ def _begin_lookahead(
 @compiled
 def _add_members(
     label: Integers, members: Integers, peaks: Integers, firsts: Integers, now: int,
-    lookahead: LookaheadTables, free: Integers, slacks: Integers,
+    lookahead: Horizon, free: Integers, slacks: Integers,
 ) -> None:  # fmt: skip
     """Take out what some members of a label hold, and what they are worth."""
     first = now + 2
@@ -229,7 +220,7 @@ def _add_members(
 
 
 @compiled
-def _least_slack(lookahead: LookaheadTables, free: Integers, slacks: Integers, enough: int) -> int:
+def _least_slack(lookahead: Horizon, free: Integers, slacks: Integers, enough: int) -> int:
     """Add up what no request can add, until that is more than enough."""
     gains, spots = lookahead.gains, lookahead.spots
     total = 0
@@ -247,19 +238,14 @@ def _least_slack(lookahead: LookaheadTables, free: Integers, slacks: Integers, e
 def _expand(
     layer: Layer, part: tuple[int, int], step: Round, memory: int, arrivals: Integers,
     outputs: Integers, firsts: Integers, peaks: Integers, twins: Integers,
-    lookahead: LookaheadTables, found: Layer, count: int, slots: Integers,
+    lookahead: Horizon, found: Layer, count: int, slots: Integers,
 ) -> int:  # fmt: skip
     """Start every set of requests that may start now; return how many labels that makes, or -1.
 
     Sets are visited depth first, each after those it contains in front.
     """
-    now, budget, reduced_costs, later, prices = (
-        step.now,
-        step.budget,
-        step.reduced_costs,
-        step.later,
-        step.prices,
-    )
+    now, budget, prices = step.now, step.budget, step.prices
+    reduced_costs, later = step.reduced_costs, step.later
     size = layer.labels.shape[1]
     label = np.empty(size, dtype=layer.labels.dtype)
     # Requests that are active after this round: of before, then those that start.
@@ -294,7 +280,7 @@ def _expand(
                 if at < 0:
                     if not seen:
                         seen = True
-                        _begin_lookahead(now, memory, lookahead, freer, larger)
+                        _begin(now, memory, lookahead, freer, larger)
                         _add_members(
                             label, active[:before], peaks, firsts, now, lookahead, freer, larger
                         )

@@ -148,19 +148,13 @@ class Sweep:
     ) -> Layer:
         """Return the next layer; of a beam its better part, if it would be too wide."""
         ahead = None if is_beam else self.lookahead
-        tables = NO_LOOKAHEAD if ahead is None else ahead.tables(step.now)
+        known = NO_LOOKAHEAD if ahead is None else ahead.after(step.now)
         while True:
             try:
                 return next_layer(
-                    self.states,
-                    self.twins,
-                    step,
-                    layer,
-                    label_limit,
-                    should_stop,
-                    self.threads,
-                    tables,
-                )
+                    self.states, self.twins, step, layer, label_limit, should_stop,
+                    self.threads, known,
+                )  # fmt: skip
             except TooWide:
                 if not is_beam:
                     raise
@@ -221,9 +215,9 @@ def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | N
 def _least_costs(layer: Layer, step: Round, lookahead: Lookahead | None = None) -> Integers:
     """Return what schedules that extend each label spend at least."""
     costs = layer.spent + (layer.labels == WAITING) @ step.later
-    if lookahead is not None:
-        costs += lookahead.slacks(layer.labels, step.now)
-    return np.asarray(costs)
+    return np.asarray(
+        costs if lookahead is None else costs + lookahead.slacks(layer.labels, step.now)
+    )
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

@@ -85,8 +85,8 @@ class Round(NamedTuple):
     largest: int
 
 
-class LookaheadTables(NamedTuple):
-    """Tables of the look-ahead from one round; its horizon is the length of the gains.
+class Horizon(NamedTuple):
+    """What the look-ahead from one round knows of the rounds after it.
 
     Parameters
     ----------
@@ -105,6 +105,5 @@ class LookaheadTables(NamedTuple):
 
 
 _NOTHING = np.zeros(1, dtype=np.int64)
-_NO_GAINS = np.zeros((0, 1, 1), dtype=np.int64)
-NO_LOOKAHEAD = LookaheadTables(_NOTHING[:, None], _NOTHING, _NO_GAINS, _NOTHING)
-"""Look-ahead of horizon 0: it knows of no slack."""
+NO_LOOKAHEAD = Horizon(_NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64), _NOTHING)
+"""Look-ahead over no rounds: it knows of no slack."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import fill_slacks
-from kvopt.configurations.labels import NO_LOOKAHEAD, LookaheadTables
+from kvopt.configurations.labels import NO_LOOKAHEAD, Horizon
 from kvopt.configurations.states import Flags, Integers, States
 from kvopt.kernels.compiled import compiled
 
@@ -65,11 +65,11 @@ class Lookahead:
         work = times * horizon * len(states.outputs) * (states.most + 1) * cells
         return work <= _MOST_WORK and times * len(_SPOTS) * cells <= _MOST_NUMBERS
 
-    def tables(self, now: int) -> LookaheadTables:
-        """Return the tables for labels that have decided the starts of a round."""
+    def after(self, now: int) -> Horizon:
+        """Return what is known for labels that have decided the starts of a round."""
         if now >= len(self._gains):
             return NO_LOOKAHEAD
-        return LookaheadTables(self._prices, self._largest, self._gains[now], _SPOTS)
+        return Horizon(self._prices, self._largest, self._gains[now], _SPOTS)
 
     def slacks(self, labels: Integers, now: int) -> Integers:
         """Return the least slack after time now + 1, for labels as layers keep them."""
@@ -77,7 +77,7 @@ class Lookahead:
         found = np.zeros(len(labels), dtype=np.int64)
         fill_slacks(
             labels, states.holds[states.firsts], states.firsts, now, states.memory,
-            self.tables(now), found,
+            self.after(now), found,
         )  # fmt: skip
         return found
 

@@ -14,7 +14,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
 NAME = "exact"
-"""Name of the engine in `found_by` and `bounded_by`."""
+"""Name of the engine, which is in `bounded_by` of its bounds."""
 
 CHECKABLE = 20_000_000
 """Limit of labels times requests of a search that `kvopt verify` can repeat, in some minutes.
@@ -118,9 +118,8 @@ class Forward:
             try:
                 kept = math.log(self.exclude(target, label_limit, look_ahead=look_ahead) + 1)
             except TooWide:
-                if not finely or (
-                    look_ahead and (rise - last.rise <= 1.0 or self._search.checkable)
-                ):
+                is_last = rise - last.rise <= 1.0 or self._search.checkable
+                if not finely or (look_ahead and is_last):
                     return False
                 if not look_ahead:
                     look_ahead = True

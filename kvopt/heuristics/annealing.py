@@ -19,8 +19,7 @@ from kvopt.heuristics.decode import (
 )
 from kvopt.kernels.compiled import compiled
 
-_OBJECTIVE, _BEST, _DIRTY, _RANDOM = range(4)
-"""Entries of `Trial.state`."""
+_OBJECTIVE, _BEST, _DIRTY, _RANDOM = range(4)  # entries of `Trial.state`
 
 
 class Trial(NamedTuple):

@@ -21,8 +21,7 @@ from kvopt.kernels.compiled import compiled
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)
-"""Entries of `Scene.counts`."""
+FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)  # entries of `Scene.counts`
 _SEEN = 2048
 """Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300

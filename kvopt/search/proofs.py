@@ -83,7 +83,7 @@ class ConfigurationProof:
     searched
         Whether, under the last prices, every schedule below the target was searched for, in vain.
     kept
-        Partial schedules that this search kept, which says how long it takes to check.
+        Labels that this search kept, which says how long it takes to check.
     """
 
     stages: tuple[StatePrices, ...]

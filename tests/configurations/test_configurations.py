@@ -192,10 +192,9 @@ class TestEvaluation:
             assert found.bound == math.ceil(Fraction(total, scale))
             assert found.largest.tolist() == largest
             for i, own in enumerate(reduced_costs):
-                row = {min(k, last): reduced_cost for k, reduced_cost in own.items()}
-                assert found.reduced_costs[i].tolist() == [
-                    row.get(k, CLOSED) for k in range(last + 1)
-                ]
+                row = {min(k, last): cost for k, cost in own.items()}
+                expected = [row.get(k, CLOSED) for k in range(last + 1)]
+                assert found.reduced_costs[i].tolist() == expected
 
     @pytest.mark.parametrize("seed", range(4))
     def test_no_schedule_made_of_allowed_starts_is_below_it(self, seed: int) -> None:

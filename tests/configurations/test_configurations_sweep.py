@@ -30,7 +30,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels import parallel
 from kvopt.search.incumbent import Search
 
-LABEL_LIMIT = 100_000
+LIMIT = 100_000
 
 
 def without_prices(instance: Instance, last: int) -> Evaluation:
@@ -54,13 +54,12 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
     memory, requests = plain(instance)
     for more in (0, 1, 5, -1):
         sweep.target = optimum + more
-        found = sweep.search_exhaustively(LABEL_LIMIT)
+        found = sweep.search_exhaustively(LIMIT)
         beams = [sweep.search_with_beam(5)]
         for rounds in (1, 4, 20):
             looking = replace(sweep, lookahead=lookahead_of(sweep, optimum + 5, rounds))
-            assert tel_of(requests, looking.search_exhaustively(LABEL_LIMIT)) == tel_of(
-                requests, found
-            )
+            other = looking.search_exhaustively(LIMIT)
+            assert tel_of(requests, other) == tel_of(requests, found)
             beams.append(looking.search_with_beam(5))
         if more <= 0:
             assert found is None
@@ -112,7 +111,7 @@ class TestSweep:
                 assert_exhaustive(sweep, instance, best[0])
             else:
                 sweep.target = 60
-                assert sweep.search_exhaustively(LABEL_LIMIT) is None
+                assert sweep.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
@@ -201,7 +200,7 @@ class TestSweep:
             assert 2 * looking.kept < sweep.kept
 
 
-class TestAhead:
+class TestLookahead:
     def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
@@ -216,18 +215,18 @@ class TestAhead:
             optimum, _ = oracle.optimum(memory, requests)
             target = optimum + source.choice((1, 3))
             budget = (target - 1) * evaluation.denominator - evaluation.total
-            rounds = source.randint(1, 6)
-            assert Lookahead.fits(states, evaluation, rounds)
-            ahead = Lookahead(states, evaluation, budget, rounds)
+            horizon = source.randint(1, 6)
+            assert Lookahead.fits(states, evaluation, horizon)
+            ahead = Lookahead(states, evaluation, budget, horizon)
             for starts in all_below(instance, target):
                 slacks = slacks_of(instance, starts, states, evaluation)
                 for now in range(last):
-                    row = [
+                    label = [
                         WAITING if k > now else (DONE if k + o <= now + 1 else k + o)
                         for k, (_, _, o) in zip(starts, requests, strict=True)
                     ]
-                    found = int(ahead.slacks(np.array([row], dtype=np.int32), now)[0])
-                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + rounds])
+                    found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
+                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
                     compared, seen = compared + 1, seen + (found > 0)
         assert compared > 1000
         assert seen > 100

@@ -156,9 +156,9 @@ def test_an_error_of_an_observer_is_raised() -> None:
         solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
 
 
-def test_a_search_that_finds_no_room_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
-    monkeypatch.setattr(exact, "_ROOM", 1)
+    monkeypatch.setattr(exact, "_LABELS", 1)
     monkeypatch.setattr(exact, "_WIDTH", 1)
     for instance in random_instances(40, 9, least_requests=3, most_requests=6, most_memory=12):
         optimum, _ = oracle.optimum(*plain(instance))

@@ -26,16 +26,10 @@ from studied import BAD_POLICIES, tiny
 import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies import (
-    StudyProgress,
-    read_records,
-    read_study,
-    run_study,
-    task_runner,
-)
+from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
 from kvopt.experiments.studies.lock import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.task_runner import TaskResult
+from kvopt.experiments.studies.task_runner import TaskResult, Unverified, _verify
 from kvopt.experiments.studies.tasks import Task, tasks_of
 from kvopt.experiments.studies.worker_pool import WorkerPool
 from kvopt.files.instances import instance_from_json
@@ -340,10 +334,10 @@ class TestFailures:
 def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
     found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
     assert found.lower is not None
-    task_runner._verify(certificate_text(found))
+    _verify(certificate_text(found))
     false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
-    with pytest.raises(task_runner.Unverified, match="does not verify"):
-        task_runner._verify(certificate_text(false))
+    with pytest.raises(Unverified, match="does not verify"):
+        _verify(certificate_text(false))
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
