@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.markers import CARETDOWN
 
 from kvopt.model.instance import Instance
+from kvopt.model.outlines import is_stepped, profile, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
-from kvopt.plots.outlines import is_stepped, profile, window
 
 
 def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:

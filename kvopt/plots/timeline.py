@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
+from kvopt.model.outlines import Points, growth, is_stepped, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
-from kvopt.plots.outlines import Points, growth, is_stepped, window
 
 _FLOOR = 0.43
 """Where a bar stands, below the middle of its row."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvopt.model.instance import Instance
-from kvopt.plots.outlines import Piece, Points, Stretch, stretches_of
+from kvopt.model.outlines import Piece, Points, Stretch, stretches_of
 from kvopt.reports.axes import Frame, label, labels, line
 from kvopt.reports.html import Markup, number, tag
 

@@ -18,9 +18,9 @@ from strategies import instances, random_starts
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, Request
+from kvopt.model.outlines import growth, is_stepped, profile, stretches, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import gantt, memory_profile, plot_instance, plot_schedule, save
-from kvopt.plots.outlines import growth, is_stepped, profile, stretches, window
 from kvopt.plots.style import label_step, new_figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
