@@ -17,7 +17,7 @@ ENGINES: Registry[Callable[..., None]] = Registry(
         "pyomo": "kvopt.engines.pyomo",
     },
 )
-"""Functions of a `Search`; one that has a parameter ``presolve`` or ``solver`` is given that too."""
+"""Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
 
 register = ENGINES.register
 """Make an engine known by a name; a decorator."""
