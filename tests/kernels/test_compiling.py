@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kvopt import Instance, Request, bound, certify, compiling, solve
+from kvopt import Instance, Request, bound, certify, solve
 from kvopt.cli.live import LiveProgress
+from kvopt.kernels import compiling
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
 from kvopt.search.incumbent import Search
@@ -280,7 +281,7 @@ def compile_seconds_of(folder: Path, home: Path, temporary: Path) -> float:
         preexec_fn=keep_to_permissions,
     )  # fmt: skip
     where, seconds, writable = done.stdout.split()
-    assert Path(where) == folder / "lib/kvopt/compiling.py"
+    assert Path(where) == folder / "lib/kvopt/kernels/compiling.py"
     if writable == "True":
         pytest.skip("permissions do not bind here")
     return float(seconds)

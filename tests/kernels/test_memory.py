@@ -116,9 +116,9 @@ def in_child(size: int, instance: Instance, call: dict[str, str], folder: Path) 
 @pytest.mark.parametrize(
     ("call", "sides"),
     [
-        ({"home": "solving", "name": "solve", "arguments": "time_limit=8"}, "objective"),
+        ({"home": "engines.solving", "name": "solve", "arguments": "time_limit=8"}, "objective"),
         (
-            {"home": "certificates", "name": "certify", "arguments": "['svf'], time_limit=20"},
+            {"home": "certificates", "name": "certify", "arguments": "['svf'], time_limit=8"},
             "upper",
         ),
     ],

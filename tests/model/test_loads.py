@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvopt import Instance, Request, Schedule, run, runs, schedule
+from kvopt import Instance, Request, Schedule, run
+from kvopt.model import schedule
 from kvopt.model.loads import loads_at_ends
+from kvopt.simulation import runs
 
 PIECES = st.lists(st.tuples(st.integers(0, 9), st.integers(-5, 30), st.integers(1, 9)), min_size=1)
 

@@ -23,11 +23,10 @@ from kvopt import (
     Request,
     View,
     generate,
-    lookahead,
     run,
 )
 from kvopt.model.predictions import PredictionModel
-from kvopt.policies import registry
+from kvopt.policies import lookahead, registry
 from kvopt.policies.lookahead import LookAhead
 from kvopt.policies.lookahead_loops import LoopLookAhead
 from kvopt.simulation.runs import Lost, PolicyRun
