@@ -295,7 +295,7 @@ def test_an_installation_that_cannot_be_written_compiles_once(
     home, temporary = (own, closed) if at_home else (closed, own)
     assert compile_seconds_of(read_only, home, temporary) > 0
     assert compile_seconds_of(read_only, home, temporary) == 0
-    assert list(own.rglob("chance.reseed*.nbc"))
+    assert list(own.rglob("random_numbers.reseed*.nbc"))
 
 
 def test_what_others_could_have_written_is_not_run(read_only: Path) -> None:
