@@ -64,12 +64,16 @@ class _Side:
         """Whether a search was ended by its share of the time."""
 
     @property
+    def value(self) -> float:
+        """Total latency of the starts, infinite where there are none."""
+        if self.starts is None:
+            return math.inf
+        return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)
+
+    @property
     def is_proved(self) -> bool:
         """Whether the starts meet the bound."""
-        if self.starts is None:
-            return False
-        least = sum(request.arrival - request.output for request in self.part.instance)
-        return sum(self.starts) - least == self.claimed
+        return self.value == self.claimed
 
     def tell(self, search: Search) -> None:
         """Offer what is known to a search of the part."""
@@ -79,17 +83,25 @@ class _Side:
             search.offer_bound(self.checked)
 
     def learn(self, search: Search) -> None:
-        """Take what a search of the part has found."""
-        if search.schedule is not None:
+        """Take what a search of the part has found, where it is better.
+
+        A search that was left behind may still speak while the next one is at work.
+        """
+        if search.schedule is not None and search.schedule.objective < self.value:
             self.starts = self.part.without_late_idling(search.schedule.starts)
             self.found_by = search.found_by or self.found_by
         found = search.checked
-        if found is not None and (found.value > self.checked.value or not self._wants_volume):
+        if found is not None and not self._wants_volume:  # a method by itself was asked for
+            self.claimed, self.claimed_by = found.value, found.bounded_by
             self.checked, self._wants_volume = found, True
+        elif found is not None and found.value > self.checked.value:
+            self.checked = found
+        claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
         self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
-        claimed, by = search.lower_bound, search.bounded_by
-        if claimed is not None and by is not None and claimed > self.claimed:
-            self.claimed, self.claimed_by = claimed, by
+        for claimed, by in claims:
+            # A claim above a checked schedule was refuted meanwhile.
+            if claimed is not None and by is not None and self.claimed < claimed <= self.value:
+                self.claimed, self.claimed_by = claimed, by
 
 
 class _Whole:

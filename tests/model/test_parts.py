@@ -15,9 +15,12 @@ from strategies import instances, plain, random_feasible_starts, random_instance
 
 from kvopt import bound, certify, generate, run, solve
 from kvopt.certificates import write_certificate
+from kvopt.engines.parts import _Side
+from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.model.instance import Instance, Request
 from kvopt.model.parts import split
 from kvopt.policies.registry import policies
+from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SplitProof
 from kvopt.verify import verify
 
@@ -82,6 +85,27 @@ def test_bounds_do_not_depend_on_gaps(method: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = with_gaps(parts, 0), with_gaps(parts, FAR, FAR)
     assert bound(near, method).value == bound(far, method).value
+
+
+@pytest.mark.parametrize("method", ["lp", "lagrangian", "configuration"])
+def test_a_method_by_itself_gives_its_own_value_on_a_late_clock(method: str) -> None:
+    late = bound(SMALL.shifted(FAR), method)
+    assert late.value == bound(SMALL, method).value
+    assert late.checked is not None
+    assert late.checked.value == late.value
+
+
+def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
+    whole = Search(SMALL.shifted(FAR))
+    side = _Side(split(whole.instance)[0], whole, None)
+    later, earlier = Search(side.part.instance), Search(side.part.instance)
+    later.offer_starts(solve(SMALL).starts or (), "later")
+    later.offer_claimed(later.progress.objective or 0, "later")
+    earlier.offer_starts(one_after_another(SMALL), "earlier")
+    side.learn(later)
+    side.learn(earlier)
+    assert side.value == later.progress.objective
+    assert side.is_proved
 
 
 @pytest.mark.parametrize("engine", ["auto", "exact", "highs", "cpsat", "pyomo"])
