@@ -5,7 +5,7 @@
 
 Prints the mean bound as % of the best schedule after so many seconds of one thread.  The schedule
 comes from five seconds of the exact engine, which are not counted.  Stages are written as
-refinement/heat/gain/steps, see `kvopt.configurations.stages.Stage`; without them they are kvopt's.
+refinement/heat/gain/steps, see `kvopt info --params`; without them they are kvopt's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import statistics
 import time
 
 from kvopt import Instance, generate, solve
-from kvopt.configurations.stages import STAGES, Rising, Stage
+from kvopt.configurations.stages import Rising
+from kvopt.search.params import DEFAULT, ConfigurationStage
+
+STAGES = DEFAULT.configuration.stages
 
 
 def main() -> None:
@@ -36,13 +39,15 @@ def main() -> None:
         print(f"| {family} | " + " | ".join(means) + " |", flush=True)
 
 
-def stage_of(text: str) -> Stage:
+def stage_of(text: str) -> ConfigurationStage:
     """Read refinement/heat/gain/steps."""
     refinement, heat, gain, steps = text.split("/")
-    return Stage(int(refinement), float(heat), float(gain), int(steps))
+    return ConfigurationStage(int(refinement), float(heat), float(gain), int(steps))
 
 
-def climbed(instance: Instance, stages: list[Stage], limits: list[float]) -> list[float]:
+def climbed(
+    instance: Instance, stages: list[ConfigurationStage], limits: list[float]
+) -> list[float]:
     """Return the bound as a share of the best schedule after so many seconds."""
     schedule = solve(instance, "exact", time_limit=5).schedule
     assert schedule is not None

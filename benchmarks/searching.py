@@ -18,7 +18,8 @@ from kvopt import generate, solve
 from kvopt.configurations.expand import TooWide
 from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.lookahead import Lookahead
-from kvopt.configurations.stages import STAGES, Rising
+from kvopt.configurations.stages import Rising
+from kvopt.search.params import DEFAULT
 
 _LABEL_LIMIT = 12_000_000
 """As in the last searches of `kvopt.engines.exact`."""
@@ -41,7 +42,7 @@ def main() -> None:
     assert schedule is not None
     upper = options.upper or schedule.objective
     rising = Rising(instance, schedule.makespan, options.threads)
-    for stage in STAGES:
+    for stage in DEFAULT.configuration.stages:
         evaluation = rising.climb(stage, upper)
         rising.rule_out(evaluation, upper)
     budget = (upper - 1) * evaluation.denominator - evaluation.total

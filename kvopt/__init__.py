@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kvopt.model.schedule import Schedule, ScheduleCheck
     from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
     from kvopt.search.incumbent import gap_below
+    from kvopt.search.params import SolveParams
     from kvopt.search.result import (
         BoundResult,
         BoundSource,
@@ -68,6 +69,7 @@ _HOMES = {
         "BoundResult",
         "BoundSource",
         "Progress",
+        "SolveParams",
         "SolveResult",
         "Status",
         "StopReason",
@@ -84,6 +86,7 @@ _HOMES = {
     "kvopt.simulation.runs": ("Outcome", "PolicyRun"),
     "kvopt.model.schedule": ("Schedule", "ScheduleCheck"),
     "kvopt.search.incumbent": ("gap_below",),
+    "kvopt.search.params": ("SolveParams",),
     "kvopt.engines.solving": ("solve",),
     "kvopt.traces": ("import_trace",),
 }
@@ -111,6 +114,7 @@ __all__ = [
     "Request",
     "Schedule",
     "ScheduleCheck",
+    "SolveParams",
     "SolveResult",
     "SolverFault",
     "Status",

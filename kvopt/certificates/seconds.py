@@ -12,7 +12,6 @@ from signal import SIGINT
 from typing import Any
 
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
-from kvopt.engines.solving import checked_limit
 from kvopt.kernels.compiling import left_when, working_time
 from kvopt.kernels.dependencies import versions
 from kvopt.model.batch_time import BatchTime
@@ -20,6 +19,7 @@ from kvopt.model.instance import Instance
 from kvopt.policies.base import Policy
 from kvopt.policies.least_share import LeastShare
 from kvopt.policies.registry import policy as policy_from
+from kvopt.search.incumbent import checked_limit
 from kvopt.search.result import relative_gap
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.seconds import simulate_seconds

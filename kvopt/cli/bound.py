@@ -31,6 +31,7 @@ def bound_command(
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
     ram: common.Ram = None,
+    params: common.Params = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
@@ -58,6 +59,7 @@ def bound_command(
                         time_limit=time_limit,
                         threads=threads,
                         ram=budget,
+                        params=params,
                         seed=seed,
                         observer=observer,
                     )

@@ -20,6 +20,7 @@ from rich.console import Console
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
 from kvopt.kernels.modules import import_modules, located
+from kvopt.search.params import SolveParams
 from kvopt.search.threads import signals_remembered
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -53,6 +54,23 @@ Ram = Annotated[
         "--ram",
         metavar="SIZE",
         help="Memory that may be held, 4G say; default: a share of what the machine has.",
+    ),
+]
+
+
+def _read_params(path: Path | None) -> SolveParams | None:
+    """Read the file of the option; what is wrong with it is said before any work begins."""
+    return None if path is None else SolveParams.from_toml(path)
+
+
+Params = Annotated[
+    SolveParams | None,
+    typer.Option(
+        "--params",
+        metavar="FILE",
+        parser=Path,
+        callback=_read_params,
+        help="TOML with widths, limits and shares of time, as kvopt info --params prints them.",
     ),
 ]
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
-from kvopt.engines.solving import available_threads
 from kvopt.errors import KvoptError
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.pyomo_solvers import available_solvers
+from kvopt.search.incumbent import available_threads
+from kvopt.search.params import DEFAULT
 
 
 def register(app: typer.Typer) -> None:
@@ -19,8 +22,16 @@ def register(app: typer.Typer) -> None:
     app.command("info")(info_command)
 
 
-def info_command(json: common.Json = False) -> None:
+def info_command(
+    json: common.Json = False,
+    params: Annotated[
+        bool, typer.Option("--params", help="Print what --params FILE may change, as TOML.")
+    ] = False,
+) -> None:
     """Print versions, machine and available solvers, for a bug report."""
+    if params:
+        print_params(json)
+        return
     try:
         solvers = available_solvers()
         problem = None
@@ -41,3 +52,11 @@ def info_command(json: common.Json = False) -> None:
     for name, value in {**versions(), **facts}.items():
         if name != "versions" and value is not None:
             print(f"{name:15} {', '.join(value) if isinstance(value, list) else value}")
+
+
+def print_params(json: bool) -> None:
+    """Print the parameters of solve, bound and certify."""
+    if json:
+        common.print_json(asdict(DEFAULT))
+    else:
+        print(DEFAULT.to_toml(), end="")

@@ -14,13 +14,13 @@ from kvopt.cli import common
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.engines.registry import ENGINES
-from kvopt.engines.solving import checked_limit, engine_named, solve
+from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
-from kvopt.search.incumbent import gap_below
+from kvopt.search.incumbent import checked_limit, gap_below
 from kvopt.search.result import SolveResult
 
 _NOTHING_FOUND = 3
@@ -46,6 +46,7 @@ def solve_command(
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
     ram: common.Ram = None,
+    params: common.Params = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
     start: Annotated[
@@ -97,6 +98,7 @@ def solve_command(
                     time_limit=None if limit is None else max(limit - spent, 0.0),
                     threads=threads,
                     ram=budget,
+                    params=params,
                     seed=seed,
                     start=given,
                     quick_start=not cold,

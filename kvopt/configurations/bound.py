@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.stages import STAGES, Rising
+from kvopt.configurations.stages import Rising
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
@@ -43,9 +43,9 @@ def rising_bounds(
     def is_over() -> bool:
         return search.should_stop() or working_time() - began >= share * limit
 
-    last = search.schedule.makespan
-    rising = Rising(search.instance, last, search.threads, is_over)
-    for stage in STAGES:
+    last, params = search.schedule.makespan, search.params.configuration
+    rising = Rising(search.instance, last, search.threads, is_over, params)
+    for stage in params.stages:
         if stage.is_patient:
             share = patience
         if is_over():

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,62 +19,8 @@ from kvopt.configurations.evaluation import Evaluation, denominator_for, evaluat
 from kvopt.configurations.size import check_size
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 from kvopt.model.instance import Instance
+from kvopt.search.params import DEFAULT, ConfigurationParams, ConfigurationStage
 from kvopt.search.proofs import ConfigurationProof, StatePrices
-
-_FIRST_KNOTS = 24
-"""Least knots of the first stage, where there are as many times."""
-
-_WINDOW = 10
-"""Steps over which a stage measures its gain, unless it says more."""
-
-
-class Stage(NamedTuple):
-    """How to climb for a while.
-
-    Parameters
-    ----------
-    refinement
-        The first distance of knots is divided by this.
-    heat
-        Temperature, as a share of the mean latency that a round costs.
-    gain
-        Share of the bound that so many steps must add to go on.
-    steps
-        Most steps.
-    window
-        Steps over which the gain is measured: the first ones after a change of heat are short.
-    """
-
-    refinement: int
-    heat: float
-    gain: float
-    steps: int
-    window: int = _WINDOW
-
-    @property
-    def is_patient(self) -> bool:
-        """Whether it is one of those that take long and give little."""
-        return self.window > _WINDOW
-
-
-STAGES = (
-    Stage(1, 0.06, 2e-3, 60),
-    Stage(1, 0.02, 1e-3, 100),
-    Stage(2, 0.01, 1e-3, 150),
-    Stage(4, 0.006, 2e-4, 200),
-    Stage(8, 0.006, 1e-4, 200),
-    Stage(8, 0.003, 5e-5, 300),
-    Stage(16, 0.003, 5e-5, 300),
-    Stage(32, 0.002, 3e-5, 400),
-    Stage(64, 0.004, 5e-5, 600, window=40),
-    Stage(64, 0.002, 4e-5, 800, window=40),
-    Stage(64, 0.001, 2e-5, 800, window=40),
-)
-"""Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots."""
-
-
-_WORTH_A_STAGE = 0.9
-"""Share of starts left at most for a stage to rule them out: each time lengthens the proof."""
 
 
 class Rising:
@@ -91,6 +36,8 @@ class Rising:
         Threads that share the work.
     should_stop
         Asked after every step.
+    params
+        Knots, and when to rule out.
 
     Attributes
     ----------
@@ -111,11 +58,13 @@ class Rising:
         last: int,
         threads: int = 1,
         should_stop: Callable[[], bool] = lambda: False,
+        params: ConfigurationParams = DEFAULT.configuration,
     ) -> None:
         check_size(instance, last)
         self.states = States.of(instance)
         self.starts: Flags = self.states.all_starts(last)
         self._last, self._threads, self._should_stop = last, threads, should_stop
+        self._params = params
         self._knots = Knots.every(self._spacing(), last)
         tokens = np.zeros(last)
         fluid = fluid_prices(instance)[:last]
@@ -124,7 +73,7 @@ class Rising:
         self._stages: list[StatePrices] = []
         self._latest: StatePrices | None = None
 
-    def climb(self, stage: Stage, value: int) -> Evaluation:
+    def climb(self, stage: ConfigurationStage, value: int) -> Evaluation:
         """Go through a stage; the value of a good schedule sets the scale."""
         knots = Knots.every(self._spacing(stage.refinement), self._last)
         prices = self._knots.moved_to(knots, self._prices)
@@ -156,7 +105,7 @@ class Rising:
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
         left = evaluation.reduced_costs <= budget
-        if left.sum() <= _WORTH_A_STAGE * self.starts.sum():
+        if left.sum() <= self._params.worth_ruling_out * self.starts.sum():
             self.starts = left
             self._stages.append(self._latest)
 
@@ -180,7 +129,7 @@ class Rising:
         return bool(self._stages)
 
     def _spacing(self, refinement: int = 1) -> int:
-        coarsest = 1 << int(math.log2(max(1.0, self._last / _FIRST_KNOTS)))
+        coarsest = 1 << int(math.log2(max(1.0, self._last / self._params.first_knots)))
         return max(1, coarsest // refinement)
 
 

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import BOUNDS, register
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.configurations.size import check_size
-from kvopt.engines.parts import in_parts
-from kvopt.engines.solving import available_threads, checked_limit
-from kvopt.errors import TooLarge
+from kvopt.engines.parts import Divided
+from kvopt.engines.portfolio import (
+    bound_by_prices,
+    climb,
+    has_configurations,
+    offer_volume,
+    solve_lp,
+)
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Observer, Search
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import VolumeProof
 from kvopt.search.result import BoundResult
 from kvopt.search.threads import run_in_thread, signals_interrupt
 
-_LP_COLUMNS = 40_000
-"""Limit of the columns of the LP after the ascent; it takes a few seconds at most."""
-
-_FEW_KINDS = 10
-"""Kinds of requests up to which that LP is tried: it is small, and the ascent zigzags."""
-
 
 @register("volume")
 def _volume(search: Search) -> None:
-    _quick_volume(search)
+    offer_volume(search)
     offer_staircase_bound(search)
-
-
-def _quick_volume(search: Search) -> None:
-    search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
 
 
 @register("lp")
@@ -50,24 +43,15 @@ def _lagrangian(search: Search) -> None:
     Where the limit came before a first step the volume bound stands in: it takes less time than
     the first prices do.
     """
-    from kvopt.bounds.lagrangian import offer_lagrangian_bound
-
-    spare = volume_bound(search.instance) if search.checked is None else 0
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
-    with search.surviving("lagrangian"):
-        run_in_thread(search, lambda: offer_lagrangian_bound(search), cancel=lambda: None)
-    if len({(r.arrival, r.prompt, r.output) for r in search.instance}) <= _FEW_KINDS:
-        _small_lp(search)
+    spare = volume_bound(search.instance)
+    climb(search)
+    kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
+    if len(kinds) <= search.params.portfolio.lp_kinds and not search.should_stop():
+        offer_list_schedules(search)
+        solve_lp(search)
     if search.checked is None and not search.remaining:
         search.offer_checked(spare, "volume", VolumeProof())
         search.note("lagrangian: nothing within the limit; this is the volume bound")
-
-
-def _small_lp(search: Search) -> None:
-    if not search.should_stop():
-        offer_list_schedules(search)
-        with search.surviving("lp"), suppress(TooLarge):
-            offer_lp_bound(search, _LP_COLUMNS)
 
 
 @register("configuration")
@@ -82,21 +66,13 @@ def _configuration(search: Search) -> None:
 
 @register("auto")
 def _auto(search: Search) -> None:
-    """Take the quick ones, then configurations or, where they are too many, the LP.
-
-    The LP costs a few seconds there, and may give one round more.
-    """
-    _quick_volume(search)
+    """Take the quick ones, then configurations or, where they are too many, prices."""
+    offer_volume(search)
     offer_list_schedules(search)
-    assert search.schedule is not None
-    try:
-        check_size(search.instance, search.schedule.makespan)
-    except TooLarge:
-        offer_staircase_bound(search)
-        _lagrangian(search)
-        _small_lp(search)
-    else:
+    if has_configurations(search):
         _configuration(search)
+    else:
+        bound_by_prices(search)
 
 
 def bound(
@@ -107,6 +83,7 @@ def bound(
     threads: int | None = None,
     seed: int = 0,
     ram: int | None = None,
+    params: SolveParams | None = None,
     observer: Observer | None = None,
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule.
@@ -127,6 +104,8 @@ def bound(
         For the LP solver.
     ram
         Bytes that the process may hold; by default a share of what the machine has.
+    params
+        Widths, limits and shares of time that differ from the default.
     observer
         Called with a `Progress` whenever the bound improves.
 
@@ -140,15 +119,16 @@ def bound(
     work = BOUNDS.find(method)
     search = Search(
         instance,
-        time_limit=checked_limit(time_limit),
+        time_limit=time_limit,
         seed=seed,
-        threads=threads or available_threads(),
+        threads=threads,
         observer=observer,
         ram=ram,
+        params=params,
     )
     with signals_interrupt(search):
         if len(instance):
-            in_parts(search, work)
+            Divided(search).work(lambda part, _: work(part))
         else:
             search.offer_checked(0, method, VolumeProof())
     result = search.result(method)

@@ -22,31 +22,10 @@ from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
-_FIRST_WIDTH, _WIDTH = 100, 1000
-"""Beam widths in labels, while prices are rough and at most while the bound rises."""
-_HORIZON = 5
-"""Rounds of the look-ahead of the beam search where there are many requests."""
-_WIDER, _WIDEST = 3 * _WIDTH, 40_000
-"""Beam widths in labels after the bound, before and after the last exhaustive search."""
-
-_LABELS, _MORE_LABELS = 1000, 30_000
-"""Label limits in each round of searches for a better bound, at first and at most."""
-_MOST_LABELS = 12_000_000
-"""Label limit in each round of the exhaustive search; about 1 GB at n = 30."""
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with those that extend it and their hash table, and more for each request."""
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
-
-_UNAIDED = 20
-"""Requests up to which beam searches find good schedules without local search beside them."""
-_HELPED = 0.2
-"""Share of the time for local search where exhaustive searches may end and need the machine."""
-_SEARCHABLE = 34
-"""Requests up to which there are exhaustive searches: up to here one has been seen to end."""
-
-_PATIENCE = 0.5
-"""Share of the time limit after which prices stop to climb, and searches have the rest."""
 
 
 @register("exact")
@@ -63,12 +42,13 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 
 def _run(search: Search, presolve: bool) -> None:
-    count = len(search.instance)
-    seconds = _HELPED * search.remaining if count <= _SEARCHABLE else math.inf
+    params, count = search.params.exact, len(search.instance)
+    may_end = count <= params.searchable
+    seconds = params.aid_share * search.remaining if may_end else math.inf
     helper = threading.Thread(
         target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
     )
-    if count > _UNAIDED:
+    if count > params.unaided:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
         _bound_and_search(search, presolve)
@@ -81,36 +61,36 @@ def _run(search: Search, presolve: bool) -> None:
 def _label_limit(search: Search) -> int:
     """Return how many labels a search may keep in each round, within the memory budget."""
     label = _BYTES + _BYTES_A_REQUEST * len(search.instance)
-    return min(_MOST_LABELS, search.memory_left // label)
+    return min(search.params.exact.most_labels, search.memory_left // label)
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
-    width, labels, forward, optimum = _FIRST_WIDTH, _LABELS, None, None
-    count = len(search.instance)
-    patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
+    params, count = search.params.exact, len(search.instance)
+    width, labels, forward, optimum = params.first_width, params.first_labels, None, None
+    patience = params.patience if count <= MOST_REQUESTS else 1.0
     began, searching = working_time(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
-            forward.search_with_beam(width, _HORIZON if count > _UNAIDED else 0)
-            width = min(_FACTOR * width, _WIDTH)
+            forward.search_with_beam(width, params.horizon if count > params.unaided else 0)
+            width = min(_FACTOR * width, params.width)
             # Half of the time at most: a better bound makes the next search shorter.
             since = working_time()
-            if count <= _SEARCHABLE and 2.0 * searching <= since - began:
+            if count <= params.searchable and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
                 if forward.raises(labels) or forward.excludes_all(_label_limit(search), seconds):
                     optimum = search.schedule.objective
                 searching += working_time() - since
-            labels = min(_FACTOR * labels, _MORE_LABELS)
+            labels = min(_FACTOR * labels, params.rising_labels)
         if forward and not optimum:
-            forward.widen_beam(_WIDTH, _WIDER)
+            forward.widen_beam(params.width, params.wider_width)
             if forward.raises(_label_limit(search), finely=True):
                 optimum = search.schedule.objective
             else:
-                forward.widen_beam(_WIDER, _WIDEST)
+                forward.widen_beam(params.wider_width, params.widest_width)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)

@@ -16,18 +16,6 @@ from kvopt.search.incumbent import Search
 NAME = "exact"
 """Name of the engine, which is in `bounded_by` of its bounds."""
 
-CHECKABLE = 20_000_000
-"""Limit of labels times requests of a search that `kvopt verify` can repeat, in some minutes.
-
-That is up to twenty times its default budget; a certificate that needs more than one says so."""
-_HORIZON = 20
-"""Rounds of the look-ahead where `kvopt verify` repeats no search: 2 to 7 times fewer labels."""
-
-_FIRST_RISE = 1 / 64
-"""Share of what is open that the first search for a better bound tries to exclude."""
-_MORE_WORK = 4.0
-"""Factor of the labels from one such search to the next, about."""
-
 _CAUTION = 3.0
 """Factor on the seconds that a search for all better schedules is expected to take."""
 _ENDLESS = 100.0
@@ -35,8 +23,6 @@ _ENDLESS = 100.0
 
 _WIDER = 3
 """Factor of the beam width from one beam search to the next."""
-_HORIZONS = (5, 3, 8)
-"""Rounds of the look-ahead of wider beam searches, in turn: each finds the best now and then."""
 
 
 class _Effort(NamedTuple):
@@ -65,6 +51,7 @@ class Forward:
     def __init__(self, search: Search, rising: Rising, evaluation: Evaluation) -> None:
         assert search.schedule is not None
         self._search, self._rising, self._evaluation = search, rising, evaluation
+        self._params = search.params.exact
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
@@ -107,7 +94,7 @@ class Forward:
         """
         least = self._evaluation.bound
         known = (self._search.lower_bound or least) - least
-        rise = max(1.0, _FIRST_RISE * (self._objective() - least), known / 2)
+        rise = max(1.0, self._params.first_rise * (self._objective() - least), known / 2)
         growth, failed, look_ahead = 1.0, math.inf, False
         self._last = self._before = last = _NOTHING
         while not self._search.should_stop():
@@ -132,7 +119,9 @@ class Forward:
                 growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             self._before, self._last = last, _Effort(rise, kept, look_ahead, working_time() - began)
             last = self._last
-            rise += max(1.0, min(rise, math.log(_MORE_WORK) / growth, (failed - rise) / 2))
+            rise += max(
+                1.0, min(rise, math.log(self._params.more_work) / growth, (failed - rise) / 2)
+            )
         return False
 
     def exclude(
@@ -155,11 +144,11 @@ class Forward:
         def should_stop() -> bool:
             return search.should_stop() or working_time() >= deadline
 
-        sweep = self._sweep(target, _HORIZON if look_ahead else 0)
+        sweep = self._sweep(target, self._params.exclusion_horizon if look_ahead else 0)
         if look_ahead:
             found = sweep.search_exhaustively(label_limit, should_stop)
         else:
-            in_all = CHECKABLE // len(search.instance)
+            in_all = self._params.checkable_labels // len(search.instance)
             found = sweep.search_exhaustively(label_limit, should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
@@ -188,7 +177,7 @@ class Forward:
         """Search with wider and wider beams."""
         while width < widest and not self._search.should_stop():
             width = min(_WIDER * width, widest)
-            for horizon in _HORIZONS:
+            for horizon in self._params.wide_horizons:
                 self.search_with_beam(width, horizon)
 
     # ---- both -------------------------------------------------------------------------

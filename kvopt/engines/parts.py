@@ -8,132 +8,73 @@ found now and then and at the end, so a limit or an interrupt may fall anywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.model.parts import Part, split
-from kvopt.search.incumbent import Engine, Search
+from kvopt.search.incumbent import Search
 from kvopt.search.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
 from kvopt.search.result import Progress
 
-_WORTH_A_ROUND = 0.1
-"""Share of the time limit that must be left to go once more through parts without proof."""
 _PAUSE = 20.0
 """Factor on the seconds of putting the whole together, after which it is put together anew."""
 
 _PLAIN = VolumeProof()
 
+Stage = Callable[[Search, float], None]
+"""Works on a search, for so many seconds at most."""
 
-def in_parts(search: Search, work: Engine, prices: Proof | None = None) -> None:
-    """Let an engine work on every part of an instance, or on all of it if there is just one.
+
+class Divided:
+    """A search, and what is known of each part of its instance.
 
     Prices that are known already are evaluated again, part by part.
     """
-    parts = split(search.instance)
-    if len(parts) > 1 or parts[0].begin:
-        _Whole(search, parts, prices).work(work)
-        return
-    if isinstance(prices, Prices):
-        search.offer_bound(bound_by(search.instance, prices, search.threads))
-    with search.surviving():
-        work(search)
 
+    def __init__(self, search: Search, prices: Proof | None = None) -> None:
+        parts = split(search.instance)
+        self._search, self._sides, self._due = search, list[_Side](), 0.0
+        if len(parts) > 1 or parts[0].begin:
+            known = _prices_of_parts(prices)
+            self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
+        elif isinstance(prices, Prices):
+            search.offer_bound(bound_by(search.instance, prices, search.threads))
 
-class _Side:
-    """What is known of a part: starts on its own clock, and bounds."""
+    def work(self, stage: Stage, seconds: float = math.inf) -> None:
+        """Let a stage work on all of an instance, or on its open parts one after the other.
 
-    def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
-        self.part = part
-        self.starts: tuple[int, ...] | None = None
-        self.found_by = whole.found_by or "start on arrival"
-        if whole.schedule is not None:
-            self.starts = part.starts_of(whole.schedule.starts)
-        elif len(part.members) == 1:
-            self.starts = (0,)
-        self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
-        if prices is not None:
-            priced = bound_by(part.instance, prices, whole.threads)
-            self.checked = max(self.checked, priced, key=lambda bound: bound.value)
-        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
-        self._wants_volume = whole.checked is not None
-        """Whether what is there already counts, or only what the engine finds."""
-        self.ran_out = False
-        """Whether a search was ended by its share of the time."""
-
-    @property
-    def value(self) -> float:
-        """Total latency of the starts, infinite where there are none."""
-        if self.starts is None:
-            return math.inf
-        return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether the starts meet the bound."""
-        return self.value == self.claimed
-
-    def tell(self, search: Search) -> None:
-        """Offer what is known to a search of the part."""
-        if self.starts is not None:
-            search.offer_starts(self.starts, self.found_by)
-        if self._wants_volume:
-            search.offer_bound(self.checked)
-
-    def learn(self, search: Search) -> None:
-        """Take what a search of the part has found, where it is better.
-
-        A search that was left behind may still speak while the next one is at work.
+        Small parts come first.  Those that were cut short come again while there is much time left.
         """
-        if search.schedule is not None and search.schedule.objective < self.value:
-            self.starts = self.part.without_late_idling(search.schedule.starts)
-            self.found_by = search.found_by or self.found_by
-        found = search.checked
-        if found is not None and not self._wants_volume:  # a method by itself was asked for
-            self.claimed, self.claimed_by = found.value, found.bounded_by
-            self.checked, self._wants_volume = found, True
-        elif found is not None and found.value > self.checked.value:
-            self.checked = found
-        claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
-        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
-        for claimed, by in claims:
-            # A claim above a checked schedule was refuted meanwhile.
-            if claimed is not None and by is not None and self.claimed < claimed <= self.value:
-                self.claimed, self.claimed_by = claimed, by
+        search, began = self._search, working_time()
 
+        def remaining() -> float:
+            return min(search.remaining, began + seconds - working_time())
 
-class _Whole:
-    """The search of an instance that has parts."""
-
-    def __init__(self, search: Search, parts: Sequence[Part], prices: Proof | None) -> None:
-        known: dict[int, Prices] = {}
-        if isinstance(prices, SplitProof):
-            begun = ((part.begin, part.proof) for part in prices.parts)
-            known = {begin: proof for begin, proof in begun if isinstance(proof, Prices)}
-        self._search = search
-        self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
-        self._due = 0.0
-
-    def work(self, work: Engine) -> None:
-        """Go through the open parts, small ones first, and again while there is much time left."""
-        search, open_sides = self._search, self._open()
+        if not self._sides:
+            with search.surviving():
+                stage(search, remaining())
+            return
+        for side in self._sides:
+            side.follow(search)
+        open_sides = self._open()
         try:
             while open_sides and not search.should_stop():
-                limit, left = search.remaining, sum(len(s.part.members) for s in open_sides)
+                limit, left = remaining(), sum(len(s.part.members) for s in open_sides)
                 for side in open_sides:
                     count = len(side.part.members)
-                    self._work_on(side, work, search.remaining * count / left)
+                    self._work_on(side, stage, remaining() * count / left)
                     left -= count
                     if search.should_stop():
                         break
                 open_sides = [side for side in self._open() if side.ran_out]
-                if search.remaining < _WORTH_A_ROUND * limit:
+                if remaining() < search.params.portfolio.round_share * limit:
                     break
         finally:
             self._tell()
-        if open_sides and not search.proved:
+        if open_sides and not search.proved and seconds == math.inf:
             search.ran_out_of_time()
 
     def _open(self) -> list[_Side]:
@@ -141,24 +82,25 @@ class _Whole:
         sides = [side for side in self._sides if not side.is_proved]
         return sorted(sides, key=lambda side: len(side.part.members))
 
-    def _work_on(self, side: _Side, work: Engine, seconds: float) -> None:
+    def _work_on(self, side: _Side, stage: Stage, seconds: float) -> None:
         whole = self._search
         search = Search(
             side.part.instance,
-            time_limit=None if seconds == math.inf else seconds,
+            time_limit=None if seconds == math.inf else max(seconds, 0.0),
             seed=whole.seed,
             threads=whole.threads,
             observer=lambda progress: self._hear(side, search, progress),
             stop=lambda _: whole.should_stop(),
             checkable=whole.checkable,
             ram=whole.ram,
+            params=whole.params,
         )
         search.engine = whole.engine
         try:
             side.tell(search)
             if not search.should_stop():
                 with search.surviving():
-                    work(search)
+                    stage(search, math.inf)
         finally:
             side.learn(search)
             side.ran_out = search.is_out_of_time
@@ -200,6 +142,83 @@ class _Whole:
                 proof = side.checked.proof
                 assert not isinstance(proof, SplitProof)
                 yield PartProof(side.part.begin, proof)
+
+
+class _Side:
+    """What is known of a part: starts on its own clock, and bounds."""
+
+    def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
+        self.part = part
+        self.starts: tuple[int, ...] | None = (0,) if len(part.members) == 1 else None
+        self.found_by = "start on arrival"
+        self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
+        if prices is not None:
+            priced = bound_by(part.instance, prices, whole.threads)
+            self.checked = max(self.checked, priced, key=lambda bound: bound.value)
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        self._wants_volume = whole.checked is not None
+        """Whether what is there already counts, or only what the engine finds."""
+        self.ran_out = False
+        """Whether a search was ended by its share of the time."""
+
+    @property
+    def value(self) -> float:
+        """Total latency of the starts, infinite where there are none."""
+        if self.starts is None:
+            return math.inf
+        return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the starts meet the bound."""
+        return self.value == self.claimed
+
+    def follow(self, whole: Search) -> None:
+        """Take the starts of the whole where they are better here."""
+        if whole.schedule is None:
+            return
+        before, known = self.starts, self.value
+        self.starts = self.part.starts_of(whole.schedule.starts)
+        if self.value < known:
+            self.found_by = whole.found_by or self.found_by
+        else:
+            self.starts = before
+
+    def tell(self, search: Search) -> None:
+        """Offer what is known to a search of the part."""
+        if self.starts is not None:
+            search.offer_starts(self.starts, self.found_by)
+        if self._wants_volume:
+            search.offer_bound(self.checked)
+
+    def learn(self, search: Search) -> None:
+        """Take what a search of the part has found, where it is better.
+
+        A search that was left behind may still speak while the next one is at work.
+        """
+        if search.schedule is not None and search.schedule.objective < self.value:
+            self.starts = self.part.without_late_idling(search.schedule.starts)
+            self.found_by = search.found_by or self.found_by
+        found = search.checked
+        if found is not None and not self._wants_volume:  # a method by itself was asked for
+            self.claimed, self.claimed_by = found.value, found.bounded_by
+            self.checked, self._wants_volume = found, True
+        elif found is not None and found.value > self.checked.value:
+            self.checked = found
+        claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        for claimed, by in claims:
+            # A claim above a checked schedule was refuted meanwhile.
+            if claimed is not None and by is not None and self.claimed < claimed <= self.value:
+                self.claimed, self.claimed_by = claimed, by
+
+
+def _prices_of_parts(proof: Proof | None) -> dict[int, Prices]:
+    """Return the prices in a proof by parts, for each first round of a part that has some."""
+    if not isinstance(proof, SplitProof):
+        return {}
+    begun = ((part.begin, part.proof) for part in proof.parts)
+    return {begin: proof for begin, proof in begun if isinstance(proof, Prices)}
 
 
 def _named(names: Iterable[str]) -> str:

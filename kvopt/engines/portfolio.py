@@ -1,34 +1,84 @@
-"""A portfolio: what suits the size, ending with the best schedule and the best bound of all."""
+"""The portfolio: which bound and which engine for which size, for `solve`, `bound`, `certify`.
+
+All three work on one incumbent, in the same stages: both sides at once, bounds, and searches for
+a better schedule and its proof.
+"""
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
+from kvopt.bounds.volume import volume_bound
 from kvopt.configurations.size import check_size
-from kvopt.engines import cpsat, highs
-from kvopt.engines.registry import register
+from kvopt.engines.registry import ENGINES, register
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
+from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.threads import run_in_thread
 
-_LP_COLUMNS = 100_000
-"""Columns up to which the portfolio bounds by the LP; it takes ten seconds at most."""
+_CLIMBING_SHARE = 0.7
+"""Share of the time of bounds by prices for the climb; the LP may take the rest."""
 
-_BOUND_SHARE = 0.25
-"""Share of the time left that the first bound may take."""
 
-_PROVED_AT_ONCE = 12
-"""Requests up to which a proof mostly takes seconds, and finds the schedule on its way."""
+def both_sides(search: Search) -> Schedule | None:
+    """Offer a bound and a schedule within moments; return what the usually best policy does."""
+    offer_volume(search)
+    if len(search.instance) <= FEW_REQUESTS:
+        offer_staircase_bound(search)
+    return offer_list_schedules(search)
 
-_PROVABLE = 30
-"""Requests up to which a proof is worth most of the time."""
 
-_IMPROVED_SHARE = 0.3
-"""Share of the time left for better schedules before a proof is tried."""
+def offer_volume(search: Search) -> None:
+    """Offer the volume bound, which is there at once."""
+    search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
+
+
+def has_configurations(search: Search) -> bool:
+    """Whether configurations are few enough, for the bound and for the exact engine."""
+    assert search.schedule is not None
+    try:
+        check_size(search.instance, search.schedule.makespan)
+    except TooLarge:
+        return False
+    return True
+
+
+def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
+    """Bound what has too many configurations, unless prices are known: the first of two stages.
+
+    Prices climb towards the best ones; the LP, where it is small, gives the last round or two.
+    """
+    known = search.checked is not None and isinstance(search.checked.proof, Prices)
+    if known or search.should_stop() or has_configurations(search):
+        return
+    end = search.seconds + seconds
+    offer_staircase_bound(search)
+    climb(search, _CLIMBING_SHARE * (end - search.seconds))
+    solve_lp(search, end - search.seconds)
+
+
+def solve_lp(search: Search, seconds: float = math.inf) -> None:
+    """Bound by the LP, where it is small."""
+    if not search.should_stop():
+        with search.surviving("lp"), suppress(TooLarge):
+            offer_lp_bound(search, search.params.portfolio.lp_columns, max(seconds, 0.0))
+
+
+def climb(search: Search, seconds: float = math.inf) -> None:
+    """Let prices rise towards the LP bound."""
+    from kvopt.bounds.lagrangian import offer_lagrangian_bound
+
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    with search.surviving("lagrangian"):
+        run_in_thread(
+            search, lambda: offer_lagrangian_bound(search, time_limit=seconds), cancel=lambda: None
+        )
 
 
 @register("auto")
@@ -36,34 +86,27 @@ def run(search: Search, *, presolve: bool = True) -> None:
     """Bound by configurations and search what they leave; where that is too large, by prices."""
     if search.schedule is None:
         offer_list_schedules(search)
-    assert search.schedule is not None
-    try:
-        check_size(search.instance, search.schedule.makespan)
-    except TooLarge:
-        _run_large(search, presolve)
+    if has_configurations(search):
+        ENGINES.find("exact")(search, presolve=presolve)
     else:
-        from kvopt.engines import exact
-
-        exact.run(search, presolve=presolve)
+        bound_by_prices(search, search.params.portfolio.bound_share * search.remaining)
+        _search_large(search, presolve)
     if math.isfinite(search.remaining) and not search.should_stop():
         _improve(search)  # with the time that no engine could use
 
 
-def _run_large(search: Search, presolve: bool) -> None:
-    """Bound by the LP or by prices, then search for schedules as suits the size."""
-    if search.schedule is not None and not _has_prices(search):
-        _bound(search)
+def _search_large(search: Search, presolve: bool) -> None:
+    """Search for schedules as suits the size, then let a solver search for a proof."""
+    params, count = search.params.portfolio, len(search.instance)
     if search.should_stop():
         return
-    count = len(search.instance)
-    if count > _PROVED_AT_ONCE:
-        _improve(search, _IMPROVED_SHARE if count <= _PROVABLE else 1.0)
+    if count > params.proved_at_once:
+        _improve(search, params.improved_share if count <= params.provable else 1.0)
     if search.should_stop():
         return
-    engine = cpsat if count * (count - 1) <= LARGEST_PAIRS else highs
-    search.engine = engine.__name__.rpartition(".")[2]
+    search.engine = "cpsat" if count * (count - 1) <= LARGEST_PAIRS else "highs"
     with search.surviving():
-        engine.run(search, presolve=presolve)
+        ENGINES.find(search.engine)(search, presolve=presolve)
 
 
 def _improve(search: Search, share: float = 1.0) -> None:
@@ -74,22 +117,3 @@ def _improve(search: Search, share: float = 1.0) -> None:
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("local search"):
         run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
-
-
-def _has_prices(search: Search) -> bool:
-    return search.checked is not None and isinstance(search.checked.proof, Prices)
-
-
-def _bound(search: Search) -> None:
-    seconds = _BOUND_SHARE * search.remaining
-    try:
-        offer_lp_bound(search, _LP_COLUMNS, seconds)
-    except (TooLarge, MemoryError):
-        from kvopt.bounds.lagrangian import offer_lagrangian_bound
-
-        with search.surviving("lagrangian"):
-            run_in_thread(
-                search,
-                lambda: offer_lagrangian_bound(search, time_limit=seconds),
-                cancel=lambda: None,
-            )

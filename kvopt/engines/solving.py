@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from inspect import signature
 
-from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
-from kvopt.bounds.volume import volume_bound
-from kvopt.engines.parts import in_parts
+from kvopt.engines.parts import Divided
+from kvopt.engines.portfolio import both_sides
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
-from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
 from kvopt.kernels.pyomo_solvers import require_solver
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Proof, VolumeProof
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
-
-
-def available_threads() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def solve(
@@ -41,6 +34,7 @@ def solve(
     pyomo_solver: str = "highs",
     checkable: bool = False,
     ram: int | None = None,
+    params: SolveParams | None = None,
     observer: Observer | None = None,
     stop: StopCriterion | None = None,
 ) -> SolveResult:
@@ -76,6 +70,8 @@ def solve(
     ram
         Bytes that the process may hold; by default a share of what the machine has.  An engine
         that would take more is refused or stopped, and others go on.
+    params
+        Widths, limits and shares of time that differ from the default.
     observer
         Called with a `Progress` whenever objective or bound improve.
     stop
@@ -97,19 +93,21 @@ def solve(
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
     search = Search(
         instance,
-        time_limit=checked_limit(time_limit),
-        seed=_checked_seed(seed),
-        threads=_checked_threads(threads),
+        time_limit=time_limit,
+        seed=seed,
+        threads=threads,
         observer=observer,
         stop=stop,
         checkable=checkable,
         ram=ram,
+        params=params,
     )
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, start, quick_start)
         search.engine = engine
-        in_parts(search, lambda part: None if part.should_stop() else work(part), prices)
+        stages = Divided(search, prices)
+        stages.work(lambda part, _: None if part.should_stop() else work(part))
     return search.result(engine)
 
 
@@ -134,28 +132,4 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
         search.offer_starts((), "empty instance")
         search.offer_checked(0, "empty instance", VolumeProof())
     elif quick_start:
-        search.offer_checked(volume_bound(search.instance), "volume", VolumeProof())
-        if len(search.instance) <= FEW_REQUESTS:
-            offer_staircase_bound(search)
-        offer_list_schedules(search)
-
-
-def checked_limit(time_limit: float | None) -> float | None:
-    """Return a time limit if it is one, else raise."""
-    if time_limit is not None and not time_limit >= 0:
-        raise InvalidInput(f"must not be negative, got {time_limit}", field="time limit")
-    return time_limit
-
-
-def _checked_threads(threads: int | None) -> int:
-    if threads is None:
-        return available_threads()
-    if threads < 1:
-        raise InvalidInput(f"must be at least 1, got {threads}", field="threads")
-    return threads
-
-
-def _checked_seed(seed: int) -> int:
-    if seed < 0:
-        raise InvalidInput(f"must not be negative, got {seed}", field="seed")
-    return seed
+        both_sides(search)

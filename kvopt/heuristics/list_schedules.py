@@ -7,6 +7,7 @@ start from and to improve.
 from __future__ import annotations
 
 from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.policies.fcfs import Fcfs
 from kvopt.policies.mc_sf import McSf
@@ -17,9 +18,6 @@ from kvopt.simulation.simulator import Stopped, simulate
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""
-
-ONE_AFTER_ANOTHER = "one after another"
-"""Name of its schedule in `found_by`."""
 
 
 def one_after_another(instance: Instance) -> list[int]:
@@ -32,26 +30,21 @@ def one_after_another(instance: Instance) -> list[int]:
     return starts
 
 
-def offer_list_schedules(search: Search) -> None:
-    """Give a search something feasible to start from, whatever its limit is."""
-    search.offer_starts(one_after_another(search.instance), ONE_AFTER_ANOTHER)
-    for policy in _POLICIES:
-        if not _offer(search, policy):
-            return
+def offer_list_schedules(search: Search) -> Schedule | None:
+    """Give a search something feasible to start from, whatever its limit is.
 
-
-def offer_better_than_one_after_another(search: Search) -> None:
-    """Run the usually best policy if nothing but one request at a time is known."""
-    if search.found_by == ONE_AFTER_ANOTHER:
-        _offer(search, _POLICIES[0])
-
-
-def _offer(search: Search, policy: type[Policy]) -> bool:
-    """Offer what a policy does; return whether it came to its end."""
-    try:
-        schedule = simulate(search.instance, policy(), should_stop=search.should_stop).schedule
-    except Stopped:
-        return False
-    assert schedule is not None, "true outputs never overflow"
-    search.offer_starts(schedule.starts, f"policy {policy.name}")
-    return True
+    Returns what the usually best policy does, None where it did not come to its end.
+    """
+    instance = search.instance
+    search.offer_starts(one_after_another(instance), "one after another")
+    tried = _POLICIES if len(instance) <= search.params.portfolio.list_requests else _POLICIES[:1]
+    first: Schedule | None = None
+    for policy in tried:
+        try:
+            schedule = simulate(instance, policy(), should_stop=search.should_stop).schedule
+        except Stopped:
+            break
+        assert schedule is not None, "true outputs never overflow"
+        search.offer_schedule(schedule, f"policy {policy.name}")
+        first = first or schedule
+    return first

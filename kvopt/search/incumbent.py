@@ -9,18 +9,23 @@ the answer survive it.
 from __future__ import annotations
 
 import math
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
-from kvopt.errors import SolverFault, TooLarge
+from kvopt.errors import InvalidInput, SolverFault, TooLarge
 from kvopt.kernels import memory
 from kvopt.kernels.compiling import compile_seconds, working_time
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.search.params import DEFAULT, SolveParams
 from kvopt.search.proofs import CheckedBound, Proof
 from kvopt.search.result import BoundSource, Progress, SolveResult, Status, StopReason
+
+Number = TypeVar("Number", int, float)
 
 Observer = Callable[[Progress], None]
 """Called with both sides of the search whenever one of them improves."""
@@ -43,6 +48,23 @@ def _never(_: Progress) -> bool:
     return False
 
 
+def available_threads() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked_limit(time_limit: float | None) -> float | None:
+    """Return a time limit if it is one, else raise."""
+    return None if time_limit is None else _at_least(0, time_limit, "time limit")
+
+
+def _at_least(least: int, value: Number, field: str) -> Number:
+    if value >= least:
+        return value
+    bound = "not be negative" if least == 0 else f"be at least {least}"
+    raise InvalidInput(f"must {bound}, got {value}", field=field)
+
+
 class Search:
     """Both sides of one search, and the limits it has to keep.
 
@@ -54,6 +76,10 @@ class Search:
         The problem.
     time_limit
         Seconds of work from now, None for no limit; compiling is not counted.
+    seed
+        Where a solver makes random choices.
+    threads
+        By default every core this process may use.
     observer, stop
         Called on improvements; asked whether to end.
     checkable
@@ -61,6 +87,8 @@ class Search:
         longer than to trust an exhaustive search.
     ram
         Bytes that the process may hold, by default a share of what the machine has.
+    params
+        Widths, limits and shares of time, see `kvopt.search.params`.
     """
 
     def __init__(
@@ -69,16 +97,18 @@ class Search:
         *,
         time_limit: float | None = None,
         seed: int = 0,
-        threads: int = 1,
+        threads: int | None = None,
         observer: Observer | None = None,
         stop: StopCriterion | None = None,
         checkable: bool = False,
         ram: int | None = None,
+        params: SolveParams | None = None,
     ) -> None:
         self.instance = instance
         self.ram = memory.default_budget() if ram is None else ram
-        self.seed = seed
-        self.threads = threads
+        self.params = DEFAULT if params is None else params
+        self.seed = _at_least(0, seed, "seed")
+        self.threads = available_threads() if threads is None else _at_least(1, threads, "threads")
         self.checkable = checkable
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
@@ -94,7 +124,8 @@ class Search:
         self._observer: Observer = observer or _ignore
         self._criterion: StopCriterion = stop or _never
         self._began, self._compiled = working_time(), compile_seconds()
-        self._deadline = math.inf if time_limit is None else self._began + time_limit
+        limit = checked_limit(time_limit)
+        self._deadline = math.inf if limit is None else self._began + limit
         self._interrupted = threading.Event()
         self._out_of_time = threading.Event()
         self._out_of_memory = threading.Event()

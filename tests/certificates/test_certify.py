@@ -316,7 +316,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(building, "_quick", lambda _: None)
+        monkeypatch.setattr(building, "both_sides", lambda _: None)
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid

@@ -20,9 +20,10 @@ from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.forward_search import Sweep, twins_of
-from kvopt.configurations.stages import Rising, Stage
+from kvopt.configurations.stages import Rising
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
+from kvopt.search.params import ConfigurationStage
 from kvopt.search.proofs import CheckedBound, ConfigurationProof
 
 Proof = dict[str, Any]
@@ -59,7 +60,7 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
     rising = Rising(instance, search.schedule.makespan)
     for steps, more in ((1, 3), (2, 1), (5, 1), (9, 0)):
         target = optimum + more
-        evaluation = rising.climb(Stage(1, 0.1, 0.0, steps), optimum)
+        evaluation = rising.climb(ConfigurationStage(1, 0.1, 0.0, steps), optimum)
         bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
         yield bound, rising.proof(target)
         sweep = Sweep(rising.states, twins_of(instance), evaluation, optimum)

@@ -23,12 +23,13 @@ from kvopt.configurations.expand import Stopped, TooWide
 from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.labels import DONE, WAITING, Layer, members_of
 from kvopt.configurations.lookahead import Lookahead
-from kvopt.configurations.stages import STAGES, Rising
+from kvopt.configurations.stages import Rising
 from kvopt.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels import parallel
 from kvopt.search.incumbent import Search
+from kvopt.search.params import DEFAULT
 
 LIMIT = 100_000
 
@@ -286,7 +287,7 @@ class TestRising:
             below = list(all_below(instance, target))
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
             rising = Rising(instance, last)
-            for stage in STAGES[:: source.choice((1, 3))]:
+            for stage in DEFAULT.configuration.stages[:: source.choice((1, 3))]:
                 evaluation = rising.climb(stage, optimum)
                 assert min(target, evaluation.bound) <= optimum
                 if evaluation.bound >= target:

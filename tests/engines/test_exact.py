@@ -15,7 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
 
-from kvopt import Instance, Request, SolveResult, Status, bound, certify, generate, solve, verify
+from kvopt import (
+    Instance,
+    Request,
+    SolveParams,
+    SolveResult,
+    Status,
+    bound,
+    certify,
+    generate,
+    solve,
+    verify,
+)
 from kvopt.bounds.registry import BOUNDS
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.configurations.bound import rising_bounds
@@ -24,12 +35,15 @@ from kvopt.configurations.expand import TooWide
 from kvopt.configurations.forward_search import Sweep, twins_of
 from kvopt.configurations.stages import Rising
 from kvopt.configurations.states import Knots
-from kvopt.engines import exact, forward
+from kvopt.engines import exact
 from kvopt.engines.forward import Forward
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import ConfigurationProof
 from kvopt.search.result import BoundSource, Progress, StopReason
+
+UNCHECKABLE = SolveParams.of({"exact": {"checkable_labels": 0}})
+"""No search is one that `kvopt verify` can repeat."""
 
 
 def assert_optimal(result: SolveResult, optimum: int) -> None:
@@ -156,19 +170,17 @@ def test_an_error_of_an_observer_is_raised() -> None:
         solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
 
 
-def test_a_search_beyond_its_label_limit_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_beyond_its_label_limit_goes_on() -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
-    monkeypatch.setattr(exact, "_LABELS", 1)
-    monkeypatch.setattr(exact, "_WIDTH", 1)
+    narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
     for instance in random_instances(40, 9, least_requests=3, most_requests=6, most_memory=12):
         optimum, _ = oracle.optimum(*plain(instance))
-        assert_optimal(solve(instance, "exact", threads=1), optimum)
+        assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
 
 
-def test_what_cannot_be_checked_again_is_claimed_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forward, "CHECKABLE", 0)
+def test_what_cannot_be_checked_again_is_claimed_only() -> None:
     instance = generate("arrival-1", 10, seed=3)
-    found = solve(instance, "exact", threads=1, time_limit=60)
+    found = solve(instance, "exact", threads=1, time_limit=60, params=UNCHECKABLE)
     assert found.status is Status.OPTIMAL
     assert found.checked is None or found.checked.value <= (found.objective or 0)
 
@@ -337,12 +349,13 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     assert search.schedule is before
 
 
-def test_an_optimum_that_cannot_be_checked_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
     instance = generate("arrival-1", 8, seed=0)
     expected = solve(instance, "exact", time_limit=60).objective
-    monkeypatch.setattr(forward, "CHECKABLE", 0)
-    found = solve(instance, "exact", time_limit=60, checkable=True, quick_start=False)
+    found = solve(
+        instance, "exact", time_limit=60, checkable=True, quick_start=False, params=UNCHECKABLE
+    )
     assert found.status is Status.OPTIMAL
     assert found.objective == found.lower_bound == expected
     assert found.bound_source is BoundSource.SOLVER

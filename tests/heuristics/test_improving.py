@@ -16,8 +16,6 @@ from kvopt.heuristics.annealing import anneal, trial_of
 from kvopt.heuristics.decode import Problem, line_of, problem_of
 from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_neighbourhoods
 from kvopt.heuristics.list_schedules import (
-    ONE_AFTER_ANOTHER,
-    offer_better_than_one_after_another,
     offer_list_schedules,
     one_after_another,
 )
@@ -198,16 +196,3 @@ def test_auto_uses_them() -> None:
     assert result.objective is not None
     assert result.objective < plain_start
     assert result.found_by in ("local search", "large-neighbourhood search", "rollouts")
-
-
-def test_one_after_another_is_replaced_by_a_policy_when_there_is_time() -> None:
-    instance = generate("conversation", 50, 3000, seed=1)
-    search = Search(instance)
-    search.offer_starts(one_after_another(instance), ONE_AFTER_ANOTHER)
-    offer_better_than_one_after_another(search)
-    assert search.found_by == "policy svf"
-    search = Search(instance)
-    offer_list_schedules(search)
-    before = search.found_by
-    offer_better_than_one_after_another(search)
-    assert search.found_by == before

@@ -16,11 +16,10 @@ from functools import cached_property
 from typing import Any
 
 from kvopt.certificates import Certificate, certify
-from kvopt.engines.solving import available_threads, checked_limit
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover
 from kvopt.model.instance import Instance, Request, checked_integer
-from kvopt.search.incumbent import Search
+from kvopt.search.incumbent import Search, available_threads, checked_limit
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
 from kvopt.simulation.simulator import Stopped

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvopt.engines.solving import available_threads
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.builtin import builtin_study
@@ -22,6 +21,7 @@ from kvopt.experiments.studies.resume import EarlierRecords
 from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, tasks_of
 from kvopt.model.instance import checked_integer
+from kvopt.search.incumbent import available_threads
 
 
 class ClusterLost(KvoptError):

@@ -1,0 +1,333 @@
+"""What may be turned: widths, limits, shares of time and stages of `solve`, `bound`, `certify`.
+
+`SolveParams` has a group for each of them.  `kvopt info --params` prints it as TOML, and
+``--params FILE`` reads a file with those lines that differ.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kvopt.errors import InvalidInput, shown
+
+Group = TypeVar("Group")
+
+
+def _param(default: Any, doc: str, *, least: float = 0, most: float = math.inf) -> Any:
+    """Return a field with what it means, its unit included, and the range it may have."""
+    return field(default=default, metadata={"doc": doc, "least": least, "most": most})
+
+
+def _share(default: float, doc: str) -> Any:
+    return _param(default, doc, most=1)
+
+
+@dataclass(frozen=True)
+class PortfolioParams:
+    """Which bound and which engine for which size: ``auto``."""
+
+    list_requests: int = _param(
+        20_000, "Requests up to which four list schedules are tried at once; beyond, one is."
+    )
+    bound_share: float = _share(
+        0.4, "Share of the time left for bounds, where configurations are too many."
+    )
+    lp_columns: int = _param(
+        40_000, "Columns up to which an LP follows the climb of prices; a few seconds at most."
+    )
+    lp_kinds: int = _param(
+        10, "Kinds of requests up to which the method lagrangian ends with that LP."
+    )
+    proved_at_once: int = _param(
+        12, "Requests up to which a solver proves at once and finds the schedule on its way."
+    )
+    provable: int = _param(30, "Requests up to which a solver's proof is worth most of the time.")
+    improved_share: float = _share(
+        0.3, "Share of the time left for better schedules before such a proof is tried."
+    )
+    round_share: float = _share(
+        0.1, "Share of the time that must be left to go once more through parts without a proof."
+    )
+
+
+@dataclass(frozen=True)
+class ExactParams:
+    """The engine ``exact``: forward searches in time, by beam and exhaustive."""
+
+    patience: float = _share(
+        0.5, "Share of the time after which prices stop to climb, and searches have the rest."
+    )
+    searchable: int = _param(34, "Requests up to which there are exhaustive searches.")
+    unaided: int = _param(
+        20, "Requests up to which there is no local search beside the beam searches."
+    )
+    aid_share: float = _share(
+        0.2, "Share of the time for that local search where exhaustive searches may end."
+    )
+    first_width: int = _param(100, "Beam width in labels while prices are rough.", least=1)
+    width: int = _param(1000, "Largest beam width in labels while the bound rises.", least=1)
+    wider_width: int = _param(
+        3000, "Largest beam width in labels before the last exhaustive search.", least=1
+    )
+    widest_width: int = _param(40_000, "Largest beam width in labels after it.", least=1)
+    horizon: int = _param(5, "Rounds of the look-ahead of a beam search beyond `unaided` requests.")
+    wide_horizons: tuple[int, ...] = _param(
+        (5, 3, 8), "Rounds of the look-ahead of wider beam searches, in turn."
+    )
+    first_labels: int = _param(
+        1000, "Labels in a round of the first searches for a better bound.", least=1
+    )
+    rising_labels: int = _param(
+        30_000, "Most labels in a round of such searches while the bound rises.", least=1
+    )
+    most_labels: int = _param(
+        12_000_000, "Most labels in a round of the last search; about 1 GB at n = 30.", least=1
+    )
+    checkable_labels: int = _param(
+        20_000_000, "Labels times requests that `kvopt verify` can repeat, in some minutes."
+    )
+    exclusion_horizon: int = _param(
+        20, "Rounds of the look-ahead of exhaustive searches that `kvopt verify` does not repeat."
+    )
+    first_rise: float = _param(
+        1 / 64, "Share of what is open that the first search for a better bound tries.", most=1
+    )
+    more_work: float = _param(
+        4.0, "Factor of the labels from one search for a better bound to the next.", least=1
+    )
+
+
+@dataclass(frozen=True)
+class ConfigurationStage:
+    """How prices of states climb for a while."""
+
+    refinement: int = _param(1, "The first distance of knots is divided by this.", least=1)
+    heat: float = _param(0.06, "Temperature, as a share of the mean latency of a round.")
+    gain: float = _param(2e-3, "Share of the bound that a window must add to go on.")
+    steps: int = _param(60, "Most steps.", least=1)
+    window: int = _param(10, "Steps over which the gain is measured.", least=1)
+    is_patient: bool = _param(False, "Whether it takes long, gives little, and is cut short first.")
+
+
+_FINE = 64
+
+
+@dataclass(frozen=True)
+class ConfigurationParams:
+    """The bound ``configuration``."""
+
+    first_knots: int = _param(24, "Least knots of the first stage, where there are as many times.")
+    worth_ruling_out: float = _share(
+        0.9, "Share of starts left at most for a stage to rule some out: each lengthens the proof."
+    )
+    stages: tuple[ConfigurationStage, ...] = _param(
+        (
+            ConfigurationStage(1, 0.06, 2e-3, 60),
+            ConfigurationStage(1, 0.02, 1e-3, 100),
+            ConfigurationStage(2, 0.01, 1e-3, 150),
+            ConfigurationStage(4, 0.006, 2e-4, 200),
+            ConfigurationStage(8, 0.006, 1e-4, 200),
+            ConfigurationStage(8, 0.003, 5e-5, 300),
+            ConfigurationStage(16, 0.003, 5e-5, 300),
+            ConfigurationStage(32, 0.002, 3e-5, 400),
+            ConfigurationStage(_FINE, 0.004, 5e-5, 600, window=40, is_patient=True),
+            ConfigurationStage(_FINE, 0.002, 4e-5, 800, window=40, is_patient=True),
+            ConfigurationStage(_FINE, 0.001, 2e-5, 800, window=40, is_patient=True),
+        ),
+        "Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots.",
+    )
+
+
+@dataclass(frozen=True)
+class LagrangianStage:
+    """Hasty or patient steps of the ascent of prices."""
+
+    failures: int = _param(10, "Steps without progress before the aim is lowered.", least=1)
+    aim: float = _param(0.002, "First aim above the best value, as a share of it.")
+
+
+@dataclass(frozen=True)
+class LagrangianParams:
+    """The bound ``lagrangian``: prices that rise towards the LP bound."""
+
+    most_steps: int = _param(6000, "Most steps; small instances converge long before.", least=1)
+    longest: int = _param(20_000_000, "Rounds with prices beyond which it is refused; about 8 GB.")
+    memory: float = _param(0.95, "Weight of the directions so far in the next one.", most=1)
+    lowered: float = _param(0.7, "Factor on the aim after it was not met.", most=1)
+    raised: float = _param(1.5, "Factor on the aim after progress again and again.", least=1)
+    end: float = _param(1e-6, "Aim, as a share of the value, below which a stage ends.")
+    stages: tuple[LagrangianStage, ...] = _param(
+        (LagrangianStage(10, 0.002), LagrangianStage(100, 0.003)), "Stages, hasty ones first."
+    )
+
+
+@dataclass(frozen=True)
+class ImproveParams:
+    """Better schedules: rollouts, annealing over orders, large neighbourhoods."""
+
+    orders_share: float = _share(
+        0.6, "Share of the time for annealing over orders: it finds most, and finds it first."
+    )
+    rollout_requests: int = _param(200, "Requests from which on rollouts may find more.")
+    trial_share: float = _share(
+        0.25, "Share of the time that rollouts, and then orders, get for a trial there."
+    )
+    rollout_starts: int = _param(10, "Requests started in a stretch of a rollout.", least=1)
+    rollout_horizons: tuple[float, ...] = _param(
+        (1.0, 4.0, 2.0, 4.0), "Look-ahead beyond the stretch, in mean outputs, in turn."
+    )
+    first_draws: int = _param(16, "Tries for each stretch in the first rollout.", least=1)
+    most_draws: int = _param(1024, "Most tries for each stretch.", least=1)
+    idle_rollouts: int = _param(
+        6, "Rollouts without improvement after which they end, where there is no limit.", least=1
+    )
+    first_cycle: int = _param(20_000, "Steps of the first cycle of annealing.", least=1)
+    longest_cycle: int = _param(2_000_000, "Most steps of a cycle.", least=1)
+    coldest: float = _param(0.3, "Temperature at the end of a cycle, in rounds of latency.")
+    idle_cycles: int = _param(
+        4, "Cycles without improvement after which they end, where there is no limit.", least=1
+    )
+    neighbourhood: int = _param(
+        60, "Requests in a neighbourhood, those included that are held.", least=1
+    )
+    neighbourhood_effort: float = _param(
+        1.0, "Effort for a neighbourhood in CP-SAT's reproducible unit: about a second."
+    )
+    idle_neighbourhoods: int = _param(
+        60, "Neighbourhoods without improvement after which they end, without a limit.", least=1
+    )
+
+
+@dataclass(frozen=True)
+class SolveParams:
+    """What may be turned, in groups.
+
+    Examples
+    --------
+    >>> from kvopt import SolveParams
+    >>> SolveParams().exact.width
+    1000
+    >>> SolveParams.of({"exact": {"width": 2000}}).exact.width
+    2000
+    """
+
+    portfolio: PortfolioParams = PortfolioParams()
+    exact: ExactParams = ExactParams()
+    configuration: ConfigurationParams = ConfigurationParams()
+    lagrangian: LagrangianParams = LagrangianParams()
+    improve: ImproveParams = ImproveParams()
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> SolveParams:
+        """Return parameters from tables of those that differ.
+
+        Raises
+        ------
+        InvalidInput
+            With the name of the parameter that is not known, or not as it must be.
+        """
+        return _read(cls(), table, "")
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> SolveParams:
+        """Read a TOML file with those parameters that differ."""
+        try:
+            return cls.of(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise InvalidInput(f"cannot be read: {reason}", file=str(path)) from error
+        except InvalidInput as error:
+            raise error.located(file=str(path)) from None
+
+    def to_toml(self) -> str:
+        """Return all of them as TOML, each with what it means."""
+        return "\n".join(_lines(self)).strip() + "\n"
+
+
+DEFAULT = SolveParams()
+"""Those that hold unless others are given."""
+
+
+# ---- from tables, and to text ---------------------------------------------------------------
+
+
+def _read(group: Group, table: object, where: str) -> Group:
+    """Return a group with the entries of a table in place of its own."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"must be a table, got {shown(table)}", field=where or None)
+    known = {each.name: each for each in fields(group)}  # type: ignore[arg-type]
+    changed: dict[str, Any] = {}
+    for name, value in table.items():
+        path = f"{where}.{name}" if where else name
+        if name not in known:
+            raise InvalidInput(f"is not one of {', '.join(known)}", field=path)
+        changed[name] = _value(getattr(group, name), value, known[name].metadata, path)
+    return type(group)(**{**vars(group), **changed})
+
+
+def _value(default: Any, value: Any, limits: Mapping[str, Any], path: str) -> Any:
+    """Return a value if it is of the kind of its default and in its range."""
+    if is_dataclass(default):
+        return _read(default, value, path)
+    if isinstance(default, tuple):
+        if not isinstance(value, list | tuple) or not value:
+            raise InvalidInput(f"must be a list that is not empty, got {shown(value)}", field=path)
+        pattern = _fresh(default[0])
+        return tuple(_value(pattern, each, limits, f"{path}[{i}]") for i, each in enumerate(value))
+    kind = type(default)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        names = {bool: "true or false", int: "an integer", float: "a number"}
+        raise InvalidInput(f"must be {names[kind]}, got {shown(value)}", field=path)
+    if kind is not bool and not limits["least"] <= value <= limits["most"]:
+        ends = f"at least {limits['least']}"
+        if limits["most"] < math.inf:
+            ends = f"from {limits['least']} to {limits['most']}"
+        raise InvalidInput(f"must be {ends}, got {value}", field=path)
+    return value
+
+
+def _fresh(value: Any) -> Any:
+    """Return what an entry of a list is read on top of: a stage of defaults, or the value."""
+    return value.__class__() if hasattr(value, "__dataclass_fields__") else value
+
+
+def _lines(group: Any, where: str = "") -> Iterator[str]:
+    """Yield the lines of a group: its own parameters, then tables, then lists of tables."""
+    nested = []
+    for each in fields(group):
+        value, path = getattr(group, each.name), f"{where}.{each.name}".strip(".")
+        if is_dataclass(value) or (isinstance(value, tuple) and is_dataclass(value[0])):
+            nested.append((path, value, each.metadata.get("doc")))
+            continue
+        yield f"# {each.metadata['doc']}"
+        yield f"{each.name} = {_text(value)}"
+    for path, value, doc in nested:
+        if is_dataclass(value):
+            yield from ("", f"# {_first_line(value)}", f"[{path}]", *_lines(value, path))
+            continue
+        yield from ("", f"# {doc}")
+        yield from (f"# {each.name}: {each.metadata['doc']}" for each in fields(value[0]))
+        for stage in value:
+            entries = [
+                f"{each.name} = {_text(getattr(stage, each.name))}" for each in fields(stage)
+            ]
+            yield from (f"[[{path}]]", *entries)
+
+
+def _first_line(group: object) -> str:
+    return (type(group).__doc__ or "").partition("\n")[0]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:_}" if isinstance(value, int) else repr(value)

@@ -1,0 +1,62 @@
+"""`certify` works in stages on one incumbent: what one found, the next goes on with."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from kvopt import Instance, Request, bound, certify, solve, verify
+from kvopt.certificates import write_certificate
+from kvopt.search.proofs import ConfigurationProof, Prices, SplitProof
+from kvopt.search.result import Progress
+
+MEMORY = 30_000
+
+
+def with_many_configurations(n: int, seed: int = 3) -> Instance:
+    """Return an instance with too many configurations to price."""
+    source = random.Random(seed)
+    drawn = [(source.randrange(4000, 12_000), source.randrange(50, 300)) for _ in range(n)]
+    return Instance(MEMORY, [Request(source.randrange(20), *each) for each in drawn])
+
+
+def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
+    instance = with_many_configurations(7)
+    found = certify(instance, time_limit=60)
+    assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
+    assert found.lower_bound is not None
+    assert found.objective is not None
+    assert found.lower_bound < found.objective
+    assert any(f"claims that no schedule is below {found.objective:,}" in n for n in found.notes)
+    assert found.provenance["stop_reason"] == "no-engine"
+    assert found.provenance["bounded_by"] in ("lp", "lagrangian")
+    write_certificate(found, tmp_path / "c")
+    assert verify(tmp_path / "c").valid
+
+
+def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
+    """Prices come from the first stage, where they are needed, configurations from the second."""
+    large, source = with_many_configurations(7), random.Random(2)
+    drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
+    small = Instance(MEMORY, [Request(source.randrange(4), *each) for each in drawn])
+    later = [Request(r.arrival + 10_000, r.prompt, r.output) for r in small]
+    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=20)
+    assert found.lower is not None
+    assert isinstance(found.lower.proof, SplitProof)
+    first, last = (part.proof for part in found.lower.proof.parts)
+    assert isinstance(first, Prices)
+    assert isinstance(last, ConfigurationProof)
+    at_first, quickly = bound(large, time_limit=20).value, bound(small, "volume").value
+    assert at_first is not None
+    assert quickly is not None
+    assert at_first + quickly < found.lower.value <= at_first + (solve(small).objective or 0)
+    write_certificate(found, tmp_path / "c")
+    assert verify(tmp_path / "c").valid
+
+
+def test_observers_hear_of_every_stage() -> None:
+    heard: list[Progress] = []
+    certify(with_many_configurations(7), ["svf"], time_limit=30, observer=heard.append)
+    assert len(heard) > 3
+    values = [progress.objective for progress in heard if progress.objective is not None]
+    assert values == sorted(values, reverse=True)
