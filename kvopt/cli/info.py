@@ -10,8 +10,7 @@ import typer
 from kvopt.cli import common
 from kvopt.engines.solving import available_threads
 from kvopt.errors import KvoptError
-from kvopt.kernels.dependencies import versions
-from kvopt.kernels.pyomo_solvers import available_solvers
+from kvopt.kernels.dependencies import available_solvers, versions
 
 
 def register(app: typer.Typer) -> None:
