@@ -86,7 +86,8 @@ def main() -> None:
     for name, code in FIGURES.items():
         if not any(word in name for word in options.only):
             continue
-        here, other = [], []
+        here: list[float] = []
+        other: list[float] = []
         for turn in range(options.rounds + 1):
             for checkout, into in ((options.other, other), (HERE, here)):
                 value = measured(checkout, code)

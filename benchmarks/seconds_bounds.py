@@ -31,8 +31,7 @@ from traces import instance as instance_from
 
 from kvopt import BatchTime, Instance, Line, verify
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import shares_bound
-from kvopt.bounds.seconds_shares import shares
+from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
 from kvopt.certificates.seconds import certify_seconds
 from kvopt.certificates.seconds_writing import write_seconds_certificate

@@ -6,149 +6,66 @@ loaded when they are first used, so that ``import kvopt`` loads no solver.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kvopt.version import __version__
+from kvopt.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from kvopt.certificates import Certificate, certify
-    from kvopt.engines.bounding import bound
-    from kvopt.engines.solving import solve
-    from kvopt.errors import (
-        FalseClaim,
-        InvalidInput,
-        KvoptError,
-        MissingSolver,
-        PolicyFault,
-        SolverFault,
-        TooLarge,
-        UnsupportedDependency,
-    )
-    from kvopt.families import generate
-    from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
-    from kvopt.formulations.export import export
-    from kvopt.model.batch_time import BatchTime, Line
-    from kvopt.model.instance import Instance, Prediction, Request
-    from kvopt.model.schedule import Schedule, ScheduleCheck
-    from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
-    from kvopt.search.incumbent import gap_below
-    from kvopt.search.params import SolveParams
-    from kvopt.search.result import (
-        BoundResult,
-        BoundSource,
-        Progress,
-        SolveResult,
-        Status,
-        StopReason,
-    )
-    from kvopt.simulation.running import run
-    from kvopt.simulation.runs import Outcome, PolicyRun
-    from kvopt.traces import import_trace
-    from kvopt.verify import verify
+
+def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a ``__getattr__`` for a package whose names are loaded when they are first used.
+
+    Parameters
+    ----------
+    package
+        Its full name.
+    homes
+        Modules of the package, and the names that each of them holds, with spaces between.
+    """
+    home_of = {name: f"{package}.{home}" for home, names in homes.items() for name in names.split()}
+
+    def load(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(home_of[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return load
+
 
 _HOMES = {
-    "kvopt.engines.bounding": ("bound",),
-    "kvopt.certificates": ("Certificate", "certify"),
-    "kvopt.errors": (
-        "FalseClaim",
-        "InvalidInput",
-        "KvoptError",
-        "MissingSolver",
-        "PolicyFault",
-        "SolverFault",
-        "TooLarge",
-        "UnsupportedDependency",
-    ),
-    "kvopt.families": ("generate",),
-    "kvopt.files": ("read_instance", "read_schedule", "write_instance", "write_schedule"),
-    "kvopt.formulations.export": ("export",),
-    "kvopt.model.batch_time": ("BatchTime", "Line"),
-    "kvopt.model.instance": ("Instance", "Prediction", "Request"),
-    "kvopt.search.result": (
-        "BoundResult",
-        "BoundSource",
-        "Progress",
-        "SolveParams",
-        "SolveResult",
-        "Status",
-        "StopReason",
-    ),
-    "kvopt.policies": (
-        "Need",
-        "Policy",
-        "PrefixPolicy",
-        "View",
-        "policy",
-        "register",
-    ),
-    "kvopt.simulation.running": ("run",),
-    "kvopt.simulation.runs": ("Outcome", "PolicyRun"),
-    "kvopt.model.schedule": ("Schedule", "ScheduleCheck"),
-    "kvopt.search.incumbent": ("gap_below",),
-    "kvopt.search.params": ("SolveParams",),
-    "kvopt.engines.solving": ("solve",),
-    "kvopt.traces": ("import_trace",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "BatchTime",
-    "BoundResult",
-    "BoundSource",
-    "Certificate",
-    "FalseClaim",
-    "Instance",
-    "InvalidInput",
-    "KvoptError",
-    "Line",
-    "MissingSolver",
-    "Need",
-    "Outcome",
-    "Policy",
-    "PolicyFault",
-    "PolicyRun",
-    "Prediction",
-    "PrefixPolicy",
-    "Progress",
-    "Request",
-    "Schedule",
-    "ScheduleCheck",
-    "SolveParams",
-    "SolveResult",
-    "SolverFault",
-    "Status",
-    "StopReason",
-    "TooLarge",
+    "certificates": "Certificate certify",
+    "engines.bounding": "bound",
+    "engines.solving": "solve",
+    "errors": "FalseClaim InvalidInput KvoptError MissingSolver PolicyFault SolverFault TooLarge "
     "UnsupportedDependency",
-    "View",
-    "__version__",
-    "bound",
-    "certify",
-    "export",
-    "gap_below",
-    "generate",
-    "import_trace",
-    "policy",
-    "read_instance",
-    "read_schedule",
-    "register",
-    "run",
-    "solve",
-    "verify",
-    "write_instance",
-    "write_schedule",
-]
+    "families": "generate",
+    "files": "read_instance read_schedule write_instance write_schedule",
+    "formulations.export": "export",
+    "model.batch_time": "BatchTime Line",
+    "model.instance": "Instance Prediction Request",
+    "model.schedule": "Schedule ScheduleCheck",
+    "policies": "Need Policy PrefixPolicy View policy register",
+    "search.incumbent": "gap_below",
+    "search.params": "SolveParams",
+    "search.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
+    "simulation.running": "run",
+    "simulation.runs": "Outcome PolicyRun",
+    "traces": "import_trace",
+}
+"""What `kvopt/__init__.pyi` gives the types of, but for `verify`."""
+
+__all__ = sorted(["__version__", "verify", *" ".join(_HOMES.values()).split()])
+
+_load = lazy_names("kvopt", _HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "verify":  # a module that can be called, so that both readings of the name work
-        return import_module("kvopt.verify")
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'kvopt' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
+    # `verify` is a module that can be called, so that both readings of the name work.
+    return import_module("kvopt.verify") if name == "verify" else _load(name)
 
 
 def __dir__() -> list[str]:

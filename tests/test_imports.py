@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from importlinter.cli import lint_imports
+
+import kvopt
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"highspy", "matplotlib", "numba", "numpy", "ortools", "pyomo"}
@@ -31,6 +35,20 @@ def test_light_module_loads_nothing_heavy(module: str) -> None:
     loaded = printed(code)
     assert "kvopt" in loaded
     assert HEAVY.isdisjoint(loaded)
+
+
+def test_types_of_public_names_are_of_what_is_loaded() -> None:
+    stub = ast.parse((ROOT / "kvopt" / "__init__.pyi").read_text())
+    found = {
+        alias.name: getattr(import_module(node.module or ""), alias.name)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kvopt.")
+        for alias in node.names
+    }
+    assert sorted([*found, "__version__"]) == kvopt.__all__
+    loaded = {name: getattr(kvopt, name) for name in found}
+    assert loaded.pop("verify").verify is found.pop("verify")
+    assert loaded == found
 
 
 def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,10 @@ tokens in the shape of a triangle, so these prices are nearly the best ones.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterator
-from typing import NamedTuple
+import math
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +27,35 @@ from kvopt.model.instance import Instance
 _LARGEST = 2**52
 """Volume up to which a backlog is computed in floats, which hold its sums without rounding."""
 
+Stretch = tuple[Any, Any, int]
+"""Begin, end, and the request that is served without interruption."""
 
-class Stretch(NamedTuple):
-    """One request is served without interruption; times are counted in tokens.
 
-    Round t is the tokens ``(t - 1) M + 1 .. t M``.
-    """
-
-    begin: int
-    end: int
-    request: int
+def one_at_a_time(
+    arrivals: Sequence[Any], works: Sequence[Any], keys: Sequence[Any]
+) -> Iterator[Stretch]:
+    """Yield what is served from when to when, always the least key of what has arrived."""
+    coming = sorted(range(len(arrivals)), key=lambda i: -arrivals[i])
+    upcoming = arrivals[coming[-1]] if coming else math.inf
+    left = list(works)
+    waiting: list[tuple[Any, int]] = []
+    clock: Any = 0
+    while coming or waiting:
+        if not waiting:
+            clock = max(clock, upcoming)
+        while upcoming <= clock:
+            i = coming.pop()
+            heappush(waiting, (keys[i], i))
+            upcoming = arrivals[coming[-1]] if coming else math.inf
+        i = waiting[0][1]
+        until = clock + left[i]
+        if upcoming < until:
+            until = upcoming
+            left[i] -= until - clock
+        else:
+            heappop(waiting)
+        yield clock, until, i
+        clock = until
 
 
 def fluid_prices(instance: Instance) -> Floats:
@@ -46,8 +66,7 @@ def fluid_prices(instance: Instance) -> Floats:
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
         stretches = list(_stretches(instance))
         values, slopes = _lines(instance, stretches)
-        ends = np.array([stretch.end for stretch in stretches], dtype=float) / memory
-        begins = np.array([stretch.begin for stretch in stretches], dtype=float) / memory
+        begins, ends, _ = np.array(stretches, dtype=float).T / memory
     else:
         begins, ends, values, slopes = _backlog(instance)
     middles = np.arange(int(np.ceil(ends[-1]))) + 0.5
@@ -73,46 +92,25 @@ def fluid_end(instance: Instance) -> int:
     """Return the round in which the fluid ends."""
     if not instance.last_arrival:
         return -(-sum(request.volume for request in instance) // instance.memory)
-    return max((-(-s.end // instance.memory) for s in _stretches(instance)), default=0)
+    return max((-(-end // instance.memory) for _, end, _ in _stretches(instance)), default=0)
 
 
 def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats]:
     """Return for each stretch the price at its end, and by how much it falls a round."""
-    values, slopes = np.zeros(len(stretches)), np.zeros(len(stretches))
+    slopes = [1.0 / instance.requests[i].volume for _, _, i in stretches]
+    values = np.zeros(len(stretches))
     completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
     following, price = -1, 0.0  # begin of the stretch after this one, and the price there
-    for number in range(len(stretches) - 1, -1, -1):
-        begin, end, i = stretches[number]
-        slope = 1.0 / instance.requests[i].volume
-        if i not in completed:
-            completed[i] = end, price if following == end else 0.0
-        completion, level = completed[i]
-        values[number] = level + (completion - end) / instance.memory * slope
-        slopes[number] = slope
+    for number, (begin, end, i) in reversed(list(enumerate(stretches))):
+        completion, level = completed.setdefault(i, (end, price if following == end else 0.0))
+        values[number] = level + (completion - end) / instance.memory * slopes[number]
         following = begin
-        price = values[number] + (end - begin) / instance.memory * slope
-    return values, slopes
+        price = values[number] + (end - begin) / instance.memory * slopes[number]
+    return values, np.array(slopes)
 
 
 def _stretches(instance: Instance) -> Iterator[Stretch]:
-    """Yield what is served from when to when, the smallest volume first."""
-    requests, memory = instance.requests, instance.memory
-    arriving = sorted(range(len(requests)), key=lambda i: (-requests[i].arrival, -i))
-    left = [request.volume for request in requests]
-    waiting: list[tuple[int, int]] = []
-    clock = 0
-    while arriving or waiting:
-        if not waiting:
-            clock = max(clock, requests[arriving[-1]].arrival * memory)
-        while arriving and requests[arriving[-1]].arrival * memory <= clock:
-            i = arriving.pop()
-            heapq.heappush(waiting, (requests[i].volume, i))
-        i = waiting[0][1]
-        until = clock + left[i]
-        if arriving:
-            until = min(until, requests[arriving[-1]].arrival * memory)
-        yield Stretch(clock, until, i)
-        left[i] -= until - clock
-        clock = until
-        if left[i] == 0:
-            heapq.heappop(waiting)
+    """Yield what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
+    volumes = [request.volume for request in instance]
+    arrivals = [request.arrival * instance.memory for request in instance]
+    return one_at_a_time(arrivals, volumes, volumes)

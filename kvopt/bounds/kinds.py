@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,8 @@ from kvopt.model.instance import Instance
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Kind = tuple[int, int, int]
+"""Arrival, prompt and output: what requests of one kind have in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +38,18 @@ class Kinds:
     @classmethod
     def of(cls, instance: Instance) -> Kinds:
         """Return the kinds of an instance, in ascending order."""
-        counts = sorted(Counter((r.arrival, r.prompt, r.output) for r in instance).items())
+        counts = sorted(Counter(request.kind for request in instance).items())
         rows = [(*kind, count) for kind, count in counts]
         table = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
         return cls(table[0], table[1], table[2], table[3])
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def rows(self) -> Iterator[Kind]:
+        """Yield the kinds."""
+        columns = (self.arrivals, self.prompts, self.outputs)
+        return zip(*(column.tolist() for column in columns), strict=True)
 
     @cached_property
     def longest(self) -> int:

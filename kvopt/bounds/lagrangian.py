@@ -57,33 +57,21 @@ _END = 1e-6
 """Aim, as a share of the value, below which the ascent ends."""
 
 
+def first_prices(instance: Instance) -> Floats:
+    """Return the prices of the fluid, and some at 0 that may rise after its end."""
+    fluid = fluid_prices(instance)
+    return np.concatenate((fluid, np.zeros(len(fluid) // 8 + 1)))
+
+
 class Ascent:
-    """Prices that rise towards the LP bound.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    scanner
-        Evaluates prices.
-
-    Attributes
-    ----------
-    prices, value
-        The best prices so far and ``L`` of them, in floats.
-    """
+    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats."""
 
     def __init__(self, instance: Instance, scanner: Scanner) -> None:
         self._memory = instance.memory
         self._scanner = scanner
-        first = fluid_prices(instance)
-        self.prices: Floats = np.concatenate((first, np.zeros(len(first) // 8 + 1)))
-        self.value, self._best_excess = self._evaluate(self.prices)
-        self._at: Floats = self.prices
-        self._at_value: float = self.value
-        self._excess: Floats = self._best_excess
-        self._direction: Floats = np.zeros_like(self.prices)
-        self._idle = self._gains = 0
+        self.prices = first_prices(instance)
+        self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
+        self._from_the_best()
         self.begin_stage(*_STAGES[0])
 
     def begin_stage(self, patience: int, aim: float) -> None:
@@ -91,6 +79,12 @@ class Ascent:
         self._patience = patience
         self._aim = aim * max(self.value, 1.0)
         self._from_the_best()
+
+    def _from_the_best(self) -> None:
+        """Forget the steps since the best prices."""
+        self._idle = self._gains = 0
+        self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
+        self._direction: Floats = np.zeros_like(self.prices)
 
     @property
     def converged(self) -> bool:
@@ -108,10 +102,7 @@ class Ascent:
             return
         length = (self.value + self._aim - self._at_value) / steepness
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
-        self._at_value, self._excess = self._evaluate(self._at)
-        self._judge()
-
-    def _judge(self) -> None:
+        self._at_value, _, self._excess = self._scanner.lagrangian(self._at, self._memory)
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
@@ -124,17 +115,6 @@ class Ascent:
         if self._idle >= self._patience:
             self._aim *= _LOWERED
             self._from_the_best()
-
-    def _from_the_best(self) -> None:
-        self._idle = self._gains = 0
-        self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
-        self._direction = np.zeros_like(self.prices)
-
-    def _evaluate(self, prices: Floats) -> tuple[float, Floats]:
-        kinds = self._scanner.kinds
-        costs, starts = self._scanner.least_costs(prices, 1)
-        value = float(kinds.counts @ costs) - self._memory * float(prices.sum())
-        return value, kinds.loads(starts, len(prices)) - self._memory
 
 
 def offer_lagrangian_bound(

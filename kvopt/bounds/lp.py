@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from kvopt.bounds.kinds import Kind
 from kvopt.bounds.prices import price_bound, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
 from kvopt.formulations.highs import solved_relaxation
-from kvopt.formulations.windows import Windows
+from kvopt.formulations.layout import LARGEST_COLUMNS
+from kvopt.formulations.windows import windows_until
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance, Request
 from kvopt.search.incumbent import Search
@@ -51,8 +53,14 @@ def offer_lp_bound(
         raise ValueError("the LP needs a schedule for its horizon")
     if search.should_stop():
         return
+    end, kinds = search.schedule.makespan, Counter(r.kind for r in search.instance)
+    cells = sum((end - arrival - output + 1) * output for arrival, _, output in kinds)
+    if cells > _CELLS_A_COLUMN * largest_columns:
+        raise TooLarge(f"the LP would have {cells:,} coefficients")
+    search.refuse_beyond_budget(_BYTES * cells)
     with search.timing("build"):
-        model = _by_kinds(search, search.schedule.makespan, largest_columns)
+        memory = search.instance.memory
+        model = program_by_kinds(memory, kinds, end, largest_columns=largest_columns)
     prices = memory_prices(model, search, time_limit)
     if prices is None:
         return
@@ -61,31 +69,21 @@ def offer_lp_bound(
         search.offer_checked(value, "lp", prices)
 
 
-def _by_kinds(search: Search, end: int, largest_columns: int) -> ArrayModel:
-    """Return the model up to a last time, with one request for each kind and its number of starts.
+def program_by_kinds(
+    memory: int, kinds: Mapping[Kind, int], end: int, largest_columns: int = LARGEST_COLUMNS
+) -> ArrayModel:
+    """Return the program up to a last time, in which each kind starts as often as it is there.
 
     Requests of one kind have equal columns, and a relaxation may add them up.
     """
-    counts = Counter((r.arrival, r.prompt, r.output) for r in search.instance)
-    kinds = Instance(search.instance.memory, [Request(*kind) for kind in counts])
-    windows = tuple(range(r.arrival, end - r.output + 1) for r in kinds)
-    cells = sum(len(window) * r.output for window, r in zip(windows, kinds, strict=True))
-    if cells > _CELLS_A_COLUMN * largest_columns:
-        raise TooLarge(f"the LP would have {cells:,} coefficients")
-    search.refuse_beyond_budget(_BYTES * cells)
+    each = Instance(memory, [Request(*kind) for kind in kinds])
+    windows = windows_until(each, [end] * len(each))
     model = time_indexed_arrays(
-        kinds, windows, order_identical=False, largest_columns=largest_columns
+        each, windows, order_identical=False, largest_columns=largest_columns
     )
     lower, upper = model.row_lower.copy(), model.row_upper.copy()
-    lower[: len(kinds)] = upper[: len(kinds)] = list(counts.values())
+    lower[: len(each)] = upper[: len(each)] = list(kinds.values())
     return replace(model, row_lower=lower, row_upper=upper)
-
-
-def windows_around(instance: Instance, starts: Sequence[int]) -> Windows:
-    """Return windows that end with the makespan of a schedule."""
-    ends = [k + r.output for k, r in zip(starts, instance, strict=True)]
-    end = max(ends, default=0)
-    return tuple(range(r.arrival, end - r.output + 1) for r in instance)
 
 
 def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.inf) -> Prices | None:
@@ -104,10 +102,9 @@ def memory_prices(model: ArrayModel, search: Search, time_limit: float = math.in
 
 
 def _prices_from_duals(model: ArrayModel, duals: np.ndarray) -> Prices:
-    spans = model.layout.spans
+    spans, row = model.layout.spans, len(model.instance)
     dense = np.zeros(spans[-1].stop - 1 if spans else 0)
-    row = len(model.instance)
     for span in spans:
         dense[span.start - 1 : span.stop - 1] = -duals[row : row + len(span)]
         row += len(span)
-    return rounded_prices(dense.tolist(), DENOMINATOR)
+    return rounded_prices(dense, DENOMINATOR)

@@ -2,35 +2,51 @@
 
 ``y_i = sum_k k x[i, k]`` for a solution x of the relaxed time-indexed program (wang-2025
 section 6).  They order requests and prove nothing, so the horizon may be that of any feasible
-schedule.  Where the LP is too large, averaged minimisers of the Lagrangian take the place of
-its solution (`kvopt.bounds.averaged`).
+schedule.
 
 Requests of one kind are interchangeable, and the LP says only how much of a kind starts when.
 The starts of a kind are dealt out in ascending order: the first request gets the earliest unit
 of them, the second the next.  That is an optimal solution if the LP's is.
+
+Where the LP is too large, averages of Lagrangian minimisers take the place of its solution.  With
+a price on memory every request has a cheapest start of its own (`kvopt.bounds.prices`).  At prices
+near the best ones, these starts averaged over the steps that led there approach an optimal
+solution of the LP: the volume algorithm of Barahona and Anbil (2000).  It needs no matrix, so it
+runs where the LP has millions of columns.  The fluid prices that it begins with are nearly the
+best ones already, so few steps do: fewer the larger the instance is.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from operator import eq
+from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.lp import windows_around
+from kvopt.bounds.fluid import fluid_end
+from kvopt.bounds.kinds import Floats, Integers, Kind, Kinds
+from kvopt.bounds.lagrangian import first_prices
+from kvopt.bounds.lp import program_by_kinds
 from kvopt.errors import TooLarge
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
 from kvopt.formulations.highs import solved_relaxation
-from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
 from kvopt.model.parts import split
+from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 
-Kind = tuple[int, int, int]
-"""Arrival, prompt and output: what requests of one kind have in common."""
+MOST_STEPS, LEAST_STEPS = 100, 10
+"""Steps along the averaged excess of memory, at most and at least; more hardly move the order."""
+_COSTS = 10_000_000
+"""Costs that all steps look at together, unless the least steps look at more."""
+_WEIGHT = 0.1
+"""Share of the newest minimisers in the average."""
+_STEP = 0.002
+"""First step, as a share of the bound; longer after successes, shorter after failures."""
+_LAST_TIME = 20_000_000
+"""Last time that may have a price; beyond, the tables take too much memory."""
 
 
 def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
@@ -43,43 +59,45 @@ def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
     starts
         A feasible schedule; the LP ends with it.
     """
-    if _all_at_once(instance, starts):
-        return [float(start) for start in starts]
     return _by_parts(instance, starts, _lp_mean_starts)
 
 
-def _lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
+def _lp_mean_starts(instance: Instance, starts: Sequence[int]) -> Floats:
     kinds = _kinds(instance)
-    model = _model(instance, kinds, _windows(instance, starts, kinds))
-    solution = _solved(model)
-    means = np.empty(len(instance))
+    counts = {kind: len(members) for kind, members in kinds.items()}
+    model = program_by_kinds(instance.memory, counts, Schedule(instance, starts).makespan)
+    highs = solved_relaxation(model, Search(model.instance))  # which Ctrl-C ends too
+    optimal = load_highspy().HighsModelStatus.kOptimal
+    if highs is None or highs.getModelStatus() != optimal:
+        raise TooLarge(f"HiGHS found no optimum of an LP of {model.num_columns:,} columns")
+    solution, means = np.array(highs.getSolution().col_value), np.empty(len(instance))
     for members, window, begin in zip(
         kinds.values(), model.layout.windows, model.begins[:-1], strict=True
     ):
         mass = np.maximum(solution[begin : begin + len(window)], 0.0)
         means[members] = dealt(np.array(window), mass, len(members))
-    return [float(mean) for mean in means]
+    return means
 
 
 def _by_parts(
     instance: Instance,
-    starts: Sequence[int],
-    means_of: Callable[[Instance, Sequence[int]], list[float]],
+    starts: Sequence[int] | None,
+    means_of: Callable[[Instance, Sequence[int]], Floats],
 ) -> list[float]:
     """Return the means of each part by itself, with its starts if there are any."""
-    means = [0.0] * len(instance)
-    for part in split(instance):
-        found = means_of(part.instance, part.starts_of(starts) if starts else ())
-        for i, mean in zip(part.members, found, strict=True):
-            means[i] = part.begin + mean
-    return means
+    means = np.empty(len(instance))
+    if starts is not None and all(map(eq, starts, (request.arrival for request in instance))):
+        means[:] = starts  # no other solution of the LP is optimal
+    else:
+        for part in split(instance):
+            found = means_of(part.instance, part.starts_of(starts) if starts else ())
+            means[list(part.members)] = part.begin + found
+    return [float(mean) for mean in means]
 
 
 def lp_nonzeros(instance: Instance, starts: Sequence[int]) -> int:
     """Return how many nonzeros the LP of `lp_mean_starts` has."""
-    kinds = _kinds(instance)
-    windows = _windows(instance, starts, kinds)
-    return sum(len(window) * (kind[2] + 1) for kind, window in zip(kinds, windows, strict=True))
+    return _nonzeros(_kinds(instance), Schedule(instance, starts).makespan)
 
 
 def lp_nonzeros_at_least(instance: Instance) -> int:
@@ -87,10 +105,11 @@ def lp_nonzeros_at_least(instance: Instance) -> int:
 
     No schedule of a backlog ends before its volume has gone through the memory.
     """
-    if instance.last_arrival:
-        return 0
-    end = -(-sum(request.volume for request in instance) // instance.memory)
-    return sum(max(end - kind[2] + 1, 0) * (kind[2] + 1) for kind in _kinds(instance))
+    return 0 if instance.last_arrival else _nonzeros(_kinds(instance), fluid_end(instance))
+
+
+def _nonzeros(kinds: Iterable[Kind], end: int) -> int:
+    return sum(max(end - arrival - output + 1, 0) * (output + 1) for arrival, _, output in kinds)
 
 
 def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = None) -> list[float]:
@@ -98,28 +117,59 @@ def lagrangian_mean_starts(instance: Instance, starts: Sequence[int] | None = No
 
     A feasible schedule is needed only to see whether all requests can start on arrival.
     """
-    if starts is not None and _all_at_once(instance, starts):
-        return [float(start) for start in starts]
-    return _by_parts(instance, (), lambda part, _: _lagrangian_mean_starts(part))
+    return _by_parts(instance, starts, _lagrangian_mean_starts)
 
 
-def _lagrangian_mean_starts(instance: Instance) -> list[float]:
-    from kvopt.bounds.averaged import averaged_minimisers  # it loads numba
-
+def _lagrangian_mean_starts(instance: Instance, _: Sequence[int]) -> Floats:
     averaged = averaged_minimisers(instance)
     kinds, means = _kinds(instance), np.empty(len(instance))
-    found = averaged.kinds
-    columns = zip(
-        found.arrivals.tolist(), found.prompts.tolist(), found.outputs.tolist(), strict=True
-    )
     alone = _dealt_to_one(averaged.starts, averaged.weights)
-    for place, kind in enumerate(columns):
+    for place, kind in enumerate(averaged.kinds.rows()):
         members = kinds[kind]
         if len(members) == 1:
             means[members[0]] = alone[place]
         else:
             means[members] = dealt(averaged.starts[:, place], averaged.weights, len(members))
-    return [float(mean) for mean in means]
+    return means
+
+
+class Averaged(NamedTuple):
+    """Minimisers of a sequence of Lagrangian subproblems.
+
+    Starts have a row for each step and a column for each kind; the weights of the steps sum to 1.
+    """
+
+    kinds: Kinds
+    starts: Integers
+    weights: Floats
+
+
+def averaged_minimisers(instance: Instance) -> Averaged:
+    """Return minimisers of subproblems from the fluid prices on."""
+    from kvopt.bounds.scan import Scanner  # it loads numba
+
+    if (end := fluid_end(instance)) > _LAST_TIME:
+        raise TooLarge(f"{end:,} times are more than the limit of {_LAST_TIME:,}")
+    prices, scanner = first_prices(instance), Scanner(Kinds.of(instance))
+    best, starts, average = scanner.lagrangian(prices, instance.memory)
+    minimisers, weights = [starts], np.ones(1)
+    step, failures = _STEP, 0
+    costs = len(scanner.kinds) * len(prices)
+    for _ in range(max(LEAST_STEPS, min(MOST_STEPS, _COSTS // costs))):
+        steepness = float(average @ average)
+        if steepness == 0:
+            break
+        trial = np.maximum(prices + step * max(best, 1.0) / steepness * average, 0.0)
+        value, starts, excess = scanner.lagrangian(trial, instance.memory)
+        minimisers.append(starts)
+        weights = np.append((1 - _WEIGHT) * weights, _WEIGHT)
+        average = (1 - _WEIGHT) * average + _WEIGHT * excess
+        if value > best:
+            prices, best, step, failures = trial, value, 1.1 * step, 0
+        else:
+            failures += 1
+            step = step / 1.5 if failures % 10 == 0 else step
+    return Averaged(scanner.kinds, np.array(minimisers), weights)
 
 
 def dealt(starts: Integers, mass: Floats, count: int) -> Floats:
@@ -142,38 +192,9 @@ def _dealt_to_one(starts: Integers, mass: Floats) -> Floats:
     return np.asarray(moment / held)
 
 
-def _all_at_once(instance: Instance, starts: Sequence[int]) -> bool:
-    """Whether every request starts on arrival: then no other solution of the LP is optimal."""
-    return all(start == request.arrival for start, request in zip(starts, instance, strict=True))
-
-
 def _kinds(instance: Instance) -> dict[Kind, list[int]]:
     """Return the requests of each kind."""
     members: dict[Kind, list[int]] = defaultdict(list)
-    for i, r in enumerate(instance):
-        members[r.arrival, r.prompt, r.output].append(i)
+    for i, request in enumerate(instance):
+        members[request.kind].append(i)
     return members
-
-
-def _windows(instance: Instance, starts: Sequence[int], kinds: dict[Kind, list[int]]) -> Windows:
-    """Return the start window of each kind up to the end of a schedule."""
-    windows = windows_around(instance, starts)
-    return tuple(windows[members[0]] for members in kinds.values())
-
-
-def _model(instance: Instance, kinds: dict[Kind, list[int]], windows: Windows) -> ArrayModel:
-    """Return the program with one request for each kind, which has to start as often as it does."""
-    each = Instance(instance.memory, [Request(*kind) for kind in kinds])
-    model = time_indexed_arrays(each, windows, order_identical=False)
-    lower, upper = model.row_lower.copy(), model.row_upper.copy()
-    lower[: len(kinds)] = upper[: len(kinds)] = [len(members) for members in kinds.values()]
-    return replace(model, row_lower=lower, row_upper=upper)
-
-
-def _solved(model: ArrayModel) -> Floats:
-    """Return a solution of the relaxation; Ctrl-C ends the solver too."""
-    highs = solved_relaxation(model, Search(model.instance))
-    optimal = load_highspy().HighsModelStatus.kOptimal
-    if highs is None or highs.getModelStatus() != optimal:
-        raise TooLarge(f"HiGHS found no optimum of an LP of {model.num_columns:,} columns")
-    return np.array(highs.getSolution().col_value)

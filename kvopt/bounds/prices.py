@@ -16,21 +16,20 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.kinds import Floats, Kind, Kinds
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import CheckedBound, Prices
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[Any]
-"""int64 where nothing can overflow, else Python integers."""
+Numbers = npt.NDArray[Any]
+"""float64 to search for prices; to prove what they give int64, or Python integers without limit."""
 
 _FEW_COSTS = 10_000_000
 """Starts up to which costs are looked at without compiled code, in a tenth of a second."""
@@ -68,10 +67,11 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
         costs, _ = scanner.least_costs(numerators, prices.denominator)
         least = int(sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist())))
     else:
-        kinds = Counter((r.arrival, r.prompt, r.output) for r in instance)
+        kinds, unit = Counter(request.kind for request in instance), prices.denominator
         longest = max((output for _, _, output in kinds), default=0)
-        table = _Table(prices, longest, np.int64 if fits else object)
-        least = sum(count * table.least_cost(*kind) for kind, count in kinds.items())
+        numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
+        sums = Sums.of(numerators, unit, longest)
+        least = sum(count * _least_cost(sums, kind, unit) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
 
@@ -100,33 +100,54 @@ def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit:
     return unit * (last + longest + 1) + peak * paid
 
 
-class _Table:
-    """Sums of the prices, as in `kvopt.bounds.scan`, where nothing has to be compiled.
+class Sums(NamedTuple):
+    """Sums of prices in units of which D make a round, as far as an output may be active.
 
-    In 64 bits sums may overflow; costs, which do not, are right modulo 2^64 and so in full.
+    Sums in 64 bits may overflow; costs, which do not, are right modulo 2^64 and so in full.
+
+    Parameters
+    ----------
+    last
+        Time of the last price.
+    prices
+        The prices ``p_t``, with zeros after them.
+    paid, held
+        ``P_k = p_1 + ... + p_k`` and ``W_k = P_0 + ... + P_{k-1}``.
+    begun
+        ``D k + W_k``.
     """
 
-    def __init__(self, prices: Prices, longest: int, kind: type) -> None:
-        self.denominator = prices.denominator
-        self.last = len(prices.numerators)
-        padded: Integers = np.zeros(self.last + min(longest, self.last), dtype=kind)
-        padded[: self.last] = prices.numerators
-        self.paid = self._prefix(padded)
-        self.held = self._prefix(self.paid)[:-1]
-        waits: Integers = prices.denominator * np.arange(len(self.held), dtype=kind)
-        self.begun: Integers = self.held + waits
+    last: int
+    prices: Numbers
+    paid: Numbers
+    held: Numbers
+    begun: Numbers
 
-    @staticmethod
-    def _prefix(values: Integers) -> Integers:
-        return np.concatenate((np.zeros(1, dtype=values.dtype), np.cumsum(values)))
+    @classmethod
+    def of(cls, prices: Numbers, unit: int, longest: int) -> Sums:
+        """Sum prices up for outputs of at most that length."""
+        kind, last = prices.dtype.type, len(prices)
+        padded = np.concatenate((prices, np.zeros(min(longest, last), dtype=kind)))
+        paid = _prefix(padded)
+        held = _prefix(paid)[:-1]
+        return cls(last, padded, paid, held, held + kind(unit) * np.arange(len(held), dtype=kind))
 
-    def least_cost(self, arrival: int, prompt: int, output: int) -> int:
-        """Return the least cost of a request over all its starts, times the denominator."""
-        if arrival >= self.last:
-            return self.denominator * output
-        active = min(output, self.last)  # nothing is paid after that
-        now = slice(arrival, self.last + 1)
-        then = slice(arrival + active, self.last + active + 1)
-        costs = self.begun[now] - prompt * self.paid[now]
-        costs += (prompt + active) * self.paid[then] - self.held[then]
-        return int(costs.min()) + self.denominator * (output - arrival)
+
+def _prefix(values: Numbers) -> Numbers:
+    """Return the sums of the first 0, 1, 2, ... values."""
+    sums: Numbers = np.zeros(len(values) + 1, dtype=values.dtype)
+    np.cumsum(values, out=sums[1:])
+    return sums
+
+
+def _least_cost(sums: Sums, kind: Kind, unit: int) -> int:
+    """Return the least cost of a request over all its starts, in units of prices."""
+    last, (arrival, prompt, output) = sums.last, kind
+    if arrival >= last:
+        return unit * output
+    active = min(output, last)  # nothing is paid after that
+    now = slice(arrival, last + 1)
+    then = slice(arrival + active, last + active + 1)
+    costs = sums.begun[now] - prompt * sums.paid[now]
+    costs += (prompt + active) * sums.paid[then] - sums.held[then]
+    return int(costs.min()) + unit * (output - arrival)

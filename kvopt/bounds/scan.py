@@ -9,7 +9,7 @@ where D is the unit that prices are counted in.  The sums go on beyond the last 
 and k runs from a to max(a, T), inclusive: a later start pays for no token and waits longer.
 Outputs longer than T are cut to T here: what they hold after T costs nothing.
 
-Blocks of starts that cannot hold the cheapest one are left out by a bound (`Lines`) that is
+Blocks of starts that cannot hold the cheapest one are left out by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
 """
 
@@ -17,16 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.bounds.prices import Numbers, Sums
 from kvopt.kernels.compiled import compiled, steering
-
-Numbers = npt.NDArray[Any]
-"""float64 to search for prices, int64 to prove what they give."""
 
 _SMALL = 6
 """Binary logarithm of the starts in a block that is looked at start by start."""
@@ -66,35 +64,24 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
         lines[cell] = slope, low, mean, most - least + error
 
 
-class Lines:
-    """Lines through prices, which bound the costs of blocks of starts from below.
+def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
+    """Return lines through prices, which bound the costs of blocks of starts from below.
 
     Let p_t = b (t - t0) + r_t at all times that the starts of a block pass through.  The line makes
     their costs linear in k, and the rest adds sum_j r_{k+j} (s + j).  With v = sum_j (s + j)
     this is at least v min r, and at least v c - (s + o) (max E - min E) for any c and the sums E
     of r - c: the first is good where prices bend, the second where they are rough.
 
-    Parameters
-    ----------
-    prices
-        Of the times from 1 on, as floats.
-    paid
-        Their sums from 0 on.
-
-    Attributes
-    ----------
-    rows, first
-        The rows of all lengths ``2^(6 + level)``, and the first row of each level.
+    There is a row of `_fill` for each stretch of the lengths ``2^(6 + level)``; returned with the
+    rows is the first one of each level.
     """
-
-    def __init__(self, prices: Floats, paid: Floats) -> None:
-        levels = max(len(prices).bit_length() - _SMALL, 0) + 1
-        counts = [-(-len(prices) // (1 << _SMALL + level)) for level in range(levels)]
-        self.first: Integers = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-        self.rows: Floats = np.empty((self.first[-1], 4))
-        for level in range(levels):
-            part = self.rows[self.first[level] : self.first[level + 1]]
-            _fill(prices, paid, 1 << _SMALL + level, part)
+    levels = max(len(prices).bit_length() - _SMALL, 0) + 1
+    counts = [-(-len(prices) // (1 << _SMALL + level)) for level in range(levels)]
+    first: Integers = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+    rows: Floats = np.empty((first[-1], 4))
+    for level in range(levels):
+        _fill(prices, paid, 1 << _SMALL + level, rows[first[level] : first[level + 1]])
+    return rows, first
 
 
 @steering
@@ -132,19 +119,10 @@ def _bound(
 
 @compiled
 def _scan(
-    arrivals: Integers,
-    prompts: Integers,
-    outputs: Integers,
-    begun: Numbers,
-    paid: Numbers,
-    held: Numbers,
-    last: int,
-    unit: float,
-    rows: Floats,
-    first: Integers,
-    costs: Numbers,
+    arrivals: Integers, prompts: Integers, outputs: Integers, begun: Numbers, paid: Numbers,
+    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, costs: Numbers,
     starts: Integers,
-) -> None:
+) -> None:  # fmt: skip
     """Find the least cost and the first start that has it; starts hold a guess of it."""
     bounds = np.empty(128)
     blocks = np.empty((128, 2), dtype=np.int64)
@@ -215,35 +193,27 @@ class Scanner:
         """
         kinds, last = self.kinds, len(prices)
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
-        table: Numbers = np.zeros(last + min(kinds.longest, last), dtype=kind)
-        table[:last] = prices
-        paid = _prefix(table)
-        held = _prefix(paid)[:-1]
-        begun: Numbers = held + np.arange(len(held), dtype=kind) * kind.type(unit)
-        lines = Lines(table.astype(np.float64), paid.astype(np.float64))
+        sums = Sums.of(prices.astype(kind, copy=False), unit, kinds.longest)
+        lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 
         def work(part: slice) -> None:
             _scan(
-                kinds.arrivals[part],
-                kinds.prompts[part],
-                kinds.outputs[part],
-                begun,
-                paid,
-                held,
-                last,
-                float(unit),
-                lines.rows,
-                lines.first,
-                costs[part],
-                starts[part],
-            )
+                kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part], sums.begun,
+                sums.paid, sums.held, last, float(unit), *lines, costs[part], starts[part],
+            )  # fmt: skip
 
         self._in_slices(work, last)
         self._guesses = starts
         waits = np.where(kinds.arrivals < last, kinds.outputs - kinds.arrivals, kinds.outputs)
         return costs.astype(prices.dtype) + prices.dtype.type(unit) * waits, starts
+
+    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
+        """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
+        costs, starts = self.least_costs(prices, 1)
+        value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
+        return value, starts, self.kinds.loads(starts, len(prices)) - memory
 
     def _in_slices(self, work: Callable[[slice], None], last: int) -> None:
         """Do the work in slices, in turn or on several threads when there is much of it."""
@@ -251,23 +221,10 @@ class Scanner:
         if len(self.kinds) > _MANY * self._threads:
             size = min(size, -(-len(self.kinds) // self._threads))
         slices = [slice(first, first + size) for first in range(0, len(self.kinds), size)]
-        if len(slices) == 1 or self._threads == 1:
-            for part in slices:
-                self._ask()
-                work(part)
-            return
-        with ThreadPoolExecutor(self._threads) as pool:
+        several = self._threads > 1 and len(slices) > 1
+        with ThreadPoolExecutor(self._threads) if several else nullcontext() as pool:
             for first in range(0, len(slices), self._threads):
-                self._ask()
-                list(pool.map(work, slices[first : first + self._threads]))
-
-    def _ask(self) -> None:
-        if self._should_stop():
-            raise Interrupted
-
-
-def _prefix(values: Numbers) -> Numbers:
-    """Return the sums of the first 0, 1, 2, ... values."""
-    sums = np.zeros(len(values) + 1, dtype=values.dtype)
-    np.cumsum(values, out=sums[1:])
-    return sums
+                if self._should_stop():
+                    raise Interrupted
+                batch = slices[first : first + self._threads]
+                list(map(work, batch) if pool is None else pool.map(work, batch))

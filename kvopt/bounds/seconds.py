@@ -1,31 +1,50 @@
-"""``seconds_bound``: no schedule on the clock of a batch-time model has less total latency."""
+"""``seconds_bound``: no schedule on the clock of a batch-time model has less total latency.
+
+Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_evaluation` proves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from operator import itemgetter
 
-from kvopt.bounds.seconds_evaluation import SharesProof, shares_bound
-from kvopt.bounds.seconds_weights import best_weights
+import numpy as np
+
+from kvopt.bounds.kinds import Floats, Integers
+from kvopt.bounds.seconds_evaluation import (
+    FULL,
+    Shares,
+    SharesProof,
+    served,
+    shares,
+    shares_bound,
+)
 from kvopt.kernels.compiling import working_time
+from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 
+MOST_STEPS = 60
+"""Limit of the changes of the weights in each of the two stages."""
+_STEP = 0.1
+"""First change of the share of a request whose two sides are an average difference apart, among
+those whose share can change."""
+_STEP_BESIDE = 0.05
+"""First change of a share in the stage with company, which starts near the end."""
+_ENOUGH = 1e-5
+"""Expected gain, as a share of the bound, at which a stage ends."""
+_BUSY = 0.98
+"""Mean weight from which on requests wait so long that company adds nothing."""
+_COMPANY = 0.8
+"""First company, as a share of what the weights leave."""
+
 
 @dataclass(frozen=True, slots=True)
 class SecondsBound:
-    """A lower bound on total latency in nanoseconds, evaluated in integers.
-
-    Parameters
-    ----------
-    value_ns
-        No schedule has a smaller total latency.
-    proof
-        What proves it.
-    seconds
-        Time that it took.
-    """
+    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took."""
 
     value_ns: int
     proof: SharesProof
@@ -69,6 +88,158 @@ def seconds_bound(
         late = time_limit is not None and working_time() - began > time_limit
         return late or should_stop()
 
-    best = best_weights(instance, model, arrivals, is_late)
+    _, best = max(_proofs(instance, model, arrivals, is_late), key=itemgetter(0))
     value = shares_bound(instance, model, best, arrivals)
     return SecondsBound(value, best, working_time() - began)
+
+
+def _proofs(
+    instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
+) -> Iterator[tuple[float, SharesProof]]:
+    """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
+    choices = [tuple(range(*ends)) for ends in combinations(range(len(model.lines) + 1), 2)]
+
+    def part_of(lines: tuple[int, ...]) -> Shares:
+        return shares(instance, model, [model.lines[i] for i in lines], float)
+
+    when = _without_gaps(arrivals, 2.0 * part_of(choices[0]).alone.sum())
+    climbs = [_Weights(instance.memory, when, part_of(lines)) for lines in choices]
+    climb, lines = max(zip(climbs, choices, strict=True), key=lambda found: found[0].value)
+    yield climb.value, SharesProof(lines)
+    best, weights = climb.value, climb.weights
+    for step in range(MOST_STEPS):
+        if is_late() or climb.room <= _ENOUGH * climb.value:
+            break
+        climb.change(_STEP / (1 + step) ** 0.5)
+        yield climb.value, SharesProof(lines, climb.parts)
+        if climb.value > best:
+            best, weights = climb.value, climb.weights
+    if not len(instance) or weights.mean() > _BUSY:
+        return
+    climb.accompany([weights, np.zeros_like(weights)])
+    for step in range(MOST_STEPS):
+        if is_late():
+            break
+        yield climb.value, SharesProof(lines, climb.parts, climb.company_parts)
+        climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
+
+
+def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
+    """Return arrivals from 0 on, with no gap longer than that.
+
+    Nothing is active after so long, so weights are judged alike, and floats keep their digits on
+    a clock that counts from 1970.
+    """
+    times, places = np.unique(np.array(arrivals, dtype=np.uint64), return_inverse=True)
+    gaps = np.diff(times, prepend=times[:1]).astype(float)
+    near: Floats = np.minimum(gaps, longest).cumsum()[places]
+    return near
+
+
+class _Weights:
+    """Weights and company that follow a slope of the bound, which is concave in them."""
+
+    def __init__(self, memory: int, arrivals: Floats, part: Shares) -> None:
+        self._arrivals, self._alone, self._works = arrivals, part.alone, part.prompts
+        self._takes: Floats = part.takes / memory
+        self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
+        self._company: Company | None = None
+        self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
+
+    def accompany(self, choices: Sequence[Floats]) -> None:
+        """Go on from the best of some weights, and with company too."""
+        self._company = Company(self._arrivals, self._alone, self._works)
+
+        def tried(weights: Floats) -> float:
+            self._set(weights, _COMPANY * (1.0 - weights))
+            return self.value
+
+        tried(max(choices, key=tried))
+
+    def _set(self, weights: Floats, company: Floats) -> None:
+        excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
+        self.weights = np.clip(weights - excess, 0.0, 1.0)
+        self.company = np.clip(company - excess, 0.0, 1.0 - self.weights)
+        whole = np.rint(self.weights * FULL)
+        beside = np.minimum(np.rint(self.company * FULL), FULL - whole)
+        self.parts, self.company_parts = (
+            tuple(share.astype(int).tolist()) for share in (whole, beside)
+        )
+        self._evaluate(whole / FULL, beside / FULL)
+
+    def _evaluate(self, weights: Floats, company: Floats) -> None:
+        slopes = (weights / self._takes).tolist()
+        squares = served(self._arrivals.tolist(), self._takes.tolist(), slopes)
+        fluid = np.array(squares) / (2.0 * self._takes) + self._ends - self._arrivals
+        self.value = float((self._alone + weights * (fluid - self._alone)).sum())
+        latency = self._alone
+        if self._company is not None:
+            added, delays, met = self._company.evaluate(company, 1.0 - weights - company)
+            self.value += added
+            latency = latency + delays
+            self._beside: Floats = met - self._works - delays
+        self._gain: Floats = fluid - latency
+
+    @property
+    def room(self) -> float:
+        """By how much other weights, without company, can raise the bound at most."""
+        part = np.where(self._gain > 0, 1.0 - self.weights, -self.weights)
+        return float((part * self._gain).sum())
+
+    def change(self, step: float) -> None:
+        """Give a share to the side of a request that is the later one, and take it away."""
+        weights = self.weights + step * _scaled(self._gain, self.weights)
+        company = self.company
+        if self._company is not None:
+            company = company + step * _scaled(self._beside, company)
+        self._set(np.clip(weights, 0.0, 1.0), np.clip(company, 0.0, 1.0))
+
+
+def _scaled(gain: Floats, share: Floats) -> Floats:
+    """Return a direction whose mean size is 1 where a share can follow it."""
+    movable = np.where(gain > 0, share < 1.0, share > 0.0)
+    scale = float(np.abs(gain[movable]).mean()) if movable.any() else 1.0
+    return gain / (scale or 1.0)
+
+
+class Company:
+    """What shares of company add, and where each prompt begins then."""
+
+    def __init__(self, arrivals: Floats, alone: Floats, works: Floats) -> None:
+        self._arrivals, self._alone, self._works = arrivals, alone, works
+        times = np.concatenate([arrivals, arrivals + alone])
+        self._order = np.argsort(times, kind="stable")
+        self._times: Floats = times[self._order]
+        self._after = np.searchsorted(self._times, arrivals, side="right")
+
+    def evaluate(self, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
+        """Return what company adds, how long each delays, and the works in each window."""
+        changes = np.concatenate([company, -company])[self._order]
+        prices = np.concatenate([[0.0], np.maximum(np.cumsum(changes), 0.0)])
+        costs, delays = np.zeros(len(free)), np.zeros(len(free))
+        machine_code(_cheapest)(
+            self._times, prices, self._after, self._arrivals, self._works, free, costs, delays
+        )
+        begins = self._arrivals + delays
+        ranked = np.argsort(begins, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(self._works[ranked])])
+        edges = np.searchsorted(begins[ranked], self._arrivals + self._alone)
+        met = sums[edges] - sums[np.searchsorted(begins[ranked], self._arrivals)]
+        return float(costs.sum() - company @ self._works), delays, met
+
+
+def _cheapest(
+    times: Floats, prices: Floats, after: Integers, arrivals: Floats, works: Floats, free: Floats,
+    costs: Floats, delays: Floats,
+) -> None:  # fmt: skip
+    """Find the cheapest begin of each prompt."""
+    for i in range(len(free)):
+        best, delay = works[i] * prices[after[i]], 0.0
+        for k in range(after[i], len(times)):
+            late = times[k] - arrivals[i]
+            if free[i] * late >= best:
+                break
+            cost = free[i] * late + works[i] * prices[k + 1]
+            if cost < best:
+                best, delay = cost, late
+        costs[i], delays[i] = best, delay

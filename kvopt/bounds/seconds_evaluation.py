@@ -1,10 +1,22 @@
-"""What weights prove, evaluated in integers.
+"""What requests take of the machine, and what weights prove then, evaluated in integers.
 
-Each request takes a part of the machine (`kvopt.bounds.seconds_shares`), and the machine has one
-second in a second.  So a schedule is a *fluid*: request i is served at rates that sum to at most
-1, from its arrival on.  Let B_i be the mean of the times at which it is served, delta_i the least
-time from there to its completion, and E_i its time alone.  The latency of i is counted in three
-shares:
+All of it holds for any schedule that `kvopt.model.scope` covers.
+
+Let f(b) be the time of a round that processes b tokens, without what each token held and each
+prompt token cost in addition: the largest of some *lines*, so convex.  Then f(b) - f(0) of a sum
+is at least the sum of f(b_i) - f(0), and a round in which request i processes b_i tokens and
+holds h_i lasts at least
+
+    sum_i  f(0) h_i / M  +  [f(b_i) - f(0) + prompt_ns P_i + kv_ns h_i],
+
+since at most M tokens are held.  The sum over its rounds is what request i *takes*.  Any of the
+lines may be left out in this; alone, a round with request i lasts at least as long as all lines
+say.
+
+The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
+that sum to at most 1, from its arrival on.  Let B_i be the mean of the times at which it is
+served, delta_i the least time from there to its completion, and E_i its time alone.  The latency
+of i is counted in three shares:
 
 *weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
 is that of one that always serves the largest weight_i / takes_i.
@@ -25,13 +37,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Any
 
-from kvopt.bounds.seconds_shares import shares
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.bounds.fluid import one_at_a_time
 from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import BatchTime
+from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
+
+Numbers = npt.NDArray[Any]
+"""float64 to look for good weights; Python integers, which are exact, to prove."""
 
 FULL = 64
 """Denominator of weights."""
@@ -89,25 +106,9 @@ def shares_bound(
 
 def served(arrivals: list[Any], takes: list[Any], slopes: list[Any]) -> list[Any]:
     """Serve one at a time, the largest slope first; return of each request 2 * (sum of t dt)."""
-    arriving = sorted(range(len(arrivals)), key=lambda i: -arrivals[i])
-    left, squares = list(takes), [0 * x for x in takes]
-    waiting: list[tuple[Any, int]] = []
-    clock: Any = 0
-    while arriving or waiting:
-        if not waiting:
-            clock = max(clock, arrivals[arriving[-1]])
-        while arriving and arrivals[arriving[-1]] <= clock:
-            i = arriving.pop()
-            heappush(waiting, (-slopes[i], i))
-        i = waiting[0][1]
-        until = clock + left[i]
-        if arriving and arrivals[arriving[-1]] < until:
-            until = arrivals[arriving[-1]]
-            left[i] -= until - clock
-        else:
-            heappop(waiting)
-        squares[i] += (until - clock) * (until + clock)
-        clock = until
+    squares = [0 * x for x in takes]
+    for begin, end, i in one_at_a_time(arrivals, takes, [-slope for slope in slopes]):
+        squares[i] += (end - begin) * (end + begin)
     return squares
 
 
@@ -150,3 +151,87 @@ def company_value(
             after = end
         total += best
     return total
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """What each request takes, in columns; times are in nanoseconds.
+
+    Parameters
+    ----------
+    takes
+        Time of the machine, times M.
+    delays
+        What it takes, times the least time from then to its completion: twice the sum, times M.
+    alone
+        The time from its start to its completion when nothing else runs.
+    prompts
+        By how much the round in which it starts is longer with it than without, by all lines.
+    """
+
+    takes: Numbers
+    delays: Numbers
+    alone: Numbers
+    prompts: Numbers
+
+
+def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: type) -> Shares:
+    """Return what the requests take by some lines of a model.
+
+    Parameters
+    ----------
+    instance
+        The requests, and the memory that they share.
+    model
+        How long rounds last.
+    lines
+        Some of the lines of the model.
+    kind
+        ``float``, or ``object`` for exact integers.
+
+    Notes
+    -----
+    In a round its work comes first and its part of f(0) last.  The last round has r = 0 rounds
+    after it.  A round other than the first holds h = top - r tokens and has work w = wide - kv r;
+    the time from its end to the completion is at least T with 2 T = p r - kv r^2.  So a round adds
+
+        M w (2 T + 2 base + w)  +  base h (2 T + base)
+
+    to the delays: a polynomial in r, which is summed by the sums of 1, r, r^2, r^3.
+    """
+    memory = instance.memory
+    prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
+    output: Numbers = np.array([request.output for request in instance], dtype=kind)
+    kv, base = model.kv_ns, _time(lines, 0)
+    top, rest = prompt + output, output - 1
+    wide = _time(lines, 1) - base + kv * top
+    p = 2 * (_time(model.lines, 1) + kv * top) + kv
+    n1 = rest * (rest - 1) // 2
+    n2 = n1 * (2 * rest - 1) // 3
+    n3 = n1 * n1
+    a, b = 2 * base + wide, p - kv
+    later = memory * (wide * a * rest + (wide * b - kv * a) * n1 - kv * (wide + b) * n2
+                      + kv * kv * n3)  # fmt: skip
+    later += base * (top * base * rest + (top * p - base) * n1 - (kv * top + p) * n2 + kv * n3)
+    # The first round processes the prompt as well.
+    own = model.prompt_ns * prompt + kv * (prompt + 1)
+    work, twice = _times(lines, prompt + 1) - base + own, p * rest - kv * rest * rest
+    first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
+    volume = prompt * output + output * (output + 1) // 2
+    return Shares(
+        takes=base * volume + memory * (work + wide * rest - kv * n1),
+        delays=first + later,
+        alone=twice // 2 + _times(model.lines, prompt + 1) + own,
+        prompts=_times(model.lines, prompt + 1) - _time(model.lines, 0) + own,
+    )
+
+
+def _time(lines: Sequence[Line], tokens: int) -> int:
+    return max(line.round_ns + line.token_ns * tokens for line in lines)
+
+
+def _times(lines: Sequence[Line], tokens: Numbers) -> Numbers:
+    times = lines[0].round_ns + lines[0].token_ns * tokens
+    for line in lines[1:]:
+        times = np.maximum(times, line.round_ns + line.token_ns * tokens)
+    return times

@@ -11,16 +11,15 @@ largest bound of each rank counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kvopt.bounds.kinds import Integers
 from kvopt.bounds.volume import fluid_completions
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Staircase, VolumeProof
-
-Integers = NDArray[np.int64]
 
 MOST_REQUESTS = 20_000
 """Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""
@@ -58,10 +57,9 @@ def offer_staircase_bound(search: Search) -> None:
 
 def staircase_bound(instance: Instance, staircases: Sequence[Staircase]) -> int:
     """Return the bound of the volumes of memory and of these staircases; exact integers."""
-    envelope = _begin(instance)
-    for staircase in staircases:
-        envelope = np.maximum(envelope, _completions(instance, staircase))
-    return int(envelope.sum()) - sum(request.arrival for request in instance)
+    found = (_completions(instance, staircase) for staircase in staircases)
+    latest = reduce(np.maximum, found, _begin(instance))
+    return int(latest.sum()) - sum(request.arrival for request in instance)
 
 
 def units_needed(
@@ -100,10 +98,8 @@ def _begin(instance: Instance) -> Integers:
 
 
 def _completions(instance: Instance, staircase: Staircase) -> Integers:
-    prompts, outputs = (
-        np.array([getattr(r, name) for r in instance], dtype=np.int64)
-        for name in ("prompt", "output")
-    )
+    shapes = np.array([request.shape for request in instance], dtype=np.int64)
+    prompts, outputs = shapes.reshape(-1, 2).T
     needed = units_needed(instance.memory, staircase, prompts, outputs)
     jobs = [(r.arrival, units) for r, units in zip(instance, needed.tolist(), strict=True)]
     return np.array(fluid_completions(jobs, len(staircase)), dtype=np.int64)

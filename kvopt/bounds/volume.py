@@ -20,8 +20,7 @@ from kvopt.model.instance import Instance
 
 def volume_bound(instance: Instance) -> int:
     """Return the volume bound on total latency; exact integers, valid with arrivals."""
-    jobs = [(r.arrival, r.volume, r.output) for r in instance]
-    return _bound(jobs, instance.memory)
+    return _bound([(r.arrival, r.volume, r.output) for r in instance], instance.memory)
 
 
 def volume_bounds_without_each(instance: Instance) -> list[int]:

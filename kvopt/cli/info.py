@@ -11,8 +11,7 @@ import typer
 
 from kvopt.cli import common
 from kvopt.errors import KvoptError
-from kvopt.kernels.dependencies import versions
-from kvopt.kernels.pyomo_solvers import available_solvers
+from kvopt.kernels.dependencies import available_solvers, versions
 from kvopt.search.incumbent import available_threads
 from kvopt.search.params import DEFAULT
 

@@ -19,7 +19,7 @@ from kvopt.bounds.windows import start_windows
 from kvopt.engines.registry import register
 from kvopt.files.instances import instance_to_json
 from kvopt.formulations.layout import nonzeros
-from kvopt.kernels.pyomo_solvers import DEFAULT_SOLVER, require_solver
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 

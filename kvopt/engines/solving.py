@@ -9,8 +9,7 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
-from kvopt.kernels.dependencies import versions
-from kvopt.kernels.pyomo_solvers import require_solver
+from kvopt.kernels.dependencies import require_solver, versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion

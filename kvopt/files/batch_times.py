@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.model.batch_time import BatchTime, Line
 
 SCHEMA = "kvopt.batch-time/1"
@@ -51,31 +50,20 @@ def batch_time(text: str | Path) -> BatchTime:
     if not str(text).lower().endswith(".json"):
         reason = f"must be a .json file or one of {', '.join(map(str, PRESETS))}"
         raise InvalidInput(f"{reason}, got {shown(str(text))}", field="batch time")
-    return read_batch_time(text)
-
-
-def read_batch_time(path: str | Path) -> BatchTime:
-    """Read a model from a JSON file."""
     try:
-        return batch_time_from_json(parse_json(read_text(path)))
+        return batch_time_from_json(parse_json(read_text(text)))
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=str(text)) from None
 
 
 def batch_time_from_json(value: object) -> BatchTime:
     """Build a model from parsed JSON."""
-    if isinstance(value, dict):
-        check_schema(value, SCHEMA)
-    top = check_fields(value, "batch time", _NEEDED, _OPTIONAL)
+    top = check_fields(value, "batch time", _NEEDED, _OPTIONAL, SCHEMA)
     if not isinstance(top["lines"], list):
         raise InvalidInput(f"must be a list, got {shown(top['lines'])}", field="lines")
-    lines = [_line(row) for row in top["lines"]]
+    rows = [check_fields(row, "line", _LINE) for row in top["lines"]]
+    lines = [Line(row["round_ns"], row["token_ns"]) for row in rows]
     return BatchTime(lines, top["kv_ns"], top["prompt_ns"], top.get("name"), top.get("notes"))
-
-
-def _line(value: object) -> Line:
-    row: dict[str, Any] = check_fields(value, "line", _LINE, ())
-    return Line(row["round_ns"], row["token_ns"])
 
 
 def write_batch_time(model: BatchTime, path: str | Path) -> None:

@@ -6,21 +6,22 @@ import csv
 import io
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
 SCHEMA = "kvopt.instance/1"
 CSV_COLUMNS = ("arrival", "prompt", "output")
 
 _TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
-_TOP_OPTIONAL = {"name", "notes", "round_ms"}
+_TOP_OPTIONAL = ("name", "notes", "round_ms")
 _REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
-_REQUEST_OPTIONAL = {"id", "predicted", "arrival_seconds"}
+_REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
 _PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
 _INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
 
@@ -61,12 +62,8 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
 
 def instance_from_json(value: object) -> Instance:
     """Build an instance from parsed JSON."""
-    if isinstance(value, dict):
-        check_schema(value, SCHEMA)  # first: another schema explains every other oddity
-    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL)
-    for field in ("name", "notes", "round_ms"):
-        if field in top and top[field] is None:
-            raise InvalidInput("must not be null; leave it out instead", field=field)
+    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, SCHEMA)
+    _refuse_nulls(top, _TOP_OPTIONAL)
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
@@ -84,29 +81,21 @@ def _request_from_json(value: object, position: int) -> Request:
         row = check_fields(value, "request", _REQUEST_NEEDED, _REQUEST_OPTIONAL)
         if len(row) == len(_REQUEST_NEEDED):
             return Request(row["arrival"], row["prompt"], row["output"], f"r{position}")
-        for field in _REQUEST_OPTIONAL:
-            if field in row and row[field] is None:
-                raise InvalidInput("must not be null; leave it out instead", field=field)
-        return Request(
-            arrival=row["arrival"],
-            prompt=row["prompt"],
-            output=row["output"],
-            id=row.get("id", f"r{position}"),
-            predicted=_prediction_from_json(row["predicted"]) if "predicted" in row else None,
-            arrival_seconds=row.get("arrival_seconds"),
-        )
+        _refuse_nulls(row, _REQUEST_OPTIONAL)
+        predicted = None
+        if "predicted" in row:
+            predicted = Prediction(**check_fields(row["predicted"], "predicted", _PREDICTED_NEEDED))
+        return Request(**{"id": f"r{position}", **row, "predicted": predicted})
     except InvalidInput as error:
-        raise error.located(request=_label(value, position)) from None
+        label = value.get("id") if isinstance(value, dict) else None
+        known = isinstance(label, str) and label
+        raise error.located(request=repr(label if known else f"r{position}")) from None
 
 
-def _prediction_from_json(value: object) -> Prediction:
-    row = check_fields(value, "predicted", _PREDICTED_NEEDED, ())
-    return Prediction(row["lower"], row["upper"])
-
-
-def _label(value: object, position: int) -> str:
-    label = value.get("id") if isinstance(value, dict) else None
-    return repr(label) if isinstance(label, str) and label else f"'r{position}'"
+def _refuse_nulls(row: dict[str, Any], optional: Collection[str]) -> None:
+    for field in optional:
+        if field in row and row[field] is None:
+            raise InvalidInput("must not be null; leave it out instead", field=field)
 
 
 def _instance_from_csv(text: str, memory: int | None) -> Instance:
@@ -130,22 +119,18 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
 
 def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
     try:
-        _check_count(cells, columns)
+        found, wanted = len(cells), len(columns)
+        if found < wanted:
+            reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
+            raise InvalidInput(reason, field=columns[found])
+        if found > wanted:
+            extra = f"{shown(cells[wanted])} has no field"
+            raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
         arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
         return Request(arrival, prompt, output, f"r{position}")
     except InvalidInput as error:
         raise error.located(request=f"r{position} (line {line})") from None
-
-
-def _check_count(cells: list[str], columns: list[str]) -> None:
-    found, wanted = len(cells), len(columns)
-    if found < wanted:
-        reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
-        raise InvalidInput(reason, field=columns[found])
-    if found > wanted:
-        reason = f"has {found} cells, the header has {wanted}: {shown(cells[wanted])} has no field"
-        raise InvalidInput(reason)
 
 
 def _integer_from_cell(cell: str, field: str) -> int:
@@ -162,26 +147,21 @@ def _integer_from_cell(cell: str, field: str) -> int:
 
 def instance_to_json(instance: Instance) -> dict[str, Any]:
     """Return the JSON object of an instance; absent fields are left out."""
-    top: dict[str, Any] = {"schema": SCHEMA}
-    if instance.name is not None:
-        top["name"] = instance.name
-    if instance.notes is not None:
-        top["notes"] = instance.notes
-    top["memory"] = instance.memory
-    if instance.round_ms is not None:
-        top["round_ms"] = instance.round_ms
-    top["requests"] = [request_to_json(request) for request in instance]
-    return top
+    top = {
+        "schema": SCHEMA,
+        "name": instance.name,
+        "notes": instance.notes,
+        "memory": instance.memory,
+        "round_ms": instance.round_ms,
+        "requests": [request_to_json(request) for request in instance],
+    }
+    return {field: value for field, value in top.items() if value is not None}
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request; absent fields are left out."""
-    row: dict[str, Any] = {
-        "id": request.id,
-        "arrival": request.arrival,
-        "prompt": request.prompt,
-        "output": request.output,
-    }
+    row: dict[str, Any] = {"id": request.id}
+    row["arrival"], row["prompt"], row["output"] = request.kind
     if request.predicted is not None:
         row["predicted"] = {"lower": request.predicted.lower, "upper": request.predicted.upper}
     if request.arrival_seconds is not None:
@@ -195,10 +175,8 @@ def write_instance(instance: Instance, path: str | Path) -> None:
     CSV keeps arrivals, prompts and outputs only.  Name and notes are left out; an instance
     with more to say than these is refused rather than stripped in silence.
     """
-    if str(path).lower().endswith(".csv"):
-        write_atomically(path, _csv_text(instance, str(path)))
-    else:
-        write_atomically(path, instance_text(instance))
+    as_csv = str(path).lower().endswith(".csv")
+    write_atomically(path, _csv_text(instance, str(path)) if as_csv else instance_text(instance))
 
 
 def instance_text(instance: Instance) -> str:
@@ -207,9 +185,7 @@ def instance_text(instance: Instance) -> str:
     rows = top.pop("requests")
     head = json.dumps(top, indent=1, ensure_ascii=False, allow_nan=False)[:-2]
     body = ",\n".join("  " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
-    return (
-        f'{head},\n "requests": [\n{body}\n ]\n}}\n' if rows else f'{head},\n "requests": []\n}}\n'
-    )
+    return head + (f',\n "requests": [\n{body}\n ]\n}}\n' if rows else ',\n "requests": []\n}\n')
 
 
 def _csv_text(instance: Instance, path: str) -> str:

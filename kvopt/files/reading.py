@@ -56,9 +56,15 @@ class _Doubled(dict[str, Any]):
 
 
 def check_fields(
-    value: object, what: str, needed: Collection[str], optional: Collection[str]
+    value: object,
+    what: str,
+    needed: Collection[str],
+    optional: Collection[str] = (),
+    schema: str | None = None,
 ) -> dict[str, Any]:
-    """Return ``value`` if it is an object with the right fields, else raise."""
+    """Return ``value`` if it is an object with the right schema and fields, else raise."""
+    if schema is not None and isinstance(value, dict):
+        check_schema(value, schema)  # first: another schema explains every other oddity
     if not isinstance(value, dict):
         raise InvalidInput(f"must be an object, got {shown(value)}", field=what)
     if isinstance(value, _Doubled):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 
@@ -26,26 +26,20 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     """
     try:
         value = parse_json(read_text(path))
-        if isinstance(value, dict):
-            check_schema(value, SCHEMA)
-        top = check_fields(value, "schedule", _NEEDED, _OPTIONAL)
+        top = check_fields(value, "schedule", _NEEDED, _OPTIONAL, SCHEMA)
         if "instance" in top and top["instance"] != instance.hash:
             reason = f"is {shown(top['instance'], 80)}, this instance is {instance.hash}"
             raise InvalidInput(reason, field="instance")
         if not isinstance(top["starts"], list):
             raise InvalidInput(f"must be a list, got {shown(top['starts'])}", field="starts")
         schedule = Schedule(instance, top["starts"])
-        _check_objective(top, schedule)
+        claimed = top.get("objective", schedule.objective)
+        if type(claimed) is not int or claimed != schedule.objective:
+            reason = f"says {shown(claimed)}, the starts give {schedule.objective}"
+            raise FalseClaim(reason, field="objective")
         return schedule
     except InvalidInput as error:
         raise error.located(file=str(path)) from None
-
-
-def _check_objective(top: dict[str, object], schedule: Schedule) -> None:
-    claimed = top.get("objective", schedule.objective)
-    if type(claimed) is not int or claimed != schedule.objective:
-        reason = f"says {shown(claimed)}, the starts give {schedule.objective}"
-        raise FalseClaim(reason, field="objective")
 
 
 def write_schedule(schedule: Schedule, path: str | Path) -> None:

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
-from kvopt.formulations.layout import (
-    LARGEST_COLUMNS,
-    Layout,
-    column_names,
-    layout,
-    row_names,
-)
+from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance
@@ -84,22 +78,15 @@ class ArrayModel:
         owners = np.searchsorted(self.begins, chosen, side="right") - 1
         if off > 1e-3 or not np.array_equal(owners, np.arange(len(self.instance))):
             return None
-        return [
-            window[int(column - begin)]
-            for window, column, begin in zip(
-                self.layout.windows, chosen, self.begins[:-1], strict=True
-            )
-        ]
+        places = (chosen - self.begins[:-1]).tolist()
+        return [window[place] for window, place in zip(self.layout.windows, places, strict=True)]
 
     def columns_of(self, starts: Sequence[int]) -> list[int] | None:
         """Return the columns of a schedule, None if a start lies outside its window."""
         ordered = in_arrival_order(self.instance, starts)
-        if not all(k in w for k, w in zip(ordered, self.layout.windows, strict=True)):
-            return None
-        return [
-            int(begin) + k - w[0]
-            for begin, k, w in zip(self.begins[:-1], ordered, self.layout.windows, strict=True)
-        ]
+        found = list(zip(self.begins.tolist(), ordered, self.layout.windows, strict=False))
+        inside = all(k in window for _, k, window in found)
+        return [begin + k - window[0] for begin, k, window in found] if inside else None
 
 
 def time_indexed_arrays(
@@ -134,15 +121,17 @@ def time_indexed_arrays(
     index = np.empty(int(start[-1]), dtype=np.int32)
     value = np.empty(int(start[-1]), dtype=np.float64)
     cost = np.empty(plan.num_columns, dtype=np.float64)
-    for i, blocks in enumerate(zip(begins[:-1], begins[1:], entries, strict=True)):
-        begin, end, width = map(int, blocks)
-        stretch = slice(int(start[begin]), int(start[end]))
-        shape = (end - begin, width)
+    for i, (begin, end) in enumerate(pairwise(begins.tolist())):
+        stretch, shape = slice(int(start[begin]), int(start[end])), (end - begin, entries[i])
         _fill_request(
             instance, plan, i, orders[i], cost[begin:end], index[stretch].reshape(shape),
             value[stretch].reshape(shape),
         )  # fmt: skip
-    lower, upper = _row_bounds(instance, plan)
+    starts, rows = len(instance), len(instance) + plan.num_times
+    lower = np.full(rows + len(plan.ordered), -np.inf)
+    upper = np.zeros_like(lower)
+    lower[:starts] = upper[:starts] = 1.0
+    upper[starts:rows] = instance.memory
     return ArrayModel(instance, plan, begins, cost, start, index, value, lower, upper)
 
 
@@ -194,15 +183,6 @@ def _first_memory_row(plan: Layout, time: int) -> int:
     raise AssertionError(f"no row for time {time}")
 
 
-def _row_bounds(instance: Instance, plan: Layout) -> tuple[Floats, Floats]:
-    starts, orders = len(instance), len(plan.ordered)
-    lower = np.full(starts + plan.num_times + orders, -np.inf)
-    upper = np.zeros_like(lower)
-    lower[:starts] = upper[:starts] = 1.0
-    upper[starts : starts + plan.num_times] = instance.memory
-    return lower, upper
-
-
 def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
     if max(model.value.max(initial=0.0), -model.value.min(initial=0.0)) >= _HIGHS_LARGEST:
@@ -220,12 +200,8 @@ def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> 
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")
     if names:
-        _pass_names(highs, model)
+        for column, name in enumerate(column_names(model.instance, model.layout)):
+            highs.passColName(column, name)
+        for row, name in enumerate(row_names(model.instance, model.layout)):
+            highs.passRowName(row, name)
     return highs
-
-
-def _pass_names(highs: Highs, model: ArrayModel) -> None:
-    for column, name in enumerate(column_names(model.instance, model.layout)):
-        highs.passColName(column, name)
-    for row, name in enumerate(row_names(model.instance, model.layout)):
-        highs.passRowName(row, name)

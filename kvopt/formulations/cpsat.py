@@ -31,15 +31,7 @@ LARGEST_PAIRS = 200_000
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint
 class PairModel:
-    """A CP-SAT model and the variables that a caller needs.
-
-    Parameters
-    ----------
-    model
-        The ``cp_model.CpModel``; constraints can be added to it.
-    starts
-        Start variable of each request.
-    """
+    """A ``cp_model.CpModel``, to which constraints can be added, and the start of each request."""
 
     model: Any
     starts: list[Any]
@@ -58,29 +50,27 @@ def pair_model(instance: Instance, windows: Windows, *, order_identical: bool = 
         Whether requests of one shape start in order of arrival; without loss unless some of
         them are held where they are.
     """
-    model = load_cp_model().CpModel()
-    starts = [
-        model.new_int_var(window[0], window[-1], f"start_{i}") for i, window in enumerate(windows)
-    ]
-    build = _Builder(instance, windows, model, starts)
+    build = _Builder(instance, windows)
     build.pair_relations()
     build.memory_at_completions()
     build.redundant_cumulative()
     if order_identical:
         build.identical_requests_in_order()
     build.total_latency()
-    return PairModel(model, starts)
+    return PairModel(build.model, build.starts)
 
 
 class _Builder:
     """The constraint families, one method each."""
 
-    def __init__(self, instance: Instance, windows: Windows, model: Any, starts: list[Any]) -> None:
-        self.instance = instance
-        self.windows = windows
-        self.model = model
-        self.starts = starts
-        self.ends = [k + r.output for k, r in zip(starts, instance, strict=True)]
+    def __init__(self, instance: Instance, windows: Windows) -> None:
+        self.instance, self.windows = instance, windows
+        self.model = load_cp_model().CpModel()
+        self.starts = [
+            self.model.new_int_var(window[0], window[-1], f"start_{i}")
+            for i, window in enumerate(windows)
+        ]
+        self.ends = [k + r.output for k, r in zip(self.starts, instance, strict=True)]
         self.active: dict[tuple[int, int], Any] = {}
 
     def pair_relations(self) -> None:

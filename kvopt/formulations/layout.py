@@ -69,13 +69,12 @@ def layout(
     if windows is None:
         windows = windows_until(instance, latest_completions(instance))
     _check_windows(instance, windows)
-    _refuse_too_large(instance, windows, largest_columns)
-    ordered = [
-        pair
-        for group in (identical_groups(instance) if order_identical else [])
-        for pair in pairwise(group)
-    ]
-    return Layout(windows, _spans(instance, windows), tuple(ordered))
+    refuse_columns(sum(map(_length, windows)), largest_columns)
+    if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
+        raise TooLarge(f"{many:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+    groups = identical_groups(instance) if order_identical else []
+    ordered = tuple(pair for group in groups for pair in pairwise(group))
+    return Layout(windows, _spans(instance, windows), ordered)
 
 
 def _check_windows(instance: Instance, windows: Windows) -> None:
@@ -86,12 +85,6 @@ def _check_windows(instance: Instance, windows: Windows) -> None:
         if window.step != 1 or (window and window.start < request.arrival):
             reason = f"must hold consecutive rounds from the arrival on, got {window}"
             raise InvalidInput(reason, field="windows", request=repr(request.id))
-
-
-def _refuse_too_large(instance: Instance, windows: Windows, largest_columns: int) -> None:
-    refuse_columns(sum(map(_length, windows)), largest_columns)
-    if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
-        raise TooLarge(f"{many:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
 
 
 def nonzeros(instance: Instance, windows: Windows) -> int:
@@ -129,9 +122,8 @@ def request_labels(instance: Instance) -> list[str]:
     The ids themselves where all of them are plain, else ``r0, r1, ...`` by position.
     """
     ids = [request.id or "" for request in instance]
-    if all(map(_SAFE.fullmatch, ids)):
-        return ids
-    return [f"r{position}" for position in range(len(ids))]
+    plain = all(map(_SAFE.fullmatch, ids))
+    return ids if plain else [f"r{position}" for position in range(len(ids))]
 
 
 def column_names(instance: Instance, plan: Layout) -> list[str]:

@@ -29,7 +29,7 @@ def compiled(function: Function) -> Function:
 
     It runs without the interpreter's lock, so that signals and other threads get their turn.
     """
-    return _compiled(function, fastmath=False)
+    return _watched(function)
 
 
 def steering(function: Function) -> Function:
@@ -37,14 +37,7 @@ def steering(function: Function) -> Function:
 
     Integers are exact either way.
     """
-    return _compiled(function, fastmath=True)
-
-
-def _compiled(function: Function, fastmath: bool) -> Function:
-    dispatcher = _kept(function, partial(njit, nogil=True, fastmath=fastmath))
-    _compile_watched(dispatcher)
-    compiling.known_one_more()
-    return cast("Function", dispatcher)
+    return _watched(function, fastmath=True)
 
 
 # ---- where machine code is kept -------------------------------------------------------------
@@ -115,11 +108,12 @@ _events.register("numba:compile", _Listener())
 _lock: Any = global_compiler_lock
 
 
-def _compile_watched(dispatcher: Any) -> None:
+def _watched(function: Function, **options: bool) -> Function:
     """Let a thread compile where the main one would, and do without a disk that is full.
 
     The method that is replaced is called for signatures that are new, so nothing else is slower.
     """
+    dispatcher = _kept(function, partial(njit, nogil=True, **options))
     plain = dispatcher.compile
 
     def kept(signature: Any) -> Any:
@@ -143,3 +137,5 @@ def _compile_watched(dispatcher: Any) -> None:
         return kept(signature)
 
     dispatcher.compile = watched
+    compiling.known_one_more()
+    return cast("Function", dispatcher)

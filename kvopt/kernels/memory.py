@@ -53,9 +53,8 @@ def default_budget() -> int:
     """Return what the environment says, else a share of what this process may use at most."""
     if (told := parsed_size(os.environ.get(VARIABLE), VARIABLE)) is not None:
         return told
-    return int(
-        DEFAULT_SHARE * min([_machine(), *container_limits(_text(Path("/proc/self/cgroup")))])
-    )
+    limits = container_limits(_text(Path("/proc/self/cgroup")))
+    return int(DEFAULT_SHARE * min([_machine(), *limits]))
 
 
 def used() -> int:
@@ -84,11 +83,10 @@ def container_limits(groups: str, root: Path = Path("/sys/fs/cgroup")) -> Iterat
     """Yield the limits of control groups, given as the system lists them, of both versions."""
     for line in groups.splitlines():
         _, kinds, path = line.split(":", 2)
-        base, name = root, "memory.max"
-        if kinds:
-            base, name = root / "memory", "memory.limit_in_bytes"
         if kinds and "memory" not in kinds.split(","):
             continue
+        base = root / "memory" if kinds else root
+        name = "memory.limit_in_bytes" if kinds else "memory.max"
         inner = base / path.lstrip("/")
         for group in (inner, *inner.parents):
             found = _text(group / name).strip()

@@ -126,6 +126,11 @@ class Request:
         """``(prompt, output)``: requests of one shape can swap places."""
         return self.prompt, self.output
 
+    @property
+    def kind(self) -> tuple[int, int, int]:
+        """``(arrival, prompt, output)``: what all that is said about a request follows from."""
+        return self.arrival, self.prompt, self.output
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -164,15 +169,11 @@ class Instance:
         notes: object = None,
         round_ms: float | None = None,
     ) -> None:
-        fields = {
-            "memory": checked_integer(memory, "memory", 1),
-            "requests": tuple(_named(requests)),
-            "name": name,
-            "notes": notes,
-            "round_ms": round_ms,
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        object.__setattr__(self, "memory", checked_integer(memory, "memory", 1))
+        object.__setattr__(self, "requests", tuple(_named(requests)))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "notes", notes)
+        object.__setattr__(self, "round_ms", round_ms)
         self._check_labels()
         self._check_requests()
 

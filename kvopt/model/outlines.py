@@ -12,11 +12,8 @@ completion.  Steps are the truth and are drawn while they can be told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import pairwise
-
 from kvopt.model.schedule import Schedule
+from kvopt.model.sweep import Stretch
 
 Points = list[tuple[float, float]]
 
@@ -51,68 +48,12 @@ def growth(start: int, output: int, stepped: bool) -> Points:
     return [(start + j + side, j + 1) for j in range(output) for side in (0, 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A time in which the same requests are active: nothing starts or completes inside.
-
-    Parameters
-    ----------
-    begin, end
-        It covers the rounds that end at ``begin + 1 .. end``.
-    active
-        Requests that are active: the tokens that memory grows by in a round.
-    prompts
-        Prompt tokens held.
-    produced
-        Tokens that the active requests had produced at ``begin``.
-    """
-
-    begin: int
-    end: int
-    active: int
-    prompts: int
-    produced: int
-
-    def outline(self, stepped: bool) -> Points:
-        """Return the tokens held over time, prompts and produced."""
-        held = self.prompts + self.produced
-        if not stepped:
-            grown = self.active * (self.end - self.begin)
-            return [(self.begin, held), (self.end, held + grown)]
-        rounds = range(1, self.end - self.begin + 1)
-        return [
-            (self.begin + j - 1 + side, held + self.active * j) for j in rounds for side in (0, 1)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A request at work: it holds ``prompt + j`` tokens at time ``begin + j``, until ``end``."""
-
-    begin: int
-    end: int
-    prompt: int
-
-
-def stretches(schedule: Schedule) -> Iterator[Stretch]:
-    """Cut the schedule at every start and every completion."""
-    ends = zip(schedule.starts, schedule.completions, schedule.instance, strict=True)
-    return stretches_of(Piece(k, c, request.prompt) for k, c, request in ends)
-
-
-def stretches_of(pieces: Iterable[Piece]) -> Iterator[Stretch]:
-    """Cut what is at work, evicted later or not, wherever a piece begins or ends."""
-    changes: dict[int, list[tuple[int, int, int]]] = {}
-    for piece in pieces:
-        changes.setdefault(piece.begin, []).append((1, piece.prompt, -piece.begin))
-        changes.setdefault(piece.end, []).append((-1, -piece.prompt, piece.begin))
-    active = prompts = offset = 0  # tokens produced at t are offset + active * t
-    for begin, end in pairwise(sorted(changes)):
-        for requests, tokens, shift in changes[begin]:
-            active += requests
-            prompts += tokens
-            offset += shift
-        yield Stretch(begin, end, active, prompts, offset + active * begin)
+def outline(stretch: Stretch, stepped: bool) -> Points:
+    """Return the tokens held over the time of a stretch, prompts and produced."""
+    if not stepped:
+        return [(time, stretch.held_at(time)) for time in (stretch.begin, stretch.end)]
+    times = range(stretch.begin + 1, stretch.end + 1)
+    return [(t - side, stretch.held_at(t)) for t in times for side in (1, 0)]
 
 
 def profile(schedule: Schedule, stepped: bool) -> tuple[list[float], list[float], list[float]]:
@@ -120,8 +61,8 @@ def profile(schedule: Schedule, stepped: bool) -> tuple[list[float], list[float]
     times: list[float] = []
     prompts: list[float] = []
     totals: list[float] = []
-    for stretch in stretches(schedule):
-        for time, total in stretch.outline(stepped):
+    for stretch in schedule.sweep.stretches():
+        for time, total in outline(stretch, stepped):
             times.append(time)
             prompts.append(stretch.prompts)
             totals.append(total)

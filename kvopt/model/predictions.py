@@ -22,15 +22,7 @@ Intervals = Literal["file", "rough", "buckets", "relative"]
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """Believed outputs of all requests, in instance order.
-
-    Parameters
-    ----------
-    output
-        The single number of rules that need one.
-    lower, upper
-        The interval of rules that work with intervals.
-    """
+    """Believed outputs of all requests, in instance order, and the intervals of some rules."""
 
     output: list[int]
     lower: list[int]
@@ -70,12 +62,10 @@ class PredictionModel:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for field, value, known in (
-            ("pred", self.pred, get_args(Believed)),
-            ("intervals", self.intervals, get_args(Intervals)),
-        ):
-            if value not in known:
-                raise InvalidInput(f"must be one of {', '.join(known)}, got {value}", field=field)
+        for field, kind in (("pred", Believed), ("intervals", Intervals)):
+            if (value := getattr(self, field)) not in get_args(kind):
+                reason = f"must be one of {', '.join(get_args(kind))}, got {value}"
+                raise InvalidInput(reason, field=field)
         if not 0 <= self.eps <= 1:
             raise InvalidInput(f"must be in 0 .. 1, got {self.eps}", field="eps")
         if self.width is not None and self.width < 1:
@@ -83,9 +73,11 @@ class PredictionModel:
 
     def beliefs(self, instance: Instance) -> Beliefs:
         """Return what is believed of every request."""
-        intervals = [self._clipped(instance, r, *self._interval(r)) for r in instance]
-        lower, upper = [ends[0] for ends in intervals], [ends[1] for ends in intervals]
-        return Beliefs(self._outputs(instance, lower, upper), lower, upper)
+        most = [instance.memory - request.prompt for request in instance]
+        intervals = [self._interval(request) for request in instance]
+        lower = [min(low, limit) for (low, _), limit in zip(intervals, most, strict=True)]
+        upper = [min(high, limit) for (_, high), limit in zip(intervals, most, strict=True)]
+        return Beliefs(self._outputs(instance, lower, upper, most), lower, upper)
 
     def _interval(self, request: Request) -> tuple[int, int]:
         output = request.output
@@ -100,26 +92,16 @@ class PredictionModel:
         predicted = request.predicted
         return (output, output) if predicted is None else (predicted.lower, predicted.upper)
 
-    @staticmethod
-    def _clipped(instance: Instance, request: Request, lower: int, upper: int) -> tuple[int, int]:
-        most = instance.memory - request.prompt
-        return min(lower, most), min(upper, most)
-
-    def _outputs(self, instance: Instance, lower: list[int], upper: list[int]) -> list[int]:
-        if self.pred == "lower":
-            return lower
-        if self.pred == "upper":
-            return upper
+    def _outputs(
+        self, instance: Instance, lower: list[int], upper: list[int], most: list[int]
+    ) -> list[int]:
         if self.pred == "mid":
             return [(low + high) // 2 for low, high in zip(lower, upper, strict=True)]
-        if self.pred == "noise":
-            return self._noisy(instance)
-        return [request.output for request in instance]
-
-    def _noisy(self, instance: Instance) -> list[int]:
+        if self.pred in ("lower", "upper"):
+            return lower if self.pred == "lower" else upper
+        exact = [request.output for request in instance]
+        if self.pred == "exact":
+            return exact
         random, eps = Random(self.seed), float(self.eps)
-        believed = []
-        for request in instance:
-            drawn = round(request.output * random.uniform(1 - eps, 1 + eps))
-            believed.append(min(max(1, drawn), instance.memory - request.prompt))
-        return believed
+        drawn = [round(output * random.uniform(1 - eps, 1 + eps)) for output in exact]
+        return [min(max(1, output), limit) for output, limit in zip(drawn, most, strict=True)]

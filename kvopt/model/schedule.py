@@ -7,6 +7,7 @@ completion times only and those are all that a check has to visit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ from itertools import groupby
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.instance import Instance
-from kvopt.model.loads import LEAST, loads_at_ends
+from kvopt.model.sweep import Sweep, swept
 
 _MOST_VIOLATIONS = 20
 
@@ -92,47 +93,37 @@ class Schedule:
 
     @cached_property
     def _checked(self) -> ScheduleCheck:
+        times, held, memory = self.sweep.times, self.sweep.held, self.instance.memory
         violations = list(self._early_starts())
-        peak, peak_time = 0, 0
-        for time, load in self._loads_at_completions():
-            if load > peak:
-                peak, peak_time = load, time
-            if load > self.instance.memory:
-                violations.append(
-                    f"time {time}: {load} tokens held, memory is {self.instance.memory}"
-                )
+        if (peak := max(held, default=0)) > memory:
+            ends = set(self.completions)
+            violations += [
+                f"time {time}: {load} tokens held, memory is {memory}"
+                for time, load in zip(times, held, strict=True)
+                if load > memory and time in ends
+            ]
         return ScheduleCheck(
             feasible=not violations,
             objective=self.objective,
             peak_memory=peak,
-            peak_time=peak_time,
+            peak_time=times[held.index(peak)] if peak else 0,
             makespan=self.makespan,
             violations=tuple(violations[:_MOST_VIOLATIONS]),
         )
 
-    def _loads_at_completions(self) -> Iterable[tuple[int, int]]:
-        if len(self.starts) >= LEAST:
-            prompts = [request.prompt for request in self.instance]
-            if found := loads_at_ends(prompts, self.starts, self.completions):
-                return zip(*found, strict=True)
-        return self.loads(set(self.completions))
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Tokens held over time."""
+        return swept(self.starts, self.completions, [r.prompt for r in self.instance])
 
     def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield ``(time, tokens held)`` for the given times, in ascending order."""
-        requests = list(zip(self.starts, self.completions, self.instance, strict=True))
-        begins = sorted((k, r.prompt - k) for k, _, r in requests)
-        ends = sorted((c, r.prompt - k) for k, c, r in requests)
-        active = level = begun = ended = 0  # tokens held at t are level + active * t
+        stretches = list(self.sweep.stretches())
+        begins = [stretch.begin for stretch in stretches]
         for time in sorted(set(times)):
-            while begun < len(begins) and begins[begun][0] < time:
-                level += begins[begun][1]
-                active += 1
-                begun += 1
-            while ended < len(ends) and ends[ended][0] < time:
-                level -= ends[ended][1]
-                active -= 1
-                ended += 1
-            yield time, level + active * time
+            number = bisect_left(begins, time) - 1
+            inside = number >= 0 and time <= stretches[number].end
+            yield time, stretches[number].held_at(time) if inside else 0
 
     def memory_profile(self) -> list[tuple[int, int]]:
         """Return ``(time, tokens held)`` wherever the slope changes.

@@ -6,7 +6,7 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kvopt.bounds.seconds_shares import shares
+from kvopt.bounds.seconds_evaluation import shares
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 from kvopt.policies.base import View

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvopt.model.instance import Instance
-from kvopt.model.outlines import Piece, Points, Stretch, stretches_of
+from kvopt.model.outlines import Points, outline
+from kvopt.model.sweep import Stretch, swept
 from kvopt.reports.axes import Frame, label, labels, line
 from kvopt.reports.html import Markup, number, tag
 
@@ -45,14 +46,14 @@ def memory(instance: Instance, work: Sequence[Work], frame: Frame) -> list[Marku
     ]
 
 
-def _stretches(instance: Instance, work: Iterable[Work]) -> list[Stretch]:
-    requests = instance.requests
-    pieces = (Piece(each.begin, each.end, requests[each.request].prompt) for each in work)
-    return list(stretches_of(pieces))
+def _stretches(instance: Instance, work: Sequence[Work]) -> list[Stretch]:
+    prompts = [instance.requests[piece.request].prompt for piece in work]
+    starts, ends = [piece.begin for piece in work], [piece.end for piece in work]
+    return list(swept(starts, ends, prompts).stretches())
 
 
 def _held(found: Iterable[Stretch]) -> Points:
-    return [corner for stretch in found for corner in stretch.outline(stepped=False)]
+    return [corner for stretch in found for corner in outline(stretch, stepped=False)]
 
 
 def _prompts(found: Iterable[Stretch]) -> Points:

@@ -10,8 +10,8 @@ from operator import itemgetter
 from typing import Any
 
 from kvopt.model.instance import Instance
-from kvopt.model.loads import LEAST, loads_at_ends
 from kvopt.model.schedule import Schedule
+from kvopt.model.sweep import swept
 
 
 class Outcome(StrEnum):
@@ -96,7 +96,10 @@ class PolicyRun:
     @cached_property
     def peak_memory(self) -> int:
         """Most tokens held at one time, evicted work included."""
-        return max(self._loads(), default=0)
+        requests, pieces = self.instance.requests, self.pieces()
+        starts, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
+        prompts = [requests[i].prompt for i, _, _ in pieces]
+        return max(swept(starts, ends, prompts).held, default=0)
 
     def violations(self) -> list[str]:
         """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
@@ -147,28 +150,3 @@ class PolicyRun:
                     found.append(f"request {self.instance.requests[i].id!r} runs twice at {ends}")
                 ends = end
         return found
-
-    def _loads(self) -> list[int]:
-        """Tokens held at the end of every piece of work, where memory peaks."""
-        pieces = self.pieces()
-        if len(pieces) >= LEAST:
-            prompts = [self.instance.requests[i].prompt for i, _, _ in pieces]
-            starts, stops = [start for _, start, _ in pieces], [end for _, _, end in pieces]
-            if found := loads_at_ends(prompts, starts, stops):
-                return found[1]
-        offsets = [self.instance.requests[i].prompt - start for i, start, _ in pieces]
-        begins = sorted(
-            (start, offset) for (_, start, _), offset in zip(pieces, offsets, strict=True)
-        )
-        ends = sorted((end, offset) for (_, _, end), offset in zip(pieces, offsets, strict=True))
-        loads = []
-        level = active = begun = ended = 0
-        for time, _ in ends:
-            while begun < len(begins) and begins[begun][0] < time:
-                level += begins[begun][1]
-                active, begun = active + 1, begun + 1
-            while ends[ended][0] < time:
-                level -= ends[ended][1]
-                active, ended = active - 1, ended + 1
-            loads.append(level + active * time)
-        return loads

@@ -6,12 +6,13 @@ times at which an idle server began to work: everything between follows from `Ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.model.sweep import swept
 
 Piece = tuple[int, int, int]
 """``(request, start, end)``: active in the rounds that end at start + 1 .. end."""
@@ -52,7 +53,7 @@ class Stretch:
 def stretches(
     instance: Instance,
     batch_time: BatchTime,
-    pieces: Iterable[Piece],
+    pieces: Sequence[Piece],
     resumed: Mapping[int, int],
 ) -> list[Stretch]:
     """Return what a server did, in order; rounds in which nothing is active are left out.
@@ -66,32 +67,21 @@ def stretches(
     resumed
         Nanoseconds at which the server began to work after it was idle, by round.
     """
-    events = _events(instance, pieces)
+    prompts = [instance.requests[i].prompt for i, _, _ in pieces]
+    starts, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
+    begun: dict[int, int] = defaultdict(int)
+    for start, prompt in zip(starts, prompts, strict=True):
+        begun[start] += prompt
     found: list[Stretch] = []
-    time = active = offsets = 0  # offsets: sum of prompt - start over active requests
-    for (now, (change, offset, prompts)), (following, _) in pairwise([*events, *events[-1:]]):
-        time = resumed.get(now, time)  # also where the last of a busy time ended in this round
-        active += change
-        offsets += offset
-        if not active:
+    time = 0
+    for each in swept(starts, ends, prompts).stretches():
+        time = resumed.get(each.begin, time)  # also where the last of a busy time ended then
+        if not each.active:
             continue
-        held = offsets + active * (now + 1)
-        first = time + batch_time.round_ns(active, prompts, held)
-        rounds = following - now
+        rounds, active, held = each.end - each.begin, each.active, each.held_at(each.begin + 1)
+        prompt = begun[each.begin]
+        first = time + batch_time.round_ns(active, prompt, held)
         ended = first + batch_time.stretch_ns(active, held + active, rounds - 1)
-        found.append(Stretch(now, time, rounds, active, prompts, held, first, ended))
+        found.append(Stretch(each.begin, time, rounds, active, prompt, held, first, ended))
         time = ended
     return found
-
-
-def _events(instance: Instance, pieces: Iterable[Piece]) -> list[tuple[int, list[int]]]:
-    """Return changes of active requests and of offsets, and prompts that start, by round."""
-    changes: dict[int, list[int]] = {}
-    for i, start, end in pieces:
-        prompt = instance.requests[i].prompt
-        for now, count, begun in ((start, 1, prompt), (end, -1, 0)):
-            entry = changes.setdefault(now, [0, 0, 0])
-            entry[0] += count
-            entry[1] += count * (prompt - start)
-            entry[2] += begun
-    return sorted(changes.items())

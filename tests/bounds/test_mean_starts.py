@@ -12,12 +12,11 @@ from scipy.sparse import csc_array  # type: ignore[import-untyped]
 from scipy.stats import spearmanr  # type: ignore[import-untyped]
 from strategies import instances, random_instances
 
-from kvopt import Instance, Request, run
+from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds import fluid
-from kvopt.bounds.averaged import averaged_minimisers
-from kvopt.bounds.lp import windows_around
 from kvopt.bounds.mean_starts import (
     _dealt_to_one,
+    averaged_minimisers,
     dealt,
     lagrangian_mean_starts,
     lp_mean_starts,
@@ -27,6 +26,7 @@ from kvopt.bounds.mean_starts import (
 from kvopt.errors import TooLarge
 from kvopt.families import generate
 from kvopt.formulations.arrays import time_indexed_arrays
+from kvopt.formulations.windows import windows_until
 
 
 def listed(instance: Instance) -> tuple[int, ...]:
@@ -41,7 +41,8 @@ def latency(instance: Instance, means: list[float]) -> float:
 
 def lp_value(instance: Instance) -> float:
     """Return the value of the LP that ends with the list schedule, from another reader of it."""
-    windows = windows_around(instance, listed(instance))
+    end = Schedule(instance, listed(instance)).makespan
+    windows = windows_until(instance, [end] * len(instance))
     model = time_indexed_arrays(instance, windows, order_identical=False)
     matrix = csc_array((model.value, model.index, model.start)).toarray()
     once = len(instance)
@@ -147,7 +148,7 @@ def test_prices_of_a_backlog_are_those_of_its_stretches(monkeypatch: pytest.Monk
             patch.setattr(fluid, "_LARGEST", -1)
             assert fluid.fluid_prices(backlog).tobytes() == quick.tobytes()
         assert end == max(
-            (-(-s.end // backlog.memory) for s in fluid._stretches(backlog)), default=0
+            (-(-end // backlog.memory) for _, end, _ in fluid._stretches(backlog)), default=0
         )
 
 

@@ -13,8 +13,7 @@ from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_te
 
 from kvopt import BatchTime, Instance, Line, Request, generate
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, SharesProof, served, shares_bound
-from kvopt.bounds.seconds_shares import shares
+from kvopt.bounds.seconds_evaluation import FULL, SharesProof, served, shares, shares_bound
 from kvopt.errors import InvalidInput
 from kvopt.simulation.seconds import simulate_seconds
 

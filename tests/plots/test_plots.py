@@ -18,7 +18,7 @@ from strategies import instances, random_starts
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, Request
-from kvopt.model.outlines import growth, is_stepped, profile, stretches, window
+from kvopt.model.outlines import growth, is_stepped, outline, profile, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import gantt, memory_profile, plot_instance, plot_schedule, save
 from kvopt.plots.style import label_step, new_figure
@@ -67,12 +67,11 @@ def test_profile_agrees_with_the_schedule_at_every_time(
     schedule = Schedule(instance, random_starts(instance, random.Random(seed), early=3))
     held = dict(schedule.loads(range(-9, schedule.makespan + 3)))
     covered: set[int] = set()
-    for stretch in stretches(schedule):
-        heights = dict(stretch.outline(stepped))  # of two values at a time, the later one
+    for stretch in schedule.sweep.stretches():
+        heights = dict(outline(stretch, stepped))  # of two values at a time, the later one
         assert heights[stretch.end] == held[stretch.end]
         for t in range(stretch.begin + 1, stretch.end + 1):
-            grown = stretch.active * (t - stretch.begin)
-            assert stretch.prompts + stretch.produced + grown == held[t]
+            assert stretch.held_at(t) == held[t]
         covered.update(range(stretch.begin + 1, stretch.end + 1))
     assert all(load == 0 for t, load in held.items() if t not in covered)
 

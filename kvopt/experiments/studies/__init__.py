@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kvopt import lazy_names
 
 if TYPE_CHECKING:
     from kvopt.experiments.studies.builtin import builtin_names, builtin_study
@@ -12,16 +13,6 @@ if TYPE_CHECKING:
     from kvopt.experiments.studies.progress import StudyProgress
     from kvopt.experiments.studies.records import Record, StudiedInstance, read_records
     from kvopt.experiments.studies.running import StudyResult, run_study
-
-_HOMES = {
-    "builtin": ("builtin_names", "builtin_study"),
-    "claims": ("Verdict",),
-    "description": ("Study", "read_study"),
-    "progress": ("StudyProgress",),
-    "records": ("Record", "StudiedInstance", "read_records"),
-    "running": ("StudyResult", "run_study"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Record",
@@ -38,7 +29,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'kvopt.experiments.studies' has no attribute {name!r}")
-    return getattr(import_module(f"kvopt.experiments.studies.{_HOME_OF[name]}"), name)
+__getattr__ = lazy_names(
+    "kvopt.experiments.studies",
+    {
+        "builtin": "builtin_names builtin_study",
+        "claims": "Verdict",
+        "description": "Study read_study",
+        "progress": "StudyProgress",
+        "records": "Record StudiedInstance read_records",
+        "running": "StudyResult run_study",
+    },
+)

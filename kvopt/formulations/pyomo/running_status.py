@@ -2,12 +2,12 @@
 
 ``x[i, k]`` is 1 if request i starts at round k, ``y[i, t]`` is 1 if it is running at t.
 
-Two things cannot be taken from the print.  Its requests run while t - k < o_i, from t = k
-on, and hold s + t - k tokens: the last token is never counted, so each request peaks at
-s + o - 1.  And its memory row multiplies ``y`` with the start round, a variable.  Here a
-request runs while 1 <= t - k <= o_i, and the row sums (s_i + t - k) x[i, k], which is linear
-and the same thing.  ``as_printed`` keeps the first of the two for comparison: on example EC.1
-of chen-2025 it gives 10 where the optimum is 12.
+Two things cannot be taken from the print.  Its requests run while t - k < o_i, from t = k on, and
+hold s + t - k tokens: the last token is never counted, so each request peaks at s + o - 1.  And
+its memory row multiplies ``y`` with the start round, a variable.  Here a request runs while
+1 <= t - k <= o_i, and the row sums (s_i + t - k) x[i, k] over the k that make it run at t, which
+is linear and the same thing.  ``as_printed`` keeps the first of the two for comparison: on example
+EC.1 of chen-2025 it gives 10 where the optimum is 12.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import pyomo.environ as pyo
 
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
 from kvopt.formulations.pyomo.time_indexed import (
+    active_starts,
     add_each_starts_once,
+    add_memory,
     add_order,
     add_starts,
     add_total_latency,
@@ -52,36 +54,30 @@ def running_status(
     plan = layout(
         instance, windows, order_identical=order_identical, largest_columns=largest_columns
     )
-    refuse_columns(plan.num_columns + _count_running(instance, plan), largest_columns)
-    model = pyo.ConcreteModel(name=instance.name or "running-status")
     first_age = 0 if as_printed else 1
+    lives = [
+        range(window[0] + first_age, window[-1] + first_age + request.output) if window else window
+        for window, request in zip(plan.windows, instance, strict=True)
+    ]
+    refuse_columns(plan.num_columns + sum(map(len, lives)), largest_columns)
+    model = pyo.ConcreteModel(name=instance.name or "running-status")
     add_starts(model, plan)
-    add_running(model, instance, plan, first_age)
+    add_running(model, lives)
     add_total_latency(model, instance)
     add_each_starts_once(model, plan)
     add_running_status(model, instance, plan, first_age)
-    add_memory_of_running(model, instance, plan, first_age)
+    add_memory(model, instance, plan, first_age)
     add_order(model, instance, plan)
     return model
 
 
-def add_running(model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int) -> None:
+def add_running(model: pyo.ConcreteModel, lives: list[range]) -> None:
     """Request i may be running at any time that one of its starts reaches.
 
     y[i, t] in {0, 1}
     """
-    lives = [
-        (i, t)
-        for i, (window, request) in enumerate(zip(plan.windows, instance, strict=True))
-        if window
-        for t in range(window[0] + first_age, window[-1] + first_age + request.output)
-    ]
-    model.y = pyo.Var(lives, domain=pyo.Binary)
-
-
-def _count_running(instance: Instance, plan: Layout) -> int:
-    lives = zip(plan.windows, instance, strict=True)
-    return sum(len(window) + request.output - 1 for window, request in lives if window)
+    columns = [(i, t) for i, life in enumerate(lives) for t in life]
+    model.y = pyo.Var(columns, domain=pyo.Binary)
 
 
 def add_running_status(
@@ -93,39 +89,8 @@ def add_running_status(
     """
 
     def rule(model: pyo.ConcreteModel, i: int, t: int) -> object:
-        starts = _running_starts(instance, plan, i, t, first_age)
+        output = instance.requests[i].output
+        starts = active_starts(plan.windows[i], output, t + 1 - first_age)
         return model.y[i, t] == pyo.quicksum(model.x[i, k] for k in starts)
 
     model.running = pyo.Constraint(list(model.y.keys()), rule=rule)
-
-
-def add_memory_of_running(
-    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int
-) -> None:
-    """At no time do the running requests hold more than M tokens.
-
-    sum over i with y[i, t] = 1 of (s_i + t - k_i) <= M, where k_i is the start of i; as
-    y[i, t] (s_i + t - k_i) = sum over k of (s_i + t - k) x[i, k] over the k that make i run
-    at t, the row is linear in x   (v1 B.1, 3)
-    """
-    by_time: dict[int, list[int]] = {}
-    for i, t in model.y:
-        by_time.setdefault(t, []).append(i)
-
-    def rule(model: pyo.ConcreteModel, t: int) -> object:
-        held = (
-            (instance.requests[i].prompt + t - k) * model.x[i, k]
-            for i in by_time[t]
-            for k in _running_starts(instance, plan, i, t, first_age)
-            if instance.requests[i].prompt + t > k
-        )
-        terms = list(held)
-        return pyo.quicksum(terms) <= instance.memory if terms else pyo.Constraint.Skip
-
-    model.memory = pyo.Constraint(sorted(by_time), rule=rule)
-
-
-def _running_starts(instance: Instance, plan: Layout, i: int, t: int, first_age: int) -> range:
-    window, output = plan.windows[i], instance.requests[i].output
-    first = max(window[0], t - output - first_age + 1)
-    return range(first, min(window[-1], t - first_age) + 1)

@@ -14,7 +14,7 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 from kvopt.errors import KvoptError
 from kvopt.files import read_instance
 from kvopt.formulations.pyomo.time_indexed import starts_from
-from kvopt.kernels.pyomo_solvers import DEFAULT_SOLVER, require_solver
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.model.instance import Instance
 
 Build = Callable[[Instance], pyo.ConcreteModel]

@@ -6,7 +6,7 @@ if request i starts at round k.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 
 import pyomo.environ as pyo
 
@@ -56,21 +56,8 @@ def time_indexed(
     return model
 
 
-def relaxed(
-    instance: Instance,
-    windows: Windows | None = None,
-    *,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
-) -> pyo.ConcreteModel:
-    """Build the LP relaxation: the same program without integrality."""
-    return time_indexed(
-        instance,
-        windows,
-        relax=True,
-        order_identical=order_identical,
-        largest_columns=largest_columns,
-    )
+relaxed = partial(time_indexed, relax=True)
+"""Build the LP relaxation: the same program without integrality."""
 
 
 def add_starts(model: pyo.ConcreteModel, plan: Layout, *, relax: bool = False) -> None:
@@ -105,22 +92,27 @@ def add_each_starts_once(model: pyo.ConcreteModel, plan: Layout) -> None:
     model.start = pyo.Constraint(range(len(plan.windows)), rule=rule)
 
 
-def add_memory(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> None:
+def add_memory(
+    model: pyo.ConcreteModel, instance: Instance, plan: Layout, first_age: int = 1
+) -> None:
     """At no time do the active requests hold more than M tokens.
 
     sum over i, max(a_i, t - o_i) <= k <= t - 1 of (s_i + t - k) x[i, k] <= M   for each t
     (v2 eq. 3)
+
+    Requests that begin at age 0 are active a round earlier.
     """
-    times = [time for span in plan.spans for time in span]
 
     def rule(model: pyo.ConcreteModel, t: int) -> object:
-        held = (
+        held = [
             (request.prompt + t - k) * model.x[i, k]
             for i, request in enumerate(instance)
-            for k in active_starts(plan.windows[i], request.output, t)
-        )
-        return pyo.quicksum(held) <= instance.memory
+            for k in active_starts(plan.windows[i], request.output, t + 1 - first_age)
+            if request.prompt + t > k
+        ]
+        return pyo.quicksum(held) <= instance.memory if held else pyo.Constraint.Skip
 
+    times = [time - 1 + first_age for span in plan.spans for time in span]
     model.memory = pyo.Constraint(times, rule=rule)
 
 
@@ -152,17 +144,11 @@ def active_starts(window: range, output: int, time: int) -> range:
 def starts_from(model: pyo.ConcreteModel) -> list[int] | None:
     """Read the starts back from a solved model, None unless they are integral."""
     chosen: dict[int, int] = {}
-    for (i, k), value in _values(model):
-        if abs(value - round(value)) > 1e-3:
+    for (i, k), variable in model.x.items():
+        value = pyo.value(variable, exception=False) or 0.0
+        if abs(value - round(value)) > 1e-3 or (round(value) == 1 and i in chosen):
             return None
         if round(value) == 1:
-            if i in chosen:
-                return None
             chosen[i] = k
     starts = [chosen[i] for i in sorted(chosen)]
     return starts if len(starts) == len(model.start) else None
-
-
-def _values(model: pyo.ConcreteModel) -> Iterable[tuple[tuple[int, int], float]]:
-    for key, variable in model.x.items():
-        yield key, pyo.value(variable, exception=False) or 0.0

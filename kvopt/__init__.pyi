@@ -1,0 +1,90 @@
+"""The public names and their types; `kvopt/__init__.py` loads them when they are first used."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kvopt.certificates import Certificate, certify
+from kvopt.engines.bounding import bound
+from kvopt.engines.solving import solve
+from kvopt.errors import (
+    FalseClaim,
+    InvalidInput,
+    KvoptError,
+    MissingSolver,
+    PolicyFault,
+    SolverFault,
+    TooLarge,
+    UnsupportedDependency,
+)
+from kvopt.families import generate
+from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
+from kvopt.formulations.export import export
+from kvopt.model.batch_time import BatchTime, Line
+from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.schedule import Schedule, ScheduleCheck
+from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
+from kvopt.search.incumbent import gap_below
+from kvopt.search.params import SolveParams
+from kvopt.search.result import (
+    BoundResult,
+    BoundSource,
+    Progress,
+    SolveResult,
+    Status,
+    StopReason,
+)
+from kvopt.simulation.running import run
+from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.traces import import_trace
+from kvopt.verify import verify
+
+__version__: str
+__all__ = [
+    "BatchTime",
+    "BoundResult",
+    "BoundSource",
+    "Certificate",
+    "FalseClaim",
+    "Instance",
+    "InvalidInput",
+    "KvoptError",
+    "Line",
+    "MissingSolver",
+    "Need",
+    "Outcome",
+    "Policy",
+    "PolicyFault",
+    "PolicyRun",
+    "Prediction",
+    "PrefixPolicy",
+    "Progress",
+    "Request",
+    "Schedule",
+    "ScheduleCheck",
+    "SolveParams",
+    "SolveResult",
+    "SolverFault",
+    "Status",
+    "StopReason",
+    "TooLarge",
+    "UnsupportedDependency",
+    "View",
+    "__version__",
+    "bound",
+    "certify",
+    "export",
+    "gap_below",
+    "generate",
+    "import_trace",
+    "policy",
+    "read_instance",
+    "read_schedule",
+    "register",
+    "run",
+    "solve",
+    "verify",
+    "write_instance",
+    "write_schedule",
+]
+
+def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]: ...
