@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 from certificates import certificate, judged, prices_proof, proved, random_proof
-from oracle import optimum
-from strategies import instance_of, plain, random_instances
-from test_verify_configurations import (
+from configuration_proofs import (
     STAGE,
     content_of,
     drawn_problem,
@@ -23,7 +21,9 @@ from test_verify_configurations import (
     proof_of,
     replay,
 )
-from test_verify_configurations import proved as proved_by_states
+from configuration_proofs import proved as proved_by_states
+from oracle import optimum
+from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
 from kvopt.model.instance import Instance

@@ -8,6 +8,7 @@ agreement with the library means something.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 Triple = tuple[int, int, int]
 """``(arrival, prompt, output)`` of one request."""
@@ -58,6 +59,11 @@ def last_time(requests: Sequence[Triple]) -> int:
 
 def optimum(memory: int, requests: Sequence[Triple]) -> tuple[int, Starts]:
     """Return the least total latency and starts that reach it."""
+    return _optimum(memory, tuple(requests))
+
+
+@cache  # many tests ask for the same instances
+def _optimum(memory: int, requests: tuple[Triple, ...]) -> tuple[int, Starts]:
     end = last_time(requests)
     found = optimum_within(memory, requests, [range(a, end - o + 1) for a, _, o in requests])
     assert found is not None, "a request that does not fit alone makes a problem infeasible"
@@ -76,9 +82,11 @@ def optimum_within(
 class _DepthFirst:
     """Tries every start of every request, in ascending order.
 
-    Two branches are left out: one whose placed requests alone hold too much at some time
-    (a further request only adds tokens), and one whose latency so far plus the outputs of
-    the others is not below the best value (no request takes less than its output).
+    Three branches are left out: one whose placed requests alone hold too much at some time
+    (a further request only adds tokens), one whose latency so far plus the outputs of the
+    others is not below the best value (no request takes less than its output), and one where
+    the later of two requests with the same prompt and output starts before the earlier one:
+    they may change places, if the window of the later one is the end of the other's.
     """
 
     def __init__(self, memory: int, requests: Sequence[Triple], windows: Sequence[range]) -> None:
@@ -87,8 +95,9 @@ class _DepthFirst:
         self._memory = memory
         self._requests = requests
         self._windows = windows
-        self._order = sorted(range(len(requests)), key=lambda i: requests[i][2])
+        self._order = sorted(range(len(requests)), key=lambda i: requests[i][::-1])
         outputs = [requests[i][2] for i in self._order]
+        self._alike = [self._may_change_places(depth) for depth in range(len(requests))]
         self._rest = [sum(outputs[depth:]) for depth in range(len(requests) + 1)]
         ends = (w[-1] + o for w, (_, _, o) in zip(windows, requests, strict=True) if w)
         self._held = [0] * (max(ends, default=0) + 1)
@@ -101,7 +110,10 @@ class _DepthFirst:
             return
         i = self._order[depth]
         arrival, prompt, output = self._requests[i]
+        first = self._chosen[self._order[depth - 1]] if self._alike[depth] else arrival
         for start in self._windows[i]:
+            if start < first:
+                continue
             total = latency + start + output - arrival
             if self.value is not None and total + self._rest[depth + 1] >= self.value:
                 return
@@ -110,6 +122,15 @@ class _DepthFirst:
                 self._add(prompt, output, start, 1)
                 self.extend(depth + 1, total)
                 self._add(prompt, output, start, -1)
+
+    def _may_change_places(self, depth: int) -> bool:
+        """Whether any two starts, the later one first, may be swapped with the one before."""
+        if depth == 0:
+            return False
+        one, other = self._order[depth - 1], self._order[depth]
+        ours, theirs = self._windows[one], self._windows[other]
+        same = self._requests[one][1:] == self._requests[other][1:]
+        return same and ours[-len(theirs) :] == theirs
 
     def _fits(self, prompt: int, output: int, start: int) -> bool:
         for token in range(1, output + 1):
