@@ -1,16 +1,25 @@
-"""3-Partition by direct search: an exact cover of a multiset by triples of one sum."""
+"""Exact covers of a multiset by triples of one sum: by direct search, and by counting."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
 
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.search.incumbent import Search
+from kvopt.search.threads import run_in_thread
 from kvopt.simulation.simulator import Stopped
 
 Triple = tuple[int, int, int]
 
 _MOST_REMEMBERED = 1_000_000
 """Multisets known to have no cover that are kept; forgetting one only costs time."""
+
+MOST_TRIPLES = 400_000
+"""Triples of values that a model may have."""
 
 
 def cover(
@@ -73,3 +82,58 @@ def _triples(left: Counter[int], target: int) -> Iterator[Triple]:
 
 def _state(left: Counter[int]) -> tuple[int, ...]:
     return tuple(sorted(left.elements()))
+
+
+def cover_by_counts(
+    numbers: Sequence[int], target: int, search: Search, seconds: float
+) -> list[Triple] | None:
+    """Do the same with CP-SAT, by how often each triple of values is taken.
+
+    Where numbers repeat, or are many, the direct search tries too much; here equal triples are one
+    variable.  A cover that is found is checked as a schedule; that there is none is a solver's
+    word.
+
+    Raises
+    ------
+    Stopped
+        When time runs out, the search is interrupted, or the triples are too many.
+    """
+    counts = Counter(numbers)
+    if len(counts) ** 2 > 2 * MOST_TRIPLES:
+        raise Stopped
+    triples = _triples_of_values(counts, target)
+    model = load_cp_model()
+    built = model.CpModel()
+    taken = [built.new_int_var(0, most, "") for most in triples.values()]
+    uses: dict[int, list[Any]] = {value: [] for value in counts}
+    for triple, variable in zip(triples, taken, strict=True):
+        for value, times in Counter(triple).items():
+            uses[value].append(times * variable)
+    for value, count in counts.items():
+        built.add(sum(uses[value]) == count)
+    solver = model.CpSolver()
+    solver.parameters.num_workers = search.threads
+    solver.parameters.catch_sigint_signal = False
+    if math.isfinite(seconds):
+        solver.parameters.max_time_in_seconds = seconds
+    outcome: list[Any] = []
+    run_in_thread(search, lambda: outcome.append(solver.solve(built)), solver.stop_search)
+    if outcome and outcome[0] in (model.OPTIMAL, model.FEASIBLE):
+        rows = zip(triples, taken, strict=True)
+        return [triple for triple, y in rows for _ in range(solver.value(y))]
+    if outcome and outcome[0] == model.INFEASIBLE:
+        return None
+    raise Stopped
+
+
+def _triples_of_values(counts: Counter[int], target: int) -> dict[Triple, int]:
+    """Return the triples of values, falling, that sum to the target, and how often each fits."""
+    values = sorted(counts, reverse=True)
+    found = {}
+    for first, second in product(values, repeat=2):
+        triple = first, second, target - first - second
+        if triple[2] <= second <= first:
+            fits = min(counts[value] // times for value, times in Counter(triple).items())
+            if fits:
+                found[triple] = fits
+    return found
