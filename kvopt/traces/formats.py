@@ -11,13 +11,13 @@ from kvopt.traces.rows import (
     AZURE,
     LENGTHS,
     MOONCAKE,
+    NANOSECONDS,
     Columns,
     Found,
     header_of,
     read_csv,
     read_json_lines,
 )
-from kvopt.traces.times import NANOSECONDS
 
 _SECONDS, _ROUNDS = "arrival_seconds", "arrival"
 
