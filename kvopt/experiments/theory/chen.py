@@ -4,31 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvopt.experiments.theory.examination import (
-    Curve,
-    Parts,
-    Verdict,
-    dots,
-    line,
-    topic,
-)
-from kvopt.experiments.theory.formulas import (
-    PRINTED,
-    a_l_two_point,
-    a_max_construction,
-    a_max_lower,
-    a_max_upper,
-    a_min_two_point,
-    a_random_upper,
-    best_fit,
-    best_mix,
-    fitted,
-    largest_quotient,
-    lemma_1,
-    linear_geometric,
-    quotient,
-    r_squared,
-)
+from kvopt.experiments.theory import formulas
+from kvopt.experiments.theory.examination import Curve, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import (
     PAIRS,
     backlog,
@@ -45,7 +22,7 @@ from kvopt.experiments.theory.simulations import (
 )
 
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
-_ALPHA, _TO_H_SF = "alpha = l / u", "ratio to h-sf"
+_BY_ALPHA = ("alpha = l / u", "ratio to h-sf")
 _ABOVE = 1.1
 """A simulated ratio this much above a bound is more than the bound's vanishing term."""
 
@@ -63,7 +40,7 @@ _TAIL = 4000
 def rayleigh(draws: int, scale: int) -> Parts:  # noqa: ARG001
     """Corollary 1, Theorem 5 and figure 1: the quotient, its bound and the printed fit."""
     us = range(2, 301)
-    ratios = [largest_quotient(u)[0] for u in us]
+    ratios = [formulas.largest_quotient(u)[0] for u in us]
     harmonic = [sum(1 / i for i in range(1, u + 1)) for u in us]
     below = all(r <= h for r, h in zip(ratios, harmonic, strict=True))
     yield Verdict(
@@ -74,10 +51,10 @@ def rayleigh(draws: int, scale: int) -> Parts:  # noqa: ARG001
         f"u = 300 and is below the trace for every u between",
         "reproduced" if below else "refuted",
     )
-    best = best_fit(us, ratios)
-    printed, refitted = ([fitted(fit, u) for u in us] for fit in (PRINTED, best))
-    explained, again = r_squared(ratios, printed), r_squared(ratios, refitted)
-    a, b, c = PRINTED
+    best = formulas.best_fit(us, ratios)
+    printed, refitted = ([formulas.fitted(fit, u) for u in us] for fit in (formulas.PRINTED, best))
+    explained, again = formulas.r_squared(ratios, printed), formulas.r_squared(ratios, refitted)
+    a, b, c = formulas.PRINTED
     yield Verdict(
         "A logarithm fits the quotient",
         "chen-2025 figure 1",
@@ -93,17 +70,13 @@ def rayleigh(draws: int, scale: int) -> Parts:  # noqa: ARG001
     yield {"r_squared_printed": explained, "best_fit": list(best), "r_squared_best": again}
 
 
-@topic(
-    "theorem-1",
-    "a-max on the worst of some mixes of two outputs, s = 0",
-    x=_ALPHA,
-    y=_TO_H_SF,
-    log="xy",
-)
+@topic("theorem-1", "a-max on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA, "xy")
 def theorem_1(draws: int, scale: int) -> Parts:
     """Theorem 1: the upper bound on a-max."""
     rows = worst_ratios("a-max", draws, scale)
-    above = [(alpha, ratio) for alpha, ratio in rows if ratio > _ABOVE * a_max_upper(alpha)]
+    above = [
+        (alpha, ratio) for alpha, ratio in rows if ratio > _ABOVE * formulas.a_max_upper(alpha)
+    ]
     largest = max(ratio * alpha for alpha, ratio in rows)
     yield Verdict(
         "The competitive ratio of a-max is at most (1 + 1/alpha) / (2 alpha)",
@@ -115,32 +88,32 @@ def theorem_1(draws: int, scale: int) -> Parts:
         "tried grows like 1 / alpha, not its square",
         "not reproduced as printed" if above else "measured",
     )
-    yield line("theorem 1, at most", [(a, a_max_upper(a)) for a in _ALPHAS])
-    yield line("theorem 2, at least", [(a, a_max_lower(a)) for a in _ALPHAS])
+    yield line("theorem 1, at most", [(a, formulas.a_max_upper(a)) for a in _ALPHAS])
+    yield line("theorem 2, at least", [(a, formulas.a_max_lower(a)) for a in _ALPHAS])
     yield dots("a-max, simulated", rows)
 
 
-@topic("theorem-2", "a-max on the construction of theorem 2, s = 0", x=_ALPHA, y=_TO_H_SF, log="xy")
+@topic("theorem-2", "a-max on the construction of theorem 2, s = 0", *_BY_ALPHA, "xy")
 def theorem_2(draws: int, scale: int) -> Parts:
     """Theorem 2: the lower bound on a-max, by a construction that the proof simplifies wrongly."""
-    own = [(a, a_max_construction(a, a**0.5)) for a in _ALPHAS if a < 1]
-    best = [(a, a_max_construction(a, best_mix(a))) for a in _ALPHAS if a < 1]
+    own = [(a, formulas.a_max_construction(a, a**0.5)) for a in _ALPHAS if a < 1]
+    best = [(a, formulas.a_max_construction(a, formulas.best_mix(a))) for a in _ALPHAS if a < 1]
     simulated = []
     for low, up in PAIRS:  # a u requests of output l and b l of output u, a / b the best mix
-        mix = best_mix(low / up) * up / low
+        mix = formulas.best_mix(low / up) * up / low
         simulated.append((low / up, mixed_ratio("a-max", low, up, mix, draws, scale)))
     alpha, reached = best[0]
     yield Verdict(
         "The competitive ratio of a-max is at least (1 + alpha^(-1/2)) / (2 alpha)",
         "chen-2025 theorem 2",
-        f"{a_max_lower(alpha):.1f} at alpha = {alpha:g}",
+        f"{formulas.a_max_lower(alpha):.1f} at alpha = {alpha:g}",
         f"the proof's own fraction is {own[0][1]:.1f} there with its mix and "
         f"{reached:.1f} = {reached * alpha:.3f} / alpha with the best; as alpha falls that "
         f"goes to (1 + sqrt 2) / 2 = 1.207 / alpha.  Simulated: "
         + "; ".join(f"{r:.2f} at alpha = {a:g}" for a, r in simulated),
-        "not reproduced as printed" if reached < a_max_lower(alpha) else "reproduced",
+        "not reproduced as printed" if reached < formulas.a_max_lower(alpha) else "reproduced",
     )
-    yield line("theorem 2, printed", [(a, a_max_lower(a)) for a in _ALPHAS])
+    yield line("theorem 2, printed", [(a, formulas.a_max_lower(a)) for a in _ALPHAS])
     yield line("the construction, its mix", own)
     yield line("the construction, best mix", best)
     yield dots("a-max, simulated, best mix", simulated)
@@ -149,7 +122,7 @@ def theorem_2(draws: int, scale: int) -> Parts:
 @topic(
     "theorem-4",
     "Policies that know intervals only, on their own worst mix of two outputs",
-    x=_ALPHA,
+    x=_BY_ALPHA[0],
     y="worst mean ratio to h-sf",
     log="y",
 )
@@ -175,26 +148,23 @@ def theorem_4(draws: int, scale: int) -> Parts:
         yield dots(policy, rows)
 
 
-@topic("theorem-6", "a-min on the worst of some mixes of two outputs, s = 0", x=_ALPHA, y=_TO_H_SF)
+@topic("theorem-6", "a-min on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA)
 def theorem_6(draws: int, scale: int) -> Parts:
     """Theorem 6: a-min on two outputs."""
-    return _two_point("theorem 6", "a-min", a_min_two_point, "(3 - alpha) / 2", draws, scale)
+    return _two_point(
+        "theorem 6", "a-min", formulas.a_min_two_point, "(3 - alpha) / 2", draws, scale
+    )
 
 
-@topic("theorem-7", "a-l on the worst of some mixes of two outputs, s = 0", x=_ALPHA, y=_TO_H_SF)
+@topic("theorem-7", "a-l on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA)
 def theorem_7(draws: int, scale: int) -> Parts:
     """Theorem 7: a-l on two outputs."""
     printed = "1 + alpha / (2 - 2 alpha) up to alpha = 1/2, then 1 + 2 alpha^2"
-    return _two_point("theorem 7", "a-l", a_l_two_point, printed, draws, scale)
+    return _two_point("theorem 7", "a-l", formulas.a_l_two_point, printed, draws, scale)
 
 
 def _two_point(
-    theorem: str,
-    policy: str,
-    bound: Callable[[float], float],
-    printed: str,
-    draws: int,
-    scale: int,
+    theorem: str, policy: str, bound: Callable[[float], float], printed: str, draws: int, scale: int
 ) -> Parts:
     rows = [(low, up, worst_ratio(policy, low, up, draws, scale)) for low, up in PAIRS]
     above = [(low, up) for low, up, ratio in rows if ratio > _ABOVE * bound(low / up)]
@@ -224,10 +194,10 @@ def _two_point(
 @topic("theorem-8", "a-min on linearly weighted geometric outputs", x="q")
 def theorem_8(draws: int, scale: int) -> Parts:
     """Theorem 8: the closed form for linearly weighted geometric outputs."""
-    summed = {q: quotient({k: k * q ** (k - 1) for k in range(1, _TAIL)}) for q in _QS}
-    distance = max(abs(summed[q] - linear_geometric(q)) for q in _QS)
+    summed = {q: formulas.quotient({k: k * q ** (k - 1) for k in range(1, _TAIL)}) for q in _QS}
+    distance = max(abs(summed[q] - formulas.linear_geometric(q)) for q in _QS)
     simulated = _simulated_geometric(1, draws, scale)
-    most = max(linear_geometric(k / 1000) for k in range(1001))
+    most = max(formulas.linear_geometric(k / 1000) for k in range(1001))
     yield Verdict(
         "The ratio of Lemma 2 has the printed closed form and stays below 14/9",
         "chen-2025 theorem 8",
@@ -235,17 +205,16 @@ def theorem_8(draws: int, scale: int) -> Parts:
         f"formula and sum differ by at most {distance:.1e}; the largest is {most:.4f}",
         "reproduced" if distance < 1e-9 and most < 14 / 9 + 1e-12 else "refuted",
     )
-    yield _simulation_verdict("chen-2025 theorem 8", simulated, linear_geometric)
-    yield line("theorem 8", [(q, linear_geometric(q)) for q in _QS])
+    yield _simulation_verdict("chen-2025 theorem 8", simulated, formulas.linear_geometric)
+    yield line("theorem 8", [(q, formulas.linear_geometric(q)) for q in _QS])
     yield simulated
 
 
 @topic(
     "theorem-ec1",
     "Worst outputs, and a-random on the worst of some mixes of two outputs",
-    x=_ALPHA,
-    y=_TO_H_SF,
-    log="xy",
+    *_BY_ALPHA,
+    "xy",
 )
 def theorem_ec1(draws: int, scale: int) -> Parts:
     """Theorem EC.1: outputs l and u are the worst, and the bound on a-random."""
@@ -258,11 +227,11 @@ def theorem_ec1(draws: int, scale: int) -> Parts:
         f"fcfs:pred=upper, two requests, M = 4, interval [1, 3]: {inside} with outputs {outputs}, "
         f"at most {ends} with outputs 1 and 3 only.  By the paper's own formulas: a-min is within "
         f"3/2 for two outputs (theorem 6), and the quotient of corollary 1 is "
-        f"{largest_quotient(300)[0]:.2f} at u = 300",
+        f"{formulas.largest_quotient(300)[0]:.2f} at u = 300",
         "refuted" if inside > ends else "undecided",
     )
     rows = worst_ratios("a-random", draws, scale)
-    is_above = any(ratio > _ABOVE * a_random_upper(a) for a, ratio in rows)
+    is_above = any(ratio > _ABOVE * formulas.a_random_upper(a) for a, ratio in rows)
     yield Verdict(
         "The competitive ratio of a-random is at most (1 + 1/alpha) / 2",
         "chen-2025 theorem EC.1, second part",
@@ -270,7 +239,7 @@ def theorem_ec1(draws: int, scale: int) -> Parts:
         "on two outputs: " + "; ".join(f"{r:.2f} at alpha = {a:g}" for a, r in rows),
         "not reproduced as printed" if is_above else "measured",
     )
-    yield line("theorem EC.1, at most", [(a, a_random_upper(a)) for a in _ALPHAS])
+    yield line("theorem EC.1, at most", [(a, formulas.a_random_upper(a)) for a in _ALPHAS])
     yield dots("a-random, simulated", rows)
 
 
@@ -318,7 +287,9 @@ def lemma_1_and_proposition_1(draws: int, scale: int) -> Parts:
     u, prompt = 20, 1
     tries = counted(1500 * scale, 750 * scale, u, prompt, draws)
     rows = [(i, j, tries.share(i, j)) for i in (1, 2, 5, 10) for j in (5, 10, 20) if i <= j]
-    known = [(i, j, share, lemma_1(prompt, i, j)) for i, j, share in rows if share is not None]
+    known = [
+        (i, j, share, formulas.lemma_1(prompt, i, j)) for i, j, share in rows if share is not None
+    ]
     far = max(abs(share - stated) for _, _, share, stated in known)
     yield Verdict(
         "Of the tries with belief i a share (s + i) / (s + j) of output j completes",
@@ -332,7 +303,7 @@ def lemma_1_and_proposition_1(draws: int, scale: int) -> Parts:
     )
     outputs = range(1, u + 1)
     first = [(j, share) for j in outputs if (share := tries.share(1, j)) is not None]
-    yield line("Lemma 1, belief 1", [(j, lemma_1(prompt, 1, j)) for j in outputs])
+    yield line("Lemma 1, belief 1", [(j, formulas.lemma_1(prompt, 1, j)) for j in outputs])
     yield dots("a-min, belief 1", first)
 
 
@@ -341,11 +312,11 @@ def figure_3(draws: int, scale: int) -> Parts:
     """Figure 3: the ratio of a-min for geometric outputs, with and without a linear weight."""
 
     def geometric(q: float) -> float:
-        return quotient({k: q ** (k - 1) for k in range(1, _TAIL)})
+        return formulas.quotient({k: q ** (k - 1) for k in range(1, _TAIL)})
 
     qs = (*_QS, 0.99)
     plain = [(q, geometric(q)) for q in qs]
-    weighted = [(q, linear_geometric(q)) for q in qs]
+    weighted = [(q, formulas.linear_geometric(q)) for q in qs]
     for name, most, curve in (
         ("geometric", 1.7, plain),
         ("linearly weighted geometric", 1.6, weighted),

@@ -84,12 +84,15 @@ Examiner = Callable[[int, int], Examination]
 Parts = Iterator[Verdict | Curve | dict[str, Any]]
 """What the function of a topic yields: verdicts, curves in the order of the legend, values."""
 
+CERTAIN_BY_M = ("M", "ratio, at least", "xy")
+"""Axes where a ratio to a checked schedule grows with the memory."""
+
 TOPICS: dict[str, Examiner] = {}
 """Every topic that ``kvopt theory`` examines."""
 
 
 def topic(
-    name: str, title: str, *, x: str = "", y: str = "ratio", log: str = ""
+    name: str, title: str, x: str = "", y: str = "ratio", log: str = ""
 ) -> Callable[[Callable[[int, int], Parts]], Examiner]:
     """Return a decorator that makes a topic of the function that yields its parts.
 

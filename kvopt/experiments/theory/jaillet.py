@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import log, sqrt
 
 from kvopt.experiments.studies.games import play, reference
-from kvopt.experiments.theory.examination import Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
 from kvopt.families import generate
 from kvopt.model.instance import Instance, Request
@@ -14,7 +14,6 @@ from kvopt.simulation.running import run
 
 Rows = list[tuple[float, float]]
 
-_AT_LEAST = "ratio, at least"
 _PROVED = 28
 """The proof of theorem 4.1 gives a ratio of sqrt(M) / 28."""
 
@@ -23,7 +22,7 @@ _PROVED = 28
     "theorem-4.1",
     "The adversary of theorem 4.1: certain ratio against the number of requests",
     x="requests",
-    y=_AT_LEAST,
+    y="ratio, at least",
     log="xy",
 )
 def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
@@ -53,10 +52,7 @@ def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
     yield {"slopes": slopes}
 
 
-@topic(
-    "lemmas-4.4-4.7",
-    "The two lemmas behind the constant ratio of mc-sf for equal prompts",
-)
+@topic("lemmas-4.4-4.7", "The two lemmas behind the constant ratio of mc-sf for equal prompts")
 def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
     """Lemmas 4.4 and 4.7 of version 2, as inequalities on drawn backlogs."""
     upper, lower = [], []
@@ -141,9 +137,7 @@ def theorem_5_3(draws: int, scale: int) -> Parts:
 @topic(
     "theorem-6.2",
     "The adversary of theorem 6.2, epsilon = 0.1: certain ratio against M",
-    x="M",
-    y=_AT_LEAST,
-    log="xy",
+    *CERTAIN_BY_M,
 )
 def theorem_6_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
     """Theorem 6.2 of version 1: the adversary with prompts of epsilon M."""

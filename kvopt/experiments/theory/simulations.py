@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 from random import Random
 from statistics import fmean
 
@@ -34,10 +34,7 @@ def latency(instance: Instance, policy: str) -> int:
 
 
 def backlog(
-    counts: Mapping[int, int],
-    memory: int,
-    prompt: int = 0,
-    interval: tuple[int, int] | None = None,
+    counts: Mapping[int, int], memory: int, prompt: int = 0, interval: tuple[int, int] | None = None
 ) -> Instance:
     """Return an instance with so many requests of each output, all there at once.
 
@@ -112,12 +109,9 @@ class Tries:
         for piece in found.lost:
             losses[piece.request].append(piece.end - piece.start)
         for position, request in enumerate(found.instance):
-            belief = 1
-            for tokens in losses[position]:
-                self.begun[belief, request.output] += 1
-                belief = max(belief, tokens)
-            self.begun[belief, request.output] += 1
-            self.completed[belief, request.output] += 1
+            beliefs = list(accumulate(losses[position], max, initial=1))
+            self.begun.update((belief, request.output) for belief in beliefs)
+            self.completed[beliefs[-1], request.output] += 1
 
     def share(self, belief: int, output: int) -> float | None:
         """Return the share of tries that completed, None if there were none."""

@@ -10,7 +10,7 @@ from random import Random
 from kvopt.experiments.hunting.judge import instance_of
 from kvopt.experiments.hunting.space import Space
 from kvopt.experiments.hunting.tiny import optimum_below
-from kvopt.experiments.theory.examination import Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
 from kvopt.families import generate
 from kvopt.model.instance import Instance, Request
@@ -22,13 +22,7 @@ _OTHERS = ("svf", "mc-sf", _TOTAL)
 """Schedules to compare with: each is checked, so the optimum is no worse than the best."""
 
 
-@topic(
-    "theorem-2.1",
-    "mc-sf over the best of three checked schedules, M = k^4",
-    x="M",
-    y="ratio, at least",
-    log="xy",
-)
+@topic("theorem-2.1", "mc-sf over the best of three checked schedules, M = k^4", *CERTAIN_BY_M)
 def theorem_2_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
     """Theorem 2.1: mc-sf where long prompts have short outputs."""
     ks = range(2, 6 + scale)
@@ -46,13 +40,7 @@ def theorem_2_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
     yield dots("mc-sf", rows)
 
 
-@topic(
-    "theorem-8.2",
-    "mc-sf-total over the best of three checked schedules",
-    x="M",
-    y="ratio, at least",
-    log="xy",
-)
+@topic("theorem-8.2", "mc-sf-total over the best of three checked schedules", *CERTAIN_BY_M)
 def theorem_8_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
     """Theorem 8.2: mc-sf-total where short prompts have long outputs."""
     ks, roots = range(3, 16 + scale, 2), range(2, 6 + scale)
