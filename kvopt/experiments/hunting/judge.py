@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ class Found(NamedTuple):
     ratio: Fraction
 
 
+@dataclass
 class Judge:
     """Judges instances by the policy that does best on them.
 
@@ -28,26 +30,22 @@ class Judge:
         Policies to judge.  With several, an instance counts for the least of their ratios.
     should_stop
         Asked by every run.
-
-    Attributes
-    ----------
     tried, livelocks
         Instances judged, and those that a policy never finished: they have no ratio.
     """
 
-    def __init__(self, policies: Sequence[Policy], should_stop: Callable[[], bool]) -> None:
-        self._policies = policies
-        self._should_stop = should_stop
-        self.tried = 0
-        self.livelocks = 0
+    policies: Sequence[Policy]
+    should_stop: Callable[[], bool]
+    tried: int = 0
+    livelocks: int = 0
 
     def at_least(self, case: Case, ratio: Fraction, *, strictly: bool = False) -> Fraction | None:
         """Return the ratio of an instance if it is not below, or is above, the given one."""
         self.tried += 1
         instance = instance_of(case)
         values = []
-        for policy in self._policies:
-            value = simulate(instance, policy, should_stop=self._should_stop).objective
+        for policy in self.policies:
+            value = simulate(instance, policy, should_stop=self.should_stop).objective
             if value is None:
                 self.livelocks += 1
                 return None

@@ -164,19 +164,11 @@ def hunt(
     deadline, end = began + _SEARCH_SHARE * time_limit, began + time_limit
     judge = Judge(chosen, lambda: working_time() > deadline)
     search = Chase(space, judge, Random(seed), watch, deadline)
-    interrupted = False
-    try:
-        search.exhaust()
-        if search.exhausted < space.most:
-            search.climb()
-    except Stopped:
-        pass
-    except KeyboardInterrupt:
-        interrupted = True
+    interrupted = search.run()
     certificate = None
     if search.worst is not None:
-        judge_again = Judge(chosen, lambda: working_time() > end)
-        small = shrunk(search.worst, judge_again, space.holds)
+        patient = Judge(chosen, lambda: working_time() > end)
+        small = shrunk(search.worst, patient, space.holds)
         certificate = _certified(small, policies, end - working_time())
     return Hunt(
         tuple(policies),
@@ -190,24 +182,34 @@ def hunt(
     )
 
 
+@dataclass
 class Chase:
     """The two ways to search, and what both have found."""
 
-    def __init__(
-        self, space: Space, judge: Judge, rng: Random, watch: Watch | None, deadline: float
-    ) -> None:
-        self.space = space
-        self.judge = judge
-        self.rng = rng
-        self.watch = watch
-        self.deadline = deadline
-        self.worst: Found | None = None
-        self.exhausted = 0
+    space: Space
+    judge: Judge
+    rng: Random
+    watch: Watch | None
+    deadline: float
+    worst: Found | None = None
+    exhausted: int = 0
 
     @property
     def level(self) -> Fraction:
         """The worst ratio so far."""
         return Fraction(1) if self.worst is None else self.worst.ratio
+
+    def run(self) -> bool:
+        """Search until time is up, or nothing is left; return whether Ctrl-C ended it."""
+        try:
+            self.exhaust()
+            if self.exhausted < self.space.most:
+                self.climb()
+        except Stopped:
+            pass
+        except KeyboardInterrupt:
+            return True
+        return False
 
     def exhaust(self) -> None:
         """Try every instance of one request, then of two, and so on while there is time."""
