@@ -163,9 +163,7 @@ def decide(
     """
     instance = problem.instance()
     search = Search(
-        instance,
-        time_limit=checked_limit(time_limit),
-        threads=threads or available_threads(),
+        instance, time_limit=checked_limit(time_limit), threads=threads or available_threads()
     )
     with signals_interrupt(search):
         search_triples(problem, search)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import product
 from typing import Any
 
 from kvopt.kernels.dependencies import load_cp_model
@@ -67,17 +66,19 @@ def cover(
     return chosen
 
 
-def _triples(left: Counter[int], target: int) -> Iterator[Triple]:
-    """Yield the triples of the largest number that is left, the others in falling order."""
+def _triples(left: Counter[int], target: int, *, of_largest: bool = True) -> Iterator[Triple]:
+    """Yield the triples, falling, that are left: those of the largest number, or all of them."""
     values = sorted((value for value, count in left.items() if count), reverse=True)
-    if not values:
-        return
-    largest = values[0]
-    for second in values:
-        third = target - largest - second
-        needed = Counter((largest, second, third))
-        if third <= second and all(left[value] >= count for value, count in needed.items()):
-            yield largest, second, third
+    for first in values[:1] if of_largest else values:
+        for second in values:
+            triple = first, second, target - first - second
+            if triple[2] <= second <= first and _times(triple, left):
+                yield triple
+
+
+def _times(triple: Triple, left: Counter[int]) -> int:
+    """Return how often a triple could be taken on its own."""
+    return min(left[value] // count for value, count in Counter(triple).items())
 
 
 def _state(left: Counter[int]) -> tuple[int, ...]:
@@ -101,10 +102,10 @@ def cover_by_counts(
     counts = Counter(numbers)
     if len(counts) ** 2 > 2 * MOST_TRIPLES:
         raise Stopped
-    triples = _triples_of_values(counts, target)
+    triples = list(_triples(counts, target, of_largest=False))
     model = load_cp_model()
     built = model.CpModel()
-    taken = [built.new_int_var(0, most, "") for most in triples.values()]
+    taken = [built.new_int_var(0, _times(triple, counts), "") for triple in triples]
     uses: dict[int, list[Any]] = {value: [] for value in counts}
     for triple, variable in zip(triples, taken, strict=True):
         for value, times in Counter(triple).items():
@@ -124,16 +125,3 @@ def cover_by_counts(
     if outcome and outcome[0] == model.INFEASIBLE:
         return None
     raise Stopped
-
-
-def _triples_of_values(counts: Counter[int], target: int) -> dict[Triple, int]:
-    """Return the triples of values, falling, that sum to the target, and how often each fits."""
-    values = sorted(counts, reverse=True)
-    found = {}
-    for first, second in product(values, repeat=2):
-        triple = first, second, target - first - second
-        if triple[2] <= second <= first:
-            fits = min(counts[value] // times for value, times in Counter(triple).items())
-            if fits:
-                found[triple] = fits
-    return found
