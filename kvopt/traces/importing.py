@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -183,7 +184,7 @@ class Selection:
         InvalidInput
             If there were lines and none of them is a request: that is another format.
         """
-        random, latest = Random(self.seed), None
+        random, latest = Random(self.seed), -math.inf
         if self.limit == 0:
             return
         for number, found in lines:
@@ -194,9 +195,8 @@ class Selection:
                 entry["rows"] += 1
                 continue
             assert isinstance(found, Row)
-            if latest is not None and found.time < latest:
-                self._late += 1
-            latest = found.time if latest is None else max(latest, found.time)
+            self._late += found.time < latest
+            latest = max(latest, found.time)
             self._keep(found, number, random)
             if self._passed == self.limit:
                 break

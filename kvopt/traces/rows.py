@@ -68,11 +68,6 @@ class Columns:
         return [name for name in (self.prompt, self.output, self.time) if name is not None]
 
 
-AZURE = Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP")
-LENGTHS = Columns("num_prefill_tokens", "num_decode_tokens")
-MOONCAKE = Columns("input_length", "output_length", "timestamp", MILLISECOND)
-
-
 def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
     """Yield the lines of a CSV file with a header."""
     with readable(path) as file:
