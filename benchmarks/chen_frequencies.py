@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import argparse
 
-from kvopt.experiments.theory.first_tries import counted, lemma_1
+from kvopt.experiments.theory.formulas import lemma_1
+from kvopt.experiments.theory.simulations import counted
 
 
 def main() -> None:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.errors import InvalidInput, shown
 from kvopt.files.batch_times import write_batch_time
-from kvopt.hardware.capacity import GPUS, MODELS, Gpu, ModelShape
-from kvopt.hardware.fitting import Fit, fit_linear, fit_roof
-from kvopt.hardware.tables import read_table
+from kvopt.hardware.capacity import GPUS, MODELS, Gpu, ModelShape, preset
+from kvopt.hardware.fitting import Fit, fit_linear, fit_roof, read_table
 from kvopt.model.batch_time import NANOSECONDS, BatchTime
-
-Preset = TypeVar("Preset", ModelShape, Gpu)
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +51,7 @@ def batch_time_command(
     operators (Vidur's num_tokens, time_stats.*.median) has no attention: the time to read the
     cache is added from the size of the model and the bandwidth of the GPUs.
     """
-    shape, device = _preset("--model", model, MODELS), _preset("--gpu", gpu, GPUS)
+    shape, device = preset(MODELS, model, "--model"), preset(GPUS, gpu, "--gpu")
     try_outputs(output=output)
     rows, is_profile = read_table(table, shape.layers, gpus)
     if is_profile:
@@ -82,12 +78,6 @@ def _print(found: BatchTime, fit: Fit, json: bool) -> None:
     for line in found.lines:
         print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
     print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
-
-
-def _preset(option: str, name: str, known: dict[str, Preset]) -> Preset:
-    if name not in known:
-        raise InvalidInput(f"must be one of {', '.join(known)}, got {shown(name)}", field=option)
-    return known[name]
 
 
 def _reading_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> int:

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware.capacity import (
-    GIGABYTE,
-    GPUS,
-    MODELS,
-    OBSERVED_MEMORY,
-    Gpu,
-    ModelShape,
-    capacity,
-)
+from kvopt.hardware.capacity import GIGABYTE, GPUS, MODELS, OBSERVED_MEMORY, capacity, preset
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
-    app.command("capacity", epilog=_presets())(capacity_command)
-
-
-def _presets() -> str:
-    return f"[bold]Models[/bold] {', '.join(MODELS)}\n\n[bold]GPUs[/bold] {', '.join(GPUS)}"
+    presets = f"[bold]Models[/bold] {', '.join(MODELS)}\n\n[bold]GPUs[/bold] {', '.join(GPUS)}"
+    app.command("capacity", epilog=presets)(capacity_command)
 
 
 def _count(flag: str, about: str) -> typer.models.OptionInfo:
@@ -60,10 +50,20 @@ def capacity_command(
     That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
     x bytes), rounded down.  Options change what a preset says.
     """
-    shape = _shape(model, parameters, layers, kv_heads, head_size, size)
-    memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE) if gpu_memory else _gpu(gpu).memory
-    tokens = capacity(shape, memory, gpus, _number(fraction, "--fraction"))
-    say_assumed_options(context, _not_said(gpu_memory))
+    given: dict[str, Any] = {
+        "parameters": parameters, "layers": layers, "kv_heads": kv_heads, "head_size": head_size,
+        "bytes": size,
+    }  # fmt: skip
+    shape = preset(MODELS, model, "--model")
+    shape = replace(shape, **{name: number for name, number in given.items() if number})
+    if gpu_memory:
+        memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
+    else:
+        memory = preset(GPUS, gpu, "--gpu").memory
+    share = _number(fraction, "--fraction")
+    tokens = capacity(shape, memory, gpus, share)
+    # These say which machine it is; a GPU of a given size needs no name.
+    say_assumed_options(context, ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction"))
     note = _note() if model in _OF_THE_PAPERS else None
     if json:
         common.print_json(
@@ -73,7 +73,7 @@ def capacity_command(
                 "weight_bytes": shape.weight_bytes,
                 "gpu_memory": memory,
                 "gpus": gpus,
-                "fraction": float(_number(fraction, "--fraction")),
+                "fraction": float(share),
                 "note": note,
             }
         )
@@ -82,39 +82,6 @@ def capacity_command(
     print(f"weights {shape.weight_bytes:,} bytes; {gpus} x {memory:,} bytes x {fraction}")
     if note:
         common.messages.print(note)
-
-
-def _not_said(gpu_memory: str | None) -> list[str]:
-    """Return the options that say which machine it is; a GPU of a given size needs no name."""
-    return ["model", *([] if gpu_memory else ["gpu"]), "gpus", "fraction"]
-
-
-def _shape(
-    model: str,
-    parameters: int | None,
-    layers: int | None,
-    kv_heads: int | None,
-    head_size: int | None,
-    size: int | None,
-) -> ModelShape:
-    if model not in MODELS:
-        reason = f"must be one of {', '.join(MODELS)}, got {shown(model)}"
-        raise InvalidInput(reason, field="--model")
-    known = MODELS[model]
-    return ModelShape(
-        model,
-        parameters or known.parameters,
-        layers or known.layers,
-        kv_heads or known.kv_heads,
-        head_size or known.head_size,
-        size or known.bytes,
-    )
-
-
-def _gpu(name: str) -> Gpu:
-    if name not in GPUS:
-        raise InvalidInput(f"must be one of {', '.join(GPUS)}, got {shown(name)}", field="--gpu")
-    return GPUS[name]
 
 
 def _number(text: str, field: str) -> Fraction:

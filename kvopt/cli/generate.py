@@ -12,7 +12,7 @@ from rich.markup import escape
 from kvopt.cli import common
 from kvopt.cli.outputs import try_outputs, write_named
 from kvopt.errors import InvalidInput
-from kvopt.families import FAMILIES, Parameter, generate
+from kvopt.families import FAMILIES, generate
 from kvopt.files import write_instance
 
 
@@ -23,18 +23,14 @@ def register(app: typer.Typer) -> None:
 
 def _families() -> str:
     """List every family with its keys, for the help text."""
-    lines = []
+    lines = ["[bold]Families[/bold]"]
     for family in FAMILIES.values():
-        about = f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"
-        keys = [_described(parameter) for parameter in family.parameters]
-        text = "; ".join([about, *keys])
-        lines.append(f"[bold]{family.name}[/bold]: {escape(text)}")
-    return "\n\n".join(["[bold]Families[/bold]", *lines])
-
-
-def _described(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f"={parameter.default}"
-    return f"-p {parameter.name}{default}: {parameter.help}"
+        about = [f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"]
+        for key in family.parameters:
+            default = "" if key.default is None else f"={key.default}"
+            about.append(f"-p {key.name}{default}: {key.help}")
+        lines.append(f"[bold]{family.name}[/bold]: {escape('; '.join(about))}")
+    return "\n\n".join(lines)
 
 
 def generate_command(

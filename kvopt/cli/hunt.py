@@ -46,8 +46,7 @@ def hunt_command(
         int, typer.Option("--last-arrival", min=0, metavar="A", help="Arrivals are 0 .. A.")
     ] = 0,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="CERT", help="Write the certificate."),
+        Path | None, typer.Option("--output", "-o", metavar="CERT", help="Write the certificate.")
     ] = None,
     json: common.Json = False,
     _modules: common.Modules = None,

@@ -16,7 +16,6 @@ from kvopt.experiments.reductions import Reduction, ThreePartition, decide
 from kvopt.files import write_instance
 
 _LEFT_OPEN = 3
-_PROBLEMS = ("three-partition",)
 
 
 def register(app: typer.Typer) -> None:
@@ -45,8 +44,8 @@ def reduce_command(
     status: 0 for yes and for no, 3 when the limit left it open, 130 after Ctrl-C, 2 for numbers
     that are no such problem.
     """
-    if problem not in _PROBLEMS:
-        raise InvalidInput(f"must be {', '.join(_PROBLEMS)}, got {problem!r}", field="problem")
+    if problem != "three-partition":
+        raise InvalidInput(f"must be three-partition, got {problem!r}", field="problem")
     try_outputs(output=output, certificate=certificate)
     common.warn_oversubscription(threads)
     given = ThreePartition(target, tuple(numbers))

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from random import Random
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.families import chen, jaillet, partition, steady, traffic, wang
-from kvopt.families.base import Family, Parameter, draw_instance
-from kvopt.families.draw import MOST_REQUESTS, Value
+from kvopt.families import chen, jaillet, traffic, wang
+from kvopt.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
 from kvopt.model.instance import Instance, checked_integer
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate"]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
-    for module in (jaillet, wang, chen, partition, steady, traffic)
-    for family in module.FAMILIES
+    for family in (
+        *jaillet.FAMILIES,
+        *wang.FAMILIES,
+        *chen.FAMILIES,
+        wang.THREE_PARTITION,
+        jaillet.STEADY,
+        *traffic.FAMILIES,
+    )
 }
 
 
@@ -59,4 +65,19 @@ def generate(
             checked_integer(value, label, least)
     if n is not None and n > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="--n")
-    return draw_instance(FAMILIES[family], n, memory, seed, parameters or {})
+    chosen = FAMILIES[family]
+    asked = {k: v for k, v in (("n", n), ("memory", memory)) if v is not None}
+    for option in asked:
+        if option in chosen.fixed:
+            raise InvalidInput(f"follows from the keys of {family}", field=f"--{option}")
+    values = chosen.values(parameters or {})
+    draw = Draw(Random(seed), n, memory, values)
+    cache, requests = chosen.draw(draw)
+    # Everything that went into the instance is in its notes.
+    notes = {"family": family, "source": chosen.source, "seed": seed}
+    return Instance(
+        cache,
+        requests,
+        name=f"{family}-n{len(requests)}-m{cache}-seed{seed}",
+        notes={**notes, **asked, **values, **draw.drawn},
+    )

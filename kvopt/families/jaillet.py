@@ -1,12 +1,11 @@
-"""Families of jaillet-2025: two arrival models, and a randomised adversary."""
+"""Families of jaillet-2025: arrival models, a randomised adversary, and steady arrivals."""
 
 from __future__ import annotations
 
 import math
 
 from kvopt.errors import InvalidInput
-from kvopt.families.base import Family, Parameter
-from kvopt.families.draw import MOST_REQUESTS, Draw
+from kvopt.families.base import MOST_REQUESTS, Draw, Drawn, Family, Parameter
 from kvopt.model.instance import Request
 
 _LONGEST_PROMPT = 5
@@ -14,7 +13,7 @@ _SLACK = 1e-9  # keeps multiples of epsilon, 0.1 say, on the right side of an in
 
 
 def _memory(draw: Draw) -> int:
-    memory = draw.memory if draw.memory is not None else draw.uniform_integer(30, 50)
+    memory = draw.memory or draw.uniform_integer(30, 50)
     if memory <= _LONGEST_PROMPT:
         raise InvalidInput(f"must be above {_LONGEST_PROMPT}, got {memory}", field="--memory")
     return memory
@@ -25,28 +24,25 @@ def _shape(draw: Draw, memory: int) -> tuple[int, int]:
     return prompt, draw.uniform_integer(1, memory - prompt)
 
 
-def _all_at_once(draw: Draw) -> tuple[int, list[Request]]:
+def _all_at_once(draw: Draw) -> Drawn:
     memory = _memory(draw)
     count = draw.n if draw.n is not None else draw.uniform_integer(40, 60)
     return memory, [Request(0, *_shape(draw, memory)) for _ in range(count)]
 
 
-def _poisson(draw: Draw) -> tuple[int, list[Request]]:
+def _poisson(draw: Draw) -> Drawn:
     memory = _memory(draw)
     rounds = int(draw.parameters.get("rounds") or draw.uniform_integer(40, 60))
     rate = float(draw.parameters.get("rate") or draw.uniform(0.5, 1.5))
     draw.drawn.update(rounds=rounds, rate=rate)
     if draw.n is not None:  # given their number, the arrivals of a Poisson process are uniform
         arrivals = sorted(draw.uniform_integer(1, rounds) for _ in range(draw.n))
-    elif rate * rounds > MOST_REQUESTS:
-        reason = f"{rate:g} a round makes over {MOST_REQUESTS:,} requests in {rounds:,} rounds"
-        raise InvalidInput(reason, field="-p rate")
     else:
-        arrivals = [t for t in range(1, rounds + 1) for _ in range(draw.poisson(rate))]
+        arrivals = draw.arrivals(rate, range(1, rounds + 1))
     return memory, [Request(arrival, *_shape(draw, memory)) for arrival in arrivals]
 
 
-def _randomised_adversary(draw: Draw) -> tuple[int, list[Request]]:
+def _randomised_adversary(draw: Draw) -> Drawn:
     """Hold one request of peak M, then many of one token at a random time k M.
 
     The proof says neither prompt.  It divides free memory by epsilon M to count the short
@@ -55,41 +51,50 @@ def _randomised_adversary(draw: Draw) -> tuple[int, list[Request]]:
     epsilon / c over 1 + c / epsilon values of k sum to slightly more than 1; here they are
     equal.  Both epsilon M and k M are rounded.
     """
-    memory = draw.memory if draw.memory is not None else 100
-    short_peak = round(draw.number("epsilon") * memory)
+    memory = draw.memory or 100
+    epsilon = draw.number("epsilon")
+    short_peak = round(epsilon * memory)
     if short_peak < 1:
         raise InvalidInput(f"epsilon M is below 1 for M = {memory}", field="-p epsilon")
-    prompt = _prompt(draw, "prompt", short_peak - 1, memory)
-    short = _prompt(draw, "short-prompt", short_peak - 1, memory)
-    count, arrival = _short_requests(draw, short_peak), _arrival(draw, memory)
-    long = Request(0, prompt, memory - prompt)
-    return memory, [long, *(Request(arrival, short, 1) for _ in range(count))]
+    long, short = (_prompt(draw, k, short_peak - 1, memory) for k in ("prompt", "short-prompt"))
+    count = short_peak if draw.n is None else draw.n - 1
+    if count < 0:
+        raise InvalidInput("must be at least 1: the long request", field="--n")
+    if count > MOST_REQUESTS:
+        raise InvalidInput(f"epsilon M is over {MOST_REQUESTS:,} requests", field="--memory")
+    steps = math.floor(draw.integer("c") / epsilon + _SLACK)
+    k = 1 - 2 * epsilon + epsilon * draw.uniform_integer(0, steps)
+    draw.drawn["k"] = round(k, 9)
+    arrival = math.floor(max(k, 0.0) * memory + _SLACK)
+    requests = [Request(arrival, short, 1) for _ in range(count)]
+    return memory, [Request(0, long, memory - long), *requests]
 
 
 def _prompt(draw: Draw, key: str, default: int, memory: int) -> int:
     prompt = int(draw.parameters.get(key, default))
     if prompt >= memory:
-        reason = f"must be below M = {memory}, got {prompt}"
-        raise InvalidInput(reason, field=f"-p {key}")
+        raise InvalidInput(f"must be below M = {memory}, got {prompt}", field=f"-p {key}")
     draw.drawn[key] = prompt
     return prompt
 
 
-def _short_requests(draw: Draw, default: int) -> int:
-    count = default if draw.n is None else draw.n - 1
-    if count < 0:
-        raise InvalidInput("must be at least 1: the long request", field="--n")
-    if count > MOST_REQUESTS:
-        raise InvalidInput(f"epsilon M is over {MOST_REQUESTS:,} requests", field="--memory")
-    return count
-
-
-def _arrival(draw: Draw, memory: int) -> int:
-    epsilon = draw.number("epsilon")
-    steps = math.floor(draw.integer("c") / epsilon + _SLACK)
-    k = 1 - 2 * epsilon + epsilon * draw.uniform_integer(0, steps)
-    draw.drawn["k"] = round(k, 9)
-    return math.floor(max(k, 0.0) * memory + _SLACK)
+def _steady(draw: Draw) -> Drawn:
+    """Draw the arrivals; by default the cache holds one request of each age exactly."""
+    prompt, output = draw.integer("prompt"), draw.integer("output")
+    rounds = range(draw.integer("rounds"))
+    memory = draw.memory or prompt * output + output * (output + 1) // 2
+    if prompt + output > memory:
+        reason = f"must be at least prompt + output = {prompt + output}, got {memory}"
+        raise InvalidInput(reason, field="--memory")
+    arrivals = draw.arrivals(draw.number("rate"), rounds)
+    least = int(draw.parameters.get("least", output))
+    draw.drawn["least"] = least
+    if least > output:
+        raise InvalidInput(f"{least} is above output = {output}", field="-p least")
+    return memory, [
+        Request(t, prompt, output if least == output else draw.uniform_integer(least, output))
+        for t in arrivals
+    ]
 
 
 FAMILIES = (
@@ -128,4 +133,21 @@ FAMILIES = (
         ),
         n="1 + epsilon M",
     ),
+)
+
+STEADY = Family(
+    "steady",
+    "requests of one prompt and output, Poisson arrivals over rounds 0..T-1",
+    "jaillet-2025-v1 section 5",
+    _steady,
+    (
+        Parameter("rate", "requests a round", 0.8, float, 1e-9, 1e6),
+        Parameter("rounds", "T", 1000, int, 1, 10**7),
+        Parameter("output", "o of every request", 3, int, 1, 10**6),
+        Parameter("least", "outputs are uniform on least..output", None, int, 1, 10**6),
+        Parameter("prompt", "s of every request", 0, int, 0, 10**6),
+    ),
+    n="follows from the arrivals",
+    memory="s o + o (o + 1) / 2",
+    fixed=("n",),
 )

@@ -15,10 +15,11 @@ The parameters below solve these equations for the clipped and rounded distribut
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from kvopt.errors import InvalidInput
-from kvopt.families.base import Family, Parameter
-from kvopt.families.draw import Draw
+from kvopt.families.base import Draw, Drawn, Family, Parameter
 from kvopt.model.instance import Request
 
 PAPER_MEMORY = 16_492
@@ -34,38 +35,33 @@ _ROUNDS_A_SECOND = 20
 _MICROSECONDS = 1_000_000
 
 
-def _lognormal(draw: Draw, median: float, deviation: float, most: int) -> int:
-    value = draw.lognormal(math.log(median), deviation)
+def _length(value: float, most: int) -> int:
+    """Clip to 1..most, then round down."""
     return math.floor(min(max(value, 1.0), float(most)))
 
 
-def _conversation_shape(draw: Draw) -> tuple[int, int]:
-    return _lognormal(draw, 11.5, 1.7297, 468), _lognormal(draw, 43.5, 1.1914, 883)
+def _conversation(draw: Draw) -> tuple[int, int]:
+    prompt = _length(draw.lognormal(11.5, 1.7297), 468)
+    return prompt, _length(draw.lognormal(43.5, 1.1914), 883)
 
 
-def _summarisation_shape(draw: Draw) -> tuple[int, int]:
-    prompt = math.floor(min(max(draw.normal(2668.0, 1448.0), 1.0), 4000.0))
-    return prompt, _lognormal(draw, 161.5, 1.1127, 4096)
+def _summarisation(draw: Draw) -> tuple[int, int]:
+    prompt = _length(draw.normal(2668.0, 1448.0), 4000)
+    return prompt, _length(draw.lognormal(161.5, 1.1127), 4096)
 
 
-def _mixed_shape(draw: Draw) -> tuple[int, int]:
+def _mixed(draw: Draw) -> tuple[int, int]:
     is_long = draw.random.random() < draw.number("share")
-    return _summarisation_shape(draw) if is_long else _conversation_shape(draw)
+    return _summarisation(draw) if is_long else _conversation(draw)
 
 
-def _traffic(draw: Draw, kind: str) -> tuple[int, list[Request]]:
-    shapes = {
-        "conversation": _conversation_shape,
-        "summarisation": _summarisation_shape,
-        "mixed": _mixed_shape,
-    }
-    memory = draw.memory if draw.memory is not None else PAPER_MEMORY
-    count = draw.n if draw.n is not None else 1000
+def _traffic(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
+    memory = draw.memory or PAPER_MEMORY
     requests, clock, gap = [], 0.0, _mean_gap(draw)
-    for _ in range(count):
+    for _ in range(draw.count(1000)):
         clock += draw.exponential(gap) if gap else 0.0
-        shape = draw.fitting(lambda: shapes[kind](draw), memory)
-        requests.append(_arriving(draw, clock, shape))
+        fitting = draw.fitting(lambda: shape(draw), memory)
+        requests.append(_arriving(draw, clock, fitting))
     return memory, requests
 
 
@@ -90,44 +86,42 @@ def _mean_gap(draw: Draw) -> float:
     return 0.0
 
 
-def _conversation(draw: Draw) -> tuple[int, list[Request]]:
-    return _traffic(draw, "conversation")
-
-
-def _summarisation(draw: Draw) -> tuple[int, list[Request]]:
-    return _traffic(draw, "summarisation")
-
-
-def _mixed(draw: Draw) -> tuple[int, list[Request]]:
-    return _traffic(draw, "mixed")
+def _family(
+    name: str,
+    summary: str,
+    source: str,
+    shape: Callable[[Draw], tuple[int, int]],
+    *parameters: Parameter,
+) -> Family:
+    return Family(
+        name,
+        summary,
+        f"stand-in for {source}",
+        partial(_traffic, shape=shape),
+        (*_RATES, *parameters),
+        n="1000",
+        memory=str(PAPER_MEMORY),
+    )
 
 
 FAMILIES = (
-    Family(
+    _family(
         "conversation",
         "chat: prompt 1..468 (median 11, mean 41), output 1..883 (43, 85)",
-        "stand-in for LMSYS-Chat-1M as in chen-2025 section 6",
+        "LMSYS-Chat-1M as in chen-2025 section 6",
         _conversation,
-        _RATES,
-        n="1000",
-        memory="16492",
     ),
-    Family(
+    _family(
         "summarisation",
         "papers: prompt median 2667, mean 2546; output median 161, mean 296",
-        "stand-in for arXiv summarisation as in wang-2025 section 7",
+        "arXiv summarisation as in wang-2025 section 7",
         _summarisation,
-        _RATES,
-        n="1000",
-        memory="16492",
     ),
-    Family(
+    _family(
         "conversation-summarisation",
         "chat and papers mixed 4 to 1",
-        "stand-in for the mixed workload of wang-2025 section 7",
+        "the mixed workload of wang-2025 section 7",
         _mixed,
-        (*_RATES, Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0)),
-        n="1000",
-        memory="16492",
+        Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0),
     ),
 )

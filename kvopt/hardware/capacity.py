@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.model.instance import checked_integer
 
 GIGABYTE = 10**9
@@ -60,6 +62,8 @@ class Gpu:
     bandwidth: int
 
 
+Preset = TypeVar("Preset", ModelShape, Gpu)
+
 MODELS = {
     shape.name: shape
     for shape in (
@@ -86,6 +90,13 @@ GPUS = {
 }
 
 
+def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
+    """Return one of `MODELS` or `GPUS` by its name, which an option gave."""
+    if name not in known:
+        raise InvalidInput(f"must be one of {', '.join(known)}, got {shown(name)}", field=option)
+    return known[name]
+
+
 def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> int:
     """Return the tokens that fit beside the weights, rounded down.
 
@@ -110,12 +121,9 @@ def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> i
     checked_integer(gpus, "gpus", 1)
     if not 0 < fraction <= 1:
         raise InvalidInput(f"must be above 0 and at most 1, got {fraction}", field="fraction")
-    room = gpus * memory * fraction - shape.weight_bytes
-    tokens = room // shape.kv_bytes
+    total = gpus * memory * fraction
+    tokens = (total - shape.weight_bytes) // shape.kv_bytes
     if tokens < 1:
-        reason = (
-            f"has no room: the weights take {shape.weight_bytes:,} bytes of "
-            f"{int(gpus * memory * fraction):,}"
-        )
+        reason = f"has no room: the weights take {shape.weight_bytes:,} bytes of {int(total):,}"
         raise InvalidInput(reason, field=shape.name)
     return tokens

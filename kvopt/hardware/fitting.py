@@ -1,4 +1,10 @@
-"""Batch times from measured tables.
+"""Batch times from measured tables in CSV files.
+
+Two kinds of table are read.  One's own has the columns ``tokens`` and ``milliseconds``, and
+``prompts`` and ``held`` if they were measured: a row is a batch.  A profile by operators, as
+the Vidur simulator publishes them, has ``num_tokens``, ``num_tensor_parallel_workers`` and a
+column ``time_stats.OPERATOR.median`` for each operator of a layer, in milliseconds: a round
+takes the embedding once and every other operator once for each layer.
 
 Times of a table vary by orders of magnitude, so what is made small is the error relative to
 the measured time: weighted least squares.  Coefficients are rounded to whole nanoseconds.
@@ -6,21 +12,32 @@ the measured time: weighted least squares.  Coefficients are rounded to whole na
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from kvopt.errors import InvalidInput
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.errors import InvalidInput, shown
 from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Row = dict[str, str]
 
 _MILLISECOND = NANOSECONDS // 1000
 _LEAST_POINTS = 3
+
+_TOKENS = "num_tokens"
+_WORKERS = "num_tensor_parallel_workers"
+_PREFIX, _SUFFIX = "time_stats.", ".median"
+_ONCE = "time_stats.emb.median"
+"""The one operator that a round takes once, not in every layer."""
+
+_OWN = ("tokens", "milliseconds")
+_OPTIONAL = ("prompts", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,82 @@ class Fit:
     typical_error: float
 
 
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def read_table(path: Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
+    """Return the batches of a table, and whether it is a profile by operators.
+
+    Parameters
+    ----------
+    path
+        The file.
+    layers, workers
+        Of a profile: layers of the model, and GPUs among which each is divided.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _rows(csv.DictReader(file, strict=True), layers, workers)
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+    except OSError as error:
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput(f"is not a CSV file: {error}", file=str(path)) from None
+
+
+def _rows(table: csv.DictReader[str], layers: int, workers: int) -> tuple[list[Measured], bool]:
+    columns = list(table.fieldnames or ())
+    if _TOKENS in columns:
+        return list(_profile(table, columns, layers, workers)), True
+    unknown = set(columns) - {*_OWN, *_OPTIONAL}
+    if unknown or not {*_OWN} <= {*columns}:
+        reason = f"must be {','.join(_OWN)} and perhaps {','.join(_OPTIONAL)}, or a profile with"
+        raise InvalidInput(f"{reason} {_TOKENS}, got {shown(','.join(columns))}", field="header")
+    return [_own(row, line) for line, row in enumerate(table, 2)], False
+
+
+def _own(row: Row, line: int) -> Measured:
+    tokens, prompts, held = (
+        int(_number(row, name, line, whole=True)) if name in row else 0
+        for name in ("tokens", *_OPTIONAL)
+    )
+    if prompts > tokens:
+        raise InvalidInput(f"is above tokens, {tokens}", field=f"line {line}: prompts")
+    return Measured(tokens, _number(row, "milliseconds", line), prompts, held)
+
+
+def _profile(
+    table: csv.DictReader[str], columns: list[str], layers: int, workers: int
+) -> Iterator[Measured]:
+    times = [name for name in columns if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
+    if not times or _WORKERS not in columns:
+        raise InvalidInput(f"has no {_WORKERS} or no {_PREFIX}*{_SUFFIX}", field="header")
+    for line, row in enumerate(table, 2):
+        if _number(row, _WORKERS, line, whole=True) == workers:
+            total = sum(
+                _number(row, name, line) * (1 if name == _ONCE else layers) for name in times
+            )
+            yield Measured(int(_number(row, _TOKENS, line, whole=True)), total)
+
+
+def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
+    """Return a number of a row: an integer that is not negative, or a positive number."""
+    try:
+        number = float(row.get(name) or "")
+    except ValueError:
+        number = math.nan
+    is_right = number >= 0 and number.is_integer() if whole else 0 < number < math.inf
+    if not is_right:
+        wanted = "an integer that is not negative" if whole else "a positive number"
+        reason = f"must be {wanted}, got {shown(row.get(name))}"
+        raise InvalidInput(reason, field=f"line {line}: {name}")
+    return number
+
+
+# ---- fits -------------------------------------------------------------------------------------
+
+
 def fit_roof(rows: Sequence[Measured], lines: int = 2) -> Fit:
     """Fit one or two lines to times by tokens.
 
@@ -50,14 +143,11 @@ def fit_roof(rows: Sequence[Measured], lines: int = 2) -> Fit:
     above it.  The split whose largest relative error is smallest is taken, or one line if no
     split is better.
     """
-    import numpy as np
-
     if lines not in (1, 2):
         raise InvalidInput(f"must be 1 or 2, got {lines}", field="lines")
-    _check(rows)
     ordered = sorted(rows, key=lambda row: row.tokens)
     tokens = np.array([row.tokens for row in ordered], dtype=float)
-    times = np.array([row.milliseconds for row in ordered]) * _MILLISECOND
+    times = _times(ordered)
     candidates = [[_line(tokens, times)]]
     if lines == 2:
         splits = [k for k in range(2, len(tokens) - 1) if tokens[k] > tokens[k - 1]]
@@ -68,10 +158,7 @@ def fit_roof(rows: Sequence[Measured], lines: int = 2) -> Fit:
 
 def fit_linear(rows: Sequence[Measured]) -> Fit:
     """Fit one line and the costs of prompt tokens and of tokens held, none below 0."""
-    import numpy as np
-
-    _check(rows)
-    times = np.array([row.milliseconds for row in rows]) * _MILLISECOND
+    times = _times(rows)
     columns = np.array([[1, row.tokens, row.prompts, row.held] for row in rows], dtype=float)
     fixed, token, prompt, held = _not_negative(columns, times)
     return judged(BatchTime([Line(fixed, token)], kv_ns=held, prompt_ns=prompt), rows)
@@ -89,15 +176,12 @@ def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
 
 
 def _line(tokens: Vector, times: Vector) -> Line:
-    import numpy as np
-
     fixed, token = _not_negative(np.stack([np.ones_like(tokens), tokens], axis=1), times)
     return Line(fixed, token)
 
 
 def _not_negative(columns: Vector, times: Vector) -> list[int]:
     """Return coefficients of least squared relative error, none below 0."""
-    import numpy as np
     from scipy.optimize import nnls  # type: ignore[import-untyped]
 
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
@@ -105,6 +189,8 @@ def _not_negative(columns: Vector, times: Vector) -> list[int]:
     return [round(float(x)) for x in found / largest]
 
 
-def _check(rows: Sequence[Measured]) -> None:
+def _times(rows: Sequence[Measured]) -> Vector:
+    """Return the times in nanoseconds of a table that is large enough."""
     if len({row.tokens for row in rows}) < _LEAST_POINTS:
         raise InvalidInput(f"needs at least {_LEAST_POINTS} different numbers of tokens")
+    return np.array([row.milliseconds for row in rows]) * _MILLISECOND

@@ -18,8 +18,9 @@ from kvopt.heuristics.decode import (
     recall,
 )
 from kvopt.kernels.compiled import compiled
+from kvopt.kernels.random_numbers import State, below, uniform
 
-_OBJECTIVE, _BEST, _DIRTY, _RANDOM = range(4)  # entries of `Trial.state`
+_OBJECTIVE, _BEST, _DIRTY = range(3)  # entries of `Trial.state`
 
 
 class Trial(NamedTuple):
@@ -32,8 +33,10 @@ class Trial(NamedTuple):
     profile
         Tokens held at every time.
     state
-        Sum of starts of the line and the least so far, the last time with tokens in the
-        profile, and the random state.
+        Sum of starts of the line and the least so far, and the last time with tokens in the
+        profile.
+    random
+        State of the random numbers.
     best
         The starts of the least sum.
     """
@@ -43,22 +46,17 @@ class Trial(NamedTuple):
     starts: Integers
     profile: Integers
     state: Integers
+    random: State
     best: Integers
 
 
 def trial_of(problem: Problem, line: Line, seed: int) -> Trial:
     """Return a trial that agrees with the line."""
     total = int(line.starts.sum())
-    state = np.array([total, total, 0, seed], dtype=np.int64)
+    state = np.array([total, total, 0], dtype=np.int64)
+    random = np.array([seed], dtype=np.int64)
     copies = line.order.copy(), line.releases.copy(), line.starts.copy()
-    return Trial(*copies, empty_profile(problem), state, line.starts.copy())
-
-
-@compiled
-def _draw(state: Integers, below: int) -> int:
-    """Return a number in 0 .. below - 1 (a linear congruential generator, high bits)."""
-    state[_RANDOM] = state[_RANDOM] * 6364136223846793005 + 1442695040888963407
-    return int(((state[_RANDOM] >> 33) & 0x7FFFFFFF) % below)
+    return Trial(*copies, empty_profile(problem), state, random, line.starts.copy())
 
 
 @compiled
@@ -124,18 +122,18 @@ def _rollback(line: Line, trial: Trial, first: int, until: int) -> None:
 def _propose(problem: Problem, line: Line, trial: Trial, reach: int) -> tuple[int, int]:
     """Change a release, swap two positions or move one; return the first and last changed."""
     count = len(line.order)
-    kind = _draw(trial.state, 100)
-    p = _draw(trial.state, count)
+    kind = below(trial.random, 100)
+    p = below(trial.random, count)
     if kind < 3:
         i = line.order[p]
         if line.releases[i] > problem.arrivals[i]:
             trial.releases[i] = problem.arrivals[i]
         else:
-            later = line.starts[i] + 1 + _draw(trial.state, 3)
+            later = line.starts[i] + 1 + below(trial.random, 3)
             trial.releases[i] = min(later, problem.last)
         return p, p
-    step = 1 + _draw(trial.state, 1 + _draw(trial.state, reach))  # short steps more often
-    q = p + step if _draw(trial.state, 2) == 0 else p - step
+    step = 1 + below(trial.random, 1 + below(trial.random, reach))  # short steps more often
+    q = p + step if below(trial.random, 2) == 0 else p - step
     q = min(max(q, 0), count - 1)
     if kind < 50:
         trial.order[p], trial.order[q] = trial.order[q], trial.order[p]
@@ -161,8 +159,7 @@ def anneal(
     hot, cold = heats
     for step in range(steps):
         heat = hot * (cold / hot) ** (step / steps)
-        uniform = (_draw(state, 0x7FFFFFFF) + 1) / 2147483648.0
-        allowed = -heat * math.log(uniform)
+        allowed = -heat * math.log(uniform(trial.random))
         first, last = _propose(problem, line, trial, reach)
         delta, until = _evaluate(problem, line, trial, first, last, int(allowed) + 20)
         if delta > allowed:

@@ -23,10 +23,22 @@ def reseed(state: State, seed: int, part: int, number: int) -> None:
 
 
 @compiled
+def bits(state: State) -> int:
+    """Return a number in 0 .. 2^31 - 1."""
+    state[0] = state[0] * 6364136223846793005 + 1442695040888963407
+    return int((state[0] >> 33) & 0x7FFFFFFF)
+
+
+@compiled
+def below(state: State, limit: int) -> int:
+    """Return a number in 0 .. limit - 1."""
+    return bits(state) % limit
+
+
+@compiled
 def uniform(state: State) -> float:
     """Return a number in (0, 1)."""
-    state[0] = state[0] * 6364136223846793005 + 1442695040888963407
-    return float(((state[0] >> 33) & 0x7FFFFFFF) + 0.5) / 2147483648.0
+    return float(bits(state) + 0.5) / 2147483648.0
 
 
 @compiled

@@ -8,16 +8,14 @@ from typing import Literal, NamedTuple
 
 from kvopt.kernels.registry import Registry
 from kvopt.traces.rows import (
-    AZURE,
-    LENGTHS,
-    MOONCAKE,
+    MILLISECOND,
+    NANOSECONDS,
     Columns,
     Found,
     header_of,
     read_csv,
     read_json_lines,
 )
-from kvopt.traces.times import NANOSECONDS
 
 _SECONDS, _ROUNDS = "arrival_seconds", "arrival"
 
@@ -54,18 +52,19 @@ register = FORMATS.register
 @register("azure")
 def azure(path: Path) -> Trace:
     """Read a CSV file with dates and times."""
-    return Trace(read_csv(path, AZURE))
+    return Trace(read_csv(path, Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP")))
 
 
 @register("mooncake")
 def mooncake(path: Path) -> Trace:
     """Read a JSON object on each line, with milliseconds."""
-    return Trace(read_json_lines(path, MOONCAKE))
+    columns = Columns("input_length", "output_length", "timestamp", MILLISECOND)
+    return Trace(read_json_lines(path, columns))
 
 
 @register("lengths")
 def lengths(
-    path: Path, prompt_column: str = LENGTHS.prompt, output_column: str = LENGTHS.output
+    path: Path, prompt_column: str = "num_prefill_tokens", output_column: str = "num_decode_tokens"
 ) -> Trace:
     """Read two columns of a CSV file."""
     return Trace(read_csv(path, Columns(prompt_column, output_column)), "none")

@@ -1,23 +1,23 @@
-"""``import_trace``: the requests of a trace file as an instance."""
+"""``import_trace``: the requests of a trace file that are kept, as an instance."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
 from pathlib import Path
+from random import Random
+from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, Request, checked_integer, checked_number
 from kvopt.traces.formats import FORMATS, Clock, Trace
-from kvopt.traces.rows import Row
-from kvopt.traces.selection import Selection
-from kvopt.traces.times import NANOSECONDS
+from kvopt.traces.rows import MILLISECOND, NANOSECONDS, Found, Row, Unread
 
 DEFAULT_ROUND_MS = 50.0
 """About what a batch of Llama-2-70B on two A100 takes while it is small."""
-
-_MILLISECOND = NANOSECONDS // 1000
 
 
 def import_trace(
@@ -83,10 +83,15 @@ def import_trace(
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row for row, _ in kept]
-        length = _round_ms(clock, round_ms)
+        if round_ms is not None:
+            checked_number(round_ms, "round-ms", positive=True)
+        if clock == "none":
+            round_ms = None
+        elif clock == "seconds" and round_ms is None:
+            round_ms = DEFAULT_ROUND_MS
         return Instance(
             memory,
-            _requests(rows, clock, length),
+            _requests(rows, clock, round_ms),
             name=path.stem,
             notes={
                 "imported_from": path.name,
@@ -94,18 +99,10 @@ def import_trace(
                 **({"all_at_once": True} if all_at_once else {}),
                 **selection.notes(),
             },
-            round_ms=length,
+            round_ms=round_ms,
         )
     except InvalidInput as error:
         raise error.located(file=str(path)) from None
-
-
-def _round_ms(clock: Clock, given: float | None) -> float | None:
-    if given is not None:
-        checked_number(given, "round-ms", positive=True)
-    if clock == "none":
-        return None
-    return given if given is not None or clock == "rounds" else DEFAULT_ROUND_MS
 
 
 def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> Iterable[Request]:
@@ -132,9 +129,117 @@ def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A
 
 def _timed(rows: list[Row], round_ms: float) -> Iterator[Request]:
     """Yield requests whose clock begins at the first arrival."""
-    length = Fraction(round_ms) * _MILLISECOND
+    length = Fraction(round_ms) * MILLISECOND
     first = rows[0].time if rows else 0
     for row in rows:
         since = row.time - first
         arrival = -(-since * length.denominator // length.numerator)  # rounded up, exactly
         yield Request(arrival, row.prompt, row.output, arrival_seconds=since / NANOSECONDS)
+
+
+@dataclass
+class Selection:
+    """Requests that pass, up to a limit, or a sample of them.
+
+    Parameters
+    ----------
+    memory, max_total
+        What a request may hold at most; the second is the user's own limit.
+    limit
+        How many may pass.
+    sample, seed
+        How many of those are kept, drawn without replacement; all by default.
+
+    Attributes
+    ----------
+    kept
+        The requests with the numbers of their lines.
+    """
+
+    memory: int
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    max_total: int | None = None
+    kept: list[tuple[Row, int]] = field(default_factory=list, init=False)
+    _dropped: dict[str, dict[str, int]] = field(default_factory=dict, init=False)
+    _read: int = field(default=0, init=False)
+    _passed: int = field(default=0, init=False)
+    _late: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("limit", self.limit, 0),
+            ("sample", self.sample, 0),
+            ("max-total", self.max_total, 1),
+        ):
+            if value is not None:
+                checked_integer(value, name, least)
+
+    def take(self, lines: Iterable[Found]) -> None:
+        """Read lines until they end or the limit is reached.
+
+        Raises
+        ------
+        InvalidInput
+            If there were lines and none of them is a request: that is another format.
+        """
+        random, latest = Random(self.seed), -math.inf
+        if self.limit == 0:
+            return
+        for number, found in lines:
+            self._read += 1
+            reason = found.reason if isinstance(found, Unread) else self._refusal(found)
+            if reason is not None:
+                entry = self._dropped.setdefault(reason, {"rows": 0, "first_line": number})
+                entry["rows"] += 1
+                continue
+            assert isinstance(found, Row)
+            self._late += found.time < latest
+            latest = max(latest, found.time)
+            self._keep(found, number, random)
+            if self._passed == self.limit:
+                break
+        if self._read and not self._passed:
+            raise InvalidInput(f"holds no request that can be used: {self.summary()}")
+
+    def _refusal(self, row: Row) -> str | None:
+        """Return why a request cannot be kept."""
+        if row.output < 1:
+            return "no output"
+        if self.max_total is not None and row.prompt + row.output > self.max_total:
+            return f"more than {self.max_total} tokens (--max-total)"
+        if row.prompt + row.output > self.memory:
+            return f"more tokens than memory ({self.memory})"
+        return None
+
+    def _keep(self, row: Row, number: int, random: Random) -> None:
+        self._passed += 1
+        if self.sample is None or len(self.kept) < self.sample:
+            self.kept.append((row, number))
+            return
+        place = random.randrange(self._passed)  # so that all that passed are equally likely
+        if place < self.sample:
+            self.kept[place] = row, number
+
+    def notes(self) -> dict[str, Any]:
+        """Return what a reader of the instance should know."""
+        options = {"limit": self.limit, "sample": self.sample, "max_total": self.max_total}
+        if self.sample is not None:
+            options["seed"] = self.seed
+        return {
+            **{name: value for name, value in options.items() if value is not None},
+            "rows_read": self._read,
+            "usable": self._passed,
+            "kept": len(self.kept),
+            "out_of_order": self._late,
+            "dropped": self._dropped,
+        }
+
+    def summary(self) -> str:
+        """Return in one line what was dropped, the most frequent reason first."""
+        ranked = sorted(self._dropped.items(), key=lambda item: -item[1]["rows"])
+        return "; ".join(
+            f"{entry['rows']} x {reason} (first at line {entry['first_line']})"
+            for reason, entry in ranked
+        )

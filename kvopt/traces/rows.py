@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.traces.times import NANOSECONDS, nanoseconds
 
-_MILLISECOND = NANOSECONDS // 1000
+NANOSECONDS = 1_000_000_000
+MILLISECOND = NANOSECONDS // 1000
 _LONGEST_COUNT = 18
+_STAMP = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:?\d{2})?", re.ASCII
+)
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Row(NamedTuple):
@@ -54,10 +62,10 @@ class Columns:
     time: str | None = None
     unit: int = NANOSECONDS
 
-
-AZURE = Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP")
-LENGTHS = Columns("num_prefill_tokens", "num_decode_tokens")
-MOONCAKE = Columns("input_length", "output_length", "timestamp", _MILLISECOND)
+    @property
+    def names(self) -> list[str]:
+        """Those that there are, in the order of the parameters."""
+        return [name for name in (self.prompt, self.output, self.time) if name is not None]
 
 
 def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
@@ -65,10 +73,9 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
     with readable(path) as file:
         table = csv.reader(file)
         header = [name.strip() for name in next(table, [])]
-        names = (columns.prompt, columns.output, columns.time)
-        places = [_place(header, name) for name in names if name is not None]
+        places = [_place(header, name) for name in columns.names]
         for cells in table:
-            yield table.line_num, _from_cells(cells, places, columns)
+            yield table.line_num, _from_cells(cells, places, columns.unit)
 
 
 def header_of(path: Path) -> list[str]:
@@ -108,13 +115,12 @@ def _place(header: list[str], name: str) -> int:
     return header.index(name)
 
 
-def _from_cells(cells: list[str], places: list[int], columns: Columns) -> Row | Unread:
+def _from_cells(cells: list[str], places: list[int], unit: int) -> Row | Unread:
     if not any(cell.strip() for cell in cells):
         return Unread("blank line")
     if len(cells) <= max(places):
         return Unread("missing field")
-    prompt, output = cells[places[0]], cells[places[1]]
-    return _row(prompt, output, cells[places[2]] if columns.time else "0", columns)
+    return _row([cells[place] for place in places], unit)
 
 
 def _from_object(line: str, columns: Columns) -> Row | Unread:
@@ -124,31 +130,48 @@ def _from_object(line: str, columns: Columns) -> Row | Unread:
         value: Any = json.loads(line)
     except (ValueError, RecursionError):
         return Unread("not JSON")
-    names = [columns.prompt, columns.output, *([columns.time] if columns.time else [])]
-    if not isinstance(value, dict) or any(value.get(name) is None for name in names):
+    if not isinstance(value, dict) or any(value.get(name) is None for name in columns.names):
         return Unread("missing field")
-    texts = [value[name] if isinstance(value[name], str) else repr(value[name]) for name in names]
-    return _row(texts[0], texts[1], texts[2] if columns.time else "0", columns)
+    values = [value[name] for name in columns.names]
+    return _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
 
 
-def _row(prompt: str, output: str, time: str, columns: Columns) -> Row | Unread:
-    if not (prompt.strip() and output.strip() and time.strip()):
+def _row(texts: list[str], unit: int) -> Row | Unread:
+    """Return what the texts of prompt, output and perhaps time say."""
+    if not all(text.strip() for text in texts):
         return Unread("missing field")
-    tokens = _count(prompt), _count(output)
-    if tokens[0] is None or tokens[1] is None:
+    prompt, output = _count(texts[0]), _count(texts[1])
+    if prompt is None or output is None:
         return Unread("tokens are not a whole number of at least 0")
-    moment = nanoseconds(time, columns.unit) if columns.unit else _count(time)
-    if moment is None:
-        return Unread("unreadable time")
-    return Row(moment, tokens[0], tokens[1])
+    time = texts[2] if len(texts) > 2 else "0"
+    moment = nanoseconds(time, unit) if unit else _count(time)
+    return Unread("unreadable time") if moment is None else Row(moment, prompt, output)
 
 
 def _count(text: str) -> int | None:
     """Return an integer of at least 0; 12.0 is one, for tables that passed through floats."""
+    whole, _, zeros = text.strip().partition(".")
+    is_count = whole.isascii() and whole.isdigit() and len(whole) <= _LONGEST_COUNT
+    return int(whole) if is_count and not zeros.strip("0") else None
+
+
+def nanoseconds(text: str, unit: int = NANOSECONDS) -> int | None:
+    """Return a time in nanoseconds, None if the text is none.
+
+    A number counts units of so many nanoseconds from the start of the trace or from 1970.  A date
+    with a time of day may have any number of decimals; without an offset it is UTC.
+    """
     text = text.strip()
-    if text.isascii() and text.isdigit():
-        return int(text) if len(text) <= _LONGEST_COUNT else None
-    whole, point, zeros = text.partition(".")
-    if point and whole.isascii() and whole.isdigit() and not zeros.strip("0"):
-        return int(whole) if len(whole) <= _LONGEST_COUNT else None
-    return None
+    if _NUMBER.fullmatch(text):
+        return round(Fraction(text) * unit)
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        return None
+    day, clock, decimals, offset = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day} {clock}{offset or 'Z'}")
+    except ValueError:  # the 31st of February
+        return None
+    whole = (moment - _EPOCH) // timedelta(seconds=1)
+    part = round(Fraction(int(decimals), 10 ** len(decimals)) * NANOSECONDS) if decimals else 0
+    return whole * NANOSECONDS + part

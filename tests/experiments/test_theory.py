@@ -19,20 +19,25 @@ from kvopt import Instance, InvalidInput, Request
 from kvopt import run as simulated
 from kvopt.experiments.theory import TOPICS, examine
 from kvopt.experiments.theory import formulas as bounds
-from kvopt.experiments.theory.backlogs import backlog, counts_of, mean_ratio, two_point
-from kvopt.experiments.theory.examination import Examination, points
-from kvopt.experiments.theory.first_tries import counted, lemma_1
-from kvopt.experiments.theory.rayleigh import (
+from kvopt.experiments.theory.examination import Examination, dots, line
+from kvopt.experiments.theory.formulas import (
+    PRINTED,
     best_fit,
+    fitted,
     largest_quotient,
+    lemma_1,
     matrices,
-    printed_fit,
     quotient,
     r_squared,
 )
-from kvopt.experiments.theory.small_cases import (
+from kvopt.experiments.theory.simulations import (
+    backlog,
+    counted,
+    counts_of,
+    mean_ratio,
     scaled_ratio,
     scaling_counterexamples,
+    two_point,
     worst_outputs,
 )
 from kvopt.plots import theory_curves
@@ -138,7 +143,7 @@ def test_a_fit_finds_its_own_numbers() -> None:
 def test_the_printed_fit_explains_less_than_it_says() -> None:
     us = [*range(2, 40), 60, 100, 200, 300]
     ratios = [largest_quotient(u)[0] for u in us]
-    assert r_squared(ratios, [printed_fit(u) for u in us]) < 0.999
+    assert r_squared(ratios, [fitted(PRINTED, u) for u in us]) < 0.999
     a, b, c = best_fit(us, ratios)
     assert r_squared(ratios, [a * math.log(u + b) + c for u in us]) > 0.9999
 
@@ -163,11 +168,11 @@ def test_backlogs_hold_what_was_asked_for() -> None:
 
 
 def test_outputs_between_the_ends_can_be_worse() -> None:
-    ends = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 3))
-    inside = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 2, 3))
-    assert (ends.ratio, inside.ratio) == (Fraction(3, 2), Fraction(5, 3))
-    assert all(o in (1, 2, 3) for o in inside.outputs)
-    assert 2 in inside.outputs
+    ends, _ = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 3))
+    inside, outputs = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 2, 3))
+    assert (ends, inside) == (Fraction(3, 2), Fraction(5, 3))
+    assert all(o in (1, 2, 3) for o in outputs)
+    assert 2 in outputs
 
 
 def test_less_memory_can_cost_more_than_its_share() -> None:
@@ -223,11 +228,11 @@ def test_verdicts_of_the_quick_topics(topic: str) -> None:
 
 
 def test_a_picture_has_lines_for_formulas_and_dots_for_simulations() -> None:
-    curves = (points("a", [(1, 2), (2, 3)]), points("b", [(1, 1)], simulated=True))
+    curves = (line("a", [(1, 2), (2, 3)]), dots("b", [(1, 1)]))
     axes = theory_curves(Examination("t", "title", (), curves, "x", "y", "xy"))
-    line, dots = axes.get_lines()
-    assert (line.get_linestyle(), line.get_marker()) == ("-", "None")
-    assert (dots.get_linestyle(), dots.get_marker()) == ("None", "o")
+    formula, simulation = axes.get_lines()
+    assert (formula.get_linestyle(), formula.get_marker()) == ("-", "None")
+    assert (simulation.get_linestyle(), simulation.get_marker()) == ("None", "o")
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "title")
 
 

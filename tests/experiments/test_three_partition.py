@@ -16,9 +16,8 @@ from strategies import plain
 
 from kvopt import InvalidInput, read_instance
 from kvopt.experiments.reductions import ThreePartition, decide
-from kvopt.experiments.reductions.counting import cover_by_counts
 from kvopt.experiments.reductions.three_partition import search_triples
-from kvopt.experiments.reductions.triples import cover
+from kvopt.experiments.reductions.triples import cover, cover_by_counts
 from kvopt.search.incumbent import Search
 from kvopt.simulation.simulator import Stopped
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import Instance, InvalidInput, import_trace, read_instance
-from kvopt.traces.times import nanoseconds
+from kvopt.traces.rows import nanoseconds
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.model.instance import Instance, Request
@@ -12,14 +13,14 @@ from kvopt.policies.base import Policy
 from kvopt.simulation.simulator import Stopped, simulate
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """An instance on which every policy is at least ``ratio`` times the optimum."""
 
     case: Case
     ratio: Fraction
 
 
+@dataclass
 class Judge:
     """Judges instances by the policy that does best on them.
 
@@ -29,47 +30,30 @@ class Judge:
         Policies to judge.  With several, an instance counts for the least of their ratios.
     should_stop
         Asked by every run.
-
-    Attributes
-    ----------
     tried, livelocks
         Instances judged, and those that a policy never finished: they have no ratio.
     """
 
-    def __init__(self, policies: Sequence[Policy], should_stop: Callable[[], bool]) -> None:
-        self._policies = policies
-        self._should_stop = should_stop
-        self.tried = 0
-        self.livelocks = 0
+    policies: Sequence[Policy]
+    should_stop: Callable[[], bool]
+    tried: int = 0
+    livelocks: int = 0
 
-    def above(self, case: Case, ratio: Fraction) -> Fraction | None:
-        """Return the ratio of an instance if it is above the given one, else None."""
+    def at_least(self, case: Case, ratio: Fraction, *, strictly: bool = False) -> Fraction | None:
+        """Return the ratio of an instance if it is not below, or is above, the given one."""
         self.tried += 1
-        value = self._value(case)
-        if value is None:
-            return None
-        # value / optimum > ratio means optimum < value / ratio
-        optimum = optimum_below(case, -(-value * ratio.denominator // ratio.numerator))
-        return None if optimum is None else Fraction(value, optimum)
-
-    def at_least(self, case: Case, ratio: Fraction) -> Fraction | None:
-        """Return the ratio of an instance if it is not below the given one, else None."""
-        self.tried += 1
-        value = self._value(case)
-        if value is None:
-            return None
-        optimum = optimum_below(case, value * ratio.denominator // ratio.numerator + 1)
-        return None if optimum is None else Fraction(value, optimum)
-
-    def _value(self, case: Case) -> int | None:
-        instance, least = instance_of(case), None
-        for policy in self._policies:
-            value = simulate(instance, policy, should_stop=self._should_stop).objective
+        instance = instance_of(case)
+        values = []
+        for policy in self.policies:
+            value = simulate(instance, policy, should_stop=self.should_stop).objective
             if value is None:
                 self.livelocks += 1
                 return None
-            least = value if least is None else min(least, value)
-        return least
+            values.append(value)
+        # value / optimum > ratio means optimum < value / ratio
+        share, rest = divmod(min(values) * ratio.denominator, ratio.numerator)
+        optimum = optimum_below(case, share + (rest > 0 or not strictly))
+        return None if optimum is None else Fraction(min(values), optimum)
 
 
 def instance_of(case: Case, name: str | None = None, notes: object = None) -> Instance:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -18,7 +18,6 @@ from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.files.instances import instance_to_json
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import checked_integer
-from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.simulator import Stopped
 from kvopt.verify import verify
@@ -155,61 +154,62 @@ def hunt(
     """
     began = working_time()
     chosen = [policy_from(label) for label in policies]
-    space = _space(chosen, n, memory, last_arrival, equal_prompts)
-    deadline = began + _SEARCH_SHARE * time_limit
-    judge = Judge(chosen, lambda: working_time() > deadline)
-    search = Chase(space, judge, Random(seed), watch, deadline)
-    interrupted = False
-    try:
-        search.exhaust()
-        if search.exhausted < space.most:
-            search.climb()
-    except Stopped:
-        pass
-    except KeyboardInterrupt:
-        interrupted = True
-    report = Hunt(
-        tuple(policies), None, False, search.exhausted, judge.tried, judge.livelocks,
-        interrupted, working_time() - began,
-    )  # fmt: skip
-    if search.worst is None:
-        return report
-    end = began + time_limit
-    small = shrunk(search.worst, Judge(chosen, lambda: working_time() > end), space.holds)
-    certificate = _certified(small, policies, end - working_time())
-    return replace(
-        report,
-        certificate=certificate,
-        verified=_is_verified(certificate),
-        seconds=working_time() - began,
-    )
-
-
-def _space(
-    policies: Sequence[Policy], n: int, memory: int, last_arrival: int, equal_prompts: bool
-) -> Space:
-    if not policies:
+    if not chosen:
         raise InvalidInput("needs at least one", field="--policy")
     checked_integer(memory, "--memory", 1)
     checked_integer(last_arrival, "--last-arrival", 0)
     if checked_integer(n, "--n", 1) > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS}, got {n}", field="--n")
-    return Space(memory, n, last_arrival, equal_prompts, needs_order(policies))
+    space = Space(memory, n, last_arrival, equal_prompts, needs_order(chosen))
+    deadline, end = began + _SEARCH_SHARE * time_limit, began + time_limit
+    judge = Judge(chosen, lambda: working_time() > deadline)
+    search = Chase(space, judge, Random(seed), watch, deadline)
+    interrupted = search.run()
+    certificate = None
+    if search.worst is not None:
+        patient = Judge(chosen, lambda: working_time() > end)
+        small = shrunk(search.worst, patient, space.holds)
+        certificate = _certified(small, policies, end - working_time())
+    return Hunt(
+        tuple(policies),
+        certificate,
+        verified=certificate is not None and _is_verified(certificate),
+        exhausted=search.exhausted,
+        tried=judge.tried,
+        livelocks=judge.livelocks,
+        interrupted=interrupted,
+        seconds=working_time() - began,
+    )
 
 
+@dataclass
 class Chase:
     """The two ways to search, and what both have found."""
 
-    def __init__(
-        self, space: Space, judge: Judge, rng: Random, watch: Watch | None, deadline: float
-    ) -> None:
-        self.space = space
-        self.judge = judge
-        self.rng = rng
-        self.watch = watch
-        self.deadline = deadline
-        self.worst: Found | None = None
-        self.exhausted = 0
+    space: Space
+    judge: Judge
+    rng: Random
+    watch: Watch | None
+    deadline: float
+    worst: Found | None = None
+    exhausted: int = 0
+
+    @property
+    def level(self) -> Fraction:
+        """The worst ratio so far."""
+        return Fraction(1) if self.worst is None else self.worst.ratio
+
+    def run(self) -> bool:
+        """Search until time is up, or nothing is left; return whether Ctrl-C ended it."""
+        try:
+            self.exhaust()
+            if self.exhausted < self.space.most:
+                self.climb()
+        except Stopped:
+            pass
+        except KeyboardInterrupt:
+            return True
+        return False
 
     def exhaust(self) -> None:
         """Try every instance of one request, then of two, and so on while there is time."""
@@ -220,7 +220,9 @@ class Chase:
             if self.space.size(count) * each > _ENUMERATION_SHARE * (self.deadline - now):
                 return
             for case in self.space.every(count):
-                self._try(case)
+                ratio = self.judge.at_least(case, self.level, strictly=True)
+                if ratio is not None:
+                    self._keep(Found(case, ratio))
             self.exhausted = count
 
     def climb(self) -> None:
@@ -239,13 +241,8 @@ class Chase:
                     case, level = other, ratio
                     self._keep(Found(case, ratio))
 
-    def _try(self, case: tuple[int, tuple[tuple[int, int, int], ...]]) -> None:
-        ratio = self.judge.above(case, Fraction(1) if self.worst is None else self.worst.ratio)
-        if ratio is not None:
-            self._keep(Found(case, ratio))
-
     def _keep(self, found: Found) -> None:
-        if found.ratio > (Fraction(1) if self.worst is None else self.worst.ratio):
+        if found.ratio > self.level:
             self.worst = found
             if self.watch is not None:
                 self.watch(found.ratio, self.judge.tried)

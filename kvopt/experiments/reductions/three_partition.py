@@ -13,11 +13,12 @@ from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
-from kvopt.experiments.reductions.triples import Triple, cover
+from kvopt.experiments.reductions.triples import Triple, cover, cover_by_counts
 from kvopt.model.instance import Instance, Request, checked_integer
 from kvopt.search.incumbent import Search, available_threads, checked_limit
 from kvopt.search.result import SolveResult
@@ -26,6 +27,8 @@ from kvopt.simulation.simulator import Stopped
 
 _TRIPLES = "search of triples"
 
+_SHARED = "status", "lower_bound", "bound_source", "bounded_by", "starts", "stop_reason", "seconds"
+"""What ``kvopt reduce --json`` prints as ``kvopt solve --json`` does."""
 _MOST_STEPS = 20_000
 """Steps of the direct search, a second or so; what is not decided by then rarely is later."""
 _COUNTING_SHARE = 0.5
@@ -129,20 +132,13 @@ class Reduction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt reduce three-partition --json`` prints."""
-        result = self.result
-        triples = None if self.partition is None else [list(triple) for triple in self.partition]
+        result = self.result.to_json()
         return {
             "answer": self.answer,
-            "partition": triples,
-            "objective": result.objective,
+            "partition": self.partition,
+            "objective": result["objective"],
             "threshold": self.problem.threshold,
-            "status": str(result.status),
-            "lower_bound": result.lower_bound,
-            "bound_source": None if result.bound_source is None else str(result.bound_source),
-            "bounded_by": result.bounded_by,
-            "starts": None if result.starts is None else list(result.starts),
-            "stop_reason": str(result.stop_reason),
-            "seconds": round(result.seconds, 6),
+            **{name: result[name] for name in _SHARED},
         }
 
 
@@ -166,29 +162,25 @@ def decide(
     """
     instance = problem.instance()
     search = Search(
-        instance,
-        time_limit=checked_limit(time_limit),
-        threads=threads or available_threads(),
+        instance, time_limit=checked_limit(time_limit), threads=threads or available_threads()
     )
     with signals_interrupt(search):
         search_triples(problem, search)
     if search.signal_number is not None:
         return Reduction(problem, search.result(_TRIPLES), None)
+    left = None if time_limit is None else search.remaining
+    if search.schedule is not None:  # a partition that was found needs no more proof
+        left = min(search.remaining, _SECONDS_AFTER_YES)
     certificate = certify(
-        instance,
-        schedule=search.schedule,
-        time_limit=_left(search, time_limit),
-        threads=search.threads,
+        instance, schedule=search.schedule, time_limit=left, threads=search.threads
     )
-    _take(certificate, search)
+    if certificate.upper is not None:
+        search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
+    if certificate.lower is not None:
+        search.offer_bound(certificate.lower)
+    if certificate.signal_number is not None:
+        search.interrupt(certificate.signal_number)
     return Reduction(problem, search.result("reduce"), certificate)
-
-
-def _left(search: Search, time_limit: float | None) -> float | None:
-    """Return the seconds for a certificate; a partition that was found needs no more proof."""
-    if search.schedule is not None:
-        return min(search.remaining, _SECONDS_AFTER_YES)
-    return None if time_limit is None else search.remaining
 
 
 def search_triples(problem: ThreePartition, search: Search) -> None:
@@ -196,41 +188,27 @@ def search_triples(problem: ThreePartition, search: Search) -> None:
     # At most three requests are active at a time, each for one round, so at most 3k complete by
     # round k, whatever the numbers are.
     search.offer_claimed(problem.threshold, "at most three at a time")
-    steps = 0
+    numbers, target, steps = problem.numbers, problem.target, count(1)
 
-    def enough() -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > _MOST_STEPS or _is_over(search)
+    def is_over() -> bool:
+        return search.remaining <= 0 or search.signal_number is not None
 
-    try:
-        _offer(problem, search, cover(problem.numbers, problem.target, enough), _TRIPLES)
-    except Stopped:
-        if not _is_over(search):
-            _search_by_counts(problem, search)
+    def directly() -> list[Triple] | None:
+        return cover(numbers, target, lambda: next(steps) > _MOST_STEPS or is_over())
 
+    def by_counts() -> list[Triple] | None:
+        return cover_by_counts(numbers, target, search, _COUNTING_SHARE * search.remaining)
 
-def _search_by_counts(problem: ThreePartition, search: Search) -> None:
-    # Imported here: most problems never need it, and it stands on a solver.
-    from kvopt.experiments.reductions.counting import cover_by_counts
-
-    seconds = _COUNTING_SHARE * search.remaining
-    with suppress(Stopped):
-        triples = cover_by_counts(problem.numbers, problem.target, search, seconds)
-        _offer(problem, search, triples, "CP-SAT on triples")
-
-
-def _offer(
-    problem: ThreePartition, search: Search, triples: list[Triple] | None, found_by: str
-) -> None:
-    if triples is None:
-        search.offer_claimed(problem.threshold + 1, found_by)
-    else:
-        search.offer_starts(_starts(problem, triples), found_by)
-
-
-def _is_over(search: Search) -> bool:
-    return search.remaining <= 0 or search.signal_number is not None
+    for found_by, find in ((_TRIPLES, directly), ("CP-SAT on triples", by_counts)):
+        with suppress(Stopped):
+            triples = find()
+            if triples is None:
+                search.offer_claimed(problem.threshold + 1, found_by)
+            else:
+                search.offer_starts(_starts(problem, triples), found_by)
+            return
+        if is_over():
+            return
 
 
 def _starts(problem: ThreePartition, triples: list[Triple]) -> list[int]:
@@ -240,13 +218,3 @@ def _starts(problem: ThreePartition, triples: list[Triple]) -> list[int]:
         for number in triple:
             rounds[number].append(start)
     return [rounds[number].pop() for number in problem.numbers]
-
-
-def _take(certificate: Certificate, search: Search) -> None:
-    if certificate.upper is not None:
-        search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
-    if certificate.lower is not None:
-        lower = certificate.lower
-        search.offer_bound(lower)
-    if certificate.signal_number is not None:
-        search.interrupt(certificate.signal_number)

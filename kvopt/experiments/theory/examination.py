@@ -1,14 +1,18 @@
-"""What an examination of a theorem returns: verdicts, and curves to draw."""
+"""What a topic is and what its examination returns: verdicts, and curves to draw."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import wraps
 from typing import Any, Literal
 
+from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict
+from kvopt.model.instance import checked_integer
 
-__all__ = ["Curve", "Examination", "Judgement", "Verdict", "points"]
+__all__ = ["TOPICS", "Curve", "Examination", "Judgement", "Parts", "Verdict", "examine", "topic"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Examination:
         Of the axes.
     logarithmic
         Axes with a logarithmic scale: any of ``x`` and ``y``.
+    values
+        Numbers behind the verdicts.
     """
 
     topic: str
@@ -72,8 +78,77 @@ class Examination:
         }
 
 
-def points(label: str, pairs: Iterable[tuple[float, float]], *, simulated: bool = False) -> Curve:
-    """Return a curve through pairs of coordinates."""
+Examiner = Callable[[int, int], Examination]
+"""Takes the draws of what is random, and how many times as large simulations are."""
+
+Parts = Iterator[Verdict | Curve | dict[str, Any]]
+"""What the function of a topic yields: verdicts, curves in the order of the legend, values."""
+
+CERTAIN_BY_M = ("M", "ratio, at least", "xy")
+"""Axes where a ratio to a checked schedule grows with the memory."""
+
+TOPICS: dict[str, Examiner] = {}
+"""Every topic that ``kvopt theory`` examines."""
+
+
+def topic(
+    name: str, title: str, x: str = "", y: str = "ratio", log: str = ""
+) -> Callable[[Callable[[int, int], Parts]], Examiner]:
+    """Return a decorator that makes a topic of the function that yields its parts.
+
+    Parameters
+    ----------
+    name, title
+        Of the topic.
+    x, y, log
+        Labels of the axes, and which of them are logarithmic.
+    """
+
+    def added(parts: Callable[[int, int], Parts]) -> Examiner:
+        @wraps(parts)
+        def examined(draws: int, scale: int) -> Examination:
+            found = list(parts(draws, scale))
+            verdicts = tuple(part for part in found if isinstance(part, Verdict))
+            curves = tuple(part for part in found if isinstance(part, Curve))
+            values = {k: v for part in found if isinstance(part, dict) for k, v in part.items()}
+            return Examination(name, title, verdicts, curves, x, y, log, values)
+
+        TOPICS[name] = examined
+        return examined
+
+    return added
+
+
+def line(label: str, pairs: Iterable[tuple[float, float | Fraction]]) -> Curve:
+    """Return a formula through pairs of coordinates."""
     rows = list(pairs)
-    kind: Literal["formula", "simulation"] = "simulation" if simulated else "formula"
-    return Curve(label, tuple(float(x) for x, _ in rows), tuple(float(y) for _, y in rows), kind)
+    return Curve(label, tuple(float(x) for x, _ in rows), tuple(float(y) for _, y in rows))
+
+
+def dots(label: str, pairs: Iterable[tuple[float, float | Fraction]]) -> Curve:
+    """Return what simulation gave at pairs of coordinates."""
+    return replace(line(label, pairs), kind="simulation")
+
+
+def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
+    """Put a theorem of the papers beside what is computed and simulated.
+
+    Parameters
+    ----------
+    topic
+        One of `TOPICS`.
+    draws
+        Seeds for what is random.
+    scale
+        Simulations are so many times as large.
+
+    Examples
+    --------
+    >>> [verdict.verdict for verdict in examine("theorem-4.2").verdicts]
+    ['refuted']
+    """
+    if topic not in TOPICS:
+        raise InvalidInput(f"must be one of {', '.join(TOPICS)}, got {topic!r}", field="topic")
+    checked_integer(draws, "--draws", 1)
+    checked_integer(scale, "--scale", 1)
+    return TOPICS[topic](draws, scale)

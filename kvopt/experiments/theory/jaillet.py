@@ -1,0 +1,205 @@
+"""jaillet-2025: the adversaries, mc-sf on equal requests, its regret, and two lemmas."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import log, sqrt
+
+from kvopt.experiments.studies.games import play, reference
+from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.simulations import latency
+from kvopt.families import generate
+from kvopt.model.instance import Instance, Request
+from kvopt.simulation.running import run
+
+Rows = list[tuple[float, float]]
+
+_PROVED = 28
+"""The proof of theorem 4.1 gives a ratio of sqrt(M) / 28."""
+
+
+@topic(
+    "theorem-4.1",
+    "The adversary of theorem 4.1: certain ratio against the number of requests",
+    x="requests",
+    y="ratio, at least",
+    log="xy",
+)
+def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
+    """Theorem 4.1 of version 2: the adversary against every deterministic scheduler."""
+    memories = [4**k for k in range(2, 6 + (scale > 1))]
+    policies = ("mc-sf", "fcfs", "svf", "h-sf", "paced")
+    games = {policy: [_played("thm-4.1", policy, m) for m in memories] for policy in policies}
+    slopes = {policy: _slope(rows) for policy, rows in games.items()}
+    holds = all(
+        ratio >= sqrt(memory) / _PROVED
+        for rows in games.values()
+        for memory, (_, ratio) in zip(memories, rows, strict=True)
+    )
+    yield Verdict(
+        "No deterministic scheduler is better than c sqrt(n) times the optimum",
+        "jaillet-2025-v2 theorem 4.1",
+        "the adversary forces sqrt(M) / 28",
+        f"against each scheduler played the ratio to a checked schedule is at least that; "
+        f"at n = {memories[-1] // 2 + 1} it is {_ends(games)}; slope of log ratio over log n "
+        "between the last two sizes: "
+        + ", ".join(f"{policy} {slope:.2f}" for policy, slope in slopes.items()),
+        "reproduced" if holds else "not reproduced as printed",
+    )
+    yield line("sqrt(M) / 28, proved", [(m // 2 + 1, sqrt(m) / _PROVED) for m in memories])
+    for policy, rows in games.items():
+        yield dots(policy, rows)
+    yield {"slopes": slopes}
+
+
+@topic("lemmas-4.4-4.7", "The two lemmas behind the constant ratio of mc-sf for equal prompts")
+def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
+    """Lemmas 4.4 and 4.7 of version 2, as inequalities on drawn backlogs."""
+    upper, lower = [], []
+    for seed in range(10 * draws * scale):
+        instance = _equal_prompts(seed)
+        packed, outputs = _lemma_sums(instance)
+        best = min(latency(instance, policy) for policy in ("mc-sf", "svf", "paced"))
+        upper.append(latency(instance, "mc-sf") / (1536 * packed + 24 * outputs))
+        lower.append((packed + outputs) / 6 / best)
+    holds = max(upper) <= 1 and max(lower) <= 1
+    yield Verdict(
+        "mc-sf is at most 1536 S / M + 24 sum o, and the optimum at least a sixth of S / M "
+        "+ sum o, S the volumes of outputs that are no larger",
+        "jaillet-2025-v2 lemmas 4.4 and 4.7",
+        "constants 1536 and 24; 1/6",
+        f"hold on all {len(upper)} drawn backlogs with M at least twice the largest peak; "
+        f"mc-sf reaches {float(max(upper)):.4f} of its bound, and the lower bound "
+        f"{float(max(lower)):.2f} of a checked schedule"
+        if holds
+        else "one of them fails on a drawn backlog",
+        "reproduced" if holds else "refuted",
+    )
+    yield {"largest_share_4_4": float(max(upper)), "largest_share_4_7": float(max(lower))}
+
+
+@topic(
+    "theorem-4.2",
+    "mc-sf over one start a round: equal requests (0, o), M = o (o + 1) / 2",
+    x="output of every request",
+    y="mc-sf / checked schedule",
+)
+def theorem_4_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+    """Theorem 4.2 of version 1: mc-sf on requests that are all equal."""
+    times = 200 * scale
+    rows = [(output, _equal_ratio(output, times)) for output in (3, 5, 7, 9, 15, 21, 31)]
+    last, ratio = rows[-1]
+    yield Verdict(
+        "mc-sf is optimal where everything is there at once and prompts are equal",
+        "jaillet-2025-v1 theorem 4.2, withdrawn in version 2",
+        "optimal",
+        f"one start a round is feasible and {float(ratio):.3f} times as good with "
+        f"o = {last} and {times * last} requests; with more requests the factor "
+        f"tends to 2 o / (o + 1), so to 2 as o grows",
+        "refuted" if ratio > 1 else "undecided",
+    )
+    yield line("2 o / (o + 1)", [(output, 2 * output / (output + 1)) for output, _ in rows])
+    yield dots("simulated", rows)
+
+
+@topic(
+    "theorem-5.3",
+    "Mean latency of mc-sf less that of a checked schedule, steady arrivals of (0, 3), M = 6",
+    x="horizon T",
+    y="regret a request, at least (rounds)",
+)
+def theorem_5_3(draws: int, scale: int) -> Parts:
+    """Theorem 5.3 of version 1: regret of mc-sf that is certain, by horizon."""
+    horizons = [250 * 2**k for k in range(5 + (scale > 1))]
+    curves = {
+        rate: [(t, _certain_regret(rate, t, draws)) for t in horizons] for rate in (0.5, 0.8, 1.2)
+    }
+    said = "; ".join(
+        f"rate {rate}: " + ", ".join(f"{float(r):.1f} at T = {t:,}" for t, r in rows)
+        for rate, rows in curves.items()
+    )
+    linear = all(
+        rows[-1][1] > Fraction(rows[-1][0], 2 * rows[0][0]) * rows[0][1] > 0
+        for rate, rows in curves.items()
+        if rate > 0.5
+    )
+    yield Verdict(
+        "The regret of mc-sf is bounded by a constant, whatever the horizon",
+        "jaillet-2025-v1 theorem 5.3",
+        "bounded, stable or overloaded",
+        f"at least, in rounds a request: {said}",
+        "refuted" if linear else "undecided",
+    )
+    for rate, rows in curves.items():
+        yield dots(f"{rate} requests a round", rows)
+
+
+@topic(
+    "theorem-6.2",
+    "The adversary of theorem 6.2, epsilon = 0.1: certain ratio against M",
+    *CERTAIN_BY_M,
+)
+def theorem_6_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+    """Theorem 6.2 of version 1: the adversary with prompts of epsilon M."""
+    memories = [20 * 2**k for k in range(7 + (scale > 1))]
+    policies = ("mc-sf", "fcfs", "svf", "paced")
+    games = {policy: [_played("v1-thm-6.2", policy, m) for m in memories] for policy in policies}
+    rises = all(rows[-1][1] > rows[-3][1] > 1 and rows[-1][1] > 5 for rows in games.values())
+    yield Verdict(
+        "No deterministic scheduler has a constant competitive ratio",
+        "jaillet-2025-v1 theorem 6.2",
+        "the ratio tends to 1 / epsilon = 10 or more as M grows",
+        f"at M = {memories[-1]}: {_ends(games)}",
+        "reproduced" if rises else "undecided",
+    )
+    for policy, rows in games.items():
+        yield dots(policy, zip(memories, (ratio for _, ratio in rows), strict=True))
+
+
+def _played(game: str, policy: str, memory: int) -> tuple[float, float]:
+    """Return the number of requests and the ratio to a checked schedule."""
+    instance = play(game, policy, memory=memory)
+    schedule = reference(instance)
+    assert schedule.check().feasible, "the schedule of the proof"
+    return len(instance), latency(instance, policy) / schedule.objective
+
+
+def _ends(games: dict[str, Rows]) -> str:
+    return ", ".join(f"{rows[-1][1]:.2f} ({policy})" for policy, rows in games.items())
+
+
+def _slope(rows: Rows) -> float:
+    """Return the slope between the last two points, on logarithmic axes."""
+    (n, ratio), (more, higher) = rows[-2:]
+    return log(higher / ratio) / log(more / n)
+
+
+def _equal_ratio(output: int, times: int) -> Fraction:
+    instance = Instance(output * (output + 1) // 2, [Request(0, 0, output)] * (times * output))
+    found = run(instance, "paced").schedule
+    assert found is not None
+    assert found.check().feasible
+    return Fraction(latency(instance, "mc-sf"), found.objective)
+
+
+def _certain_regret(rate: float, rounds: int, draws: int) -> Fraction:
+    """Return the mean over draws of mc-sf less a schedule, a request."""
+    total = Fraction(0)
+    for seed in range(draws):
+        instance = generate("steady", seed=seed, parameters={"rate": rate, "rounds": rounds})
+        own, paced = (latency(instance, policy) for policy in ("mc-sf", "paced"))
+        total += Fraction(own - min(own, paced), max(len(instance), 1))
+    return total / draws
+
+
+def _equal_prompts(seed: int) -> Instance:
+    """Draw a backlog of one prompt; the lemmas need M to hold two of the largest requests."""
+    keys = {"u": 12, "q": 0.9, "prompt": seed % 4}
+    return generate("geometric", 40 + seed, 2 * (12 + seed % 4), seed, keys)
+
+
+def _lemma_sums(instance: Instance) -> tuple[Fraction, int]:
+    """Return, over M, the sum over requests of the volumes of outputs no larger; and sum o."""
+    volumes = sorted((request.output, request.volume) for request in instance)
+    total = sum(volume for output, _ in volumes for other, volume in volumes if other <= output)
+    return Fraction(total, instance.memory), instance.total_output

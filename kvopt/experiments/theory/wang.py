@@ -1,0 +1,168 @@
+"""wang-2025: two rules without a constant ratio, and what is said of Sorted-F."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from random import Random
+
+from kvopt.experiments.hunting.judge import instance_of
+from kvopt.experiments.hunting.space import Space
+from kvopt.experiments.hunting.tiny import optimum_below
+from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
+from kvopt.experiments.theory.simulations import latency
+from kvopt.families import generate
+from kvopt.model.instance import Instance, Request
+from kvopt.policies.phase1 import Candidate, solver
+from kvopt.policies.phase1.batch import starts_together
+
+_TOTAL = "mc-sf-total"
+_OTHERS = ("svf", "mc-sf", _TOTAL)
+"""Schedules to compare with: each is checked, so the optimum is no worse than the best."""
+
+
+@topic("theorem-2.1", "mc-sf over the best of three checked schedules, M = k^4", *CERTAIN_BY_M)
+def theorem_2_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
+    """Theorem 2.1: mc-sf where long prompts have short outputs."""
+    ks = range(2, 6 + scale)
+    rows = [(k**4, _over_best(generate("thm-2.1", parameters={"k": k}), "mc-sf")) for k in ks]
+    bound = [(k**4, k / 11) for k in ks]
+    holds = _rises(rows) and all(r >= b for (_, r), (_, b) in zip(rows, bound, strict=True))
+    yield Verdict(
+        "mc-sf has no constant competitive ratio where prompts differ",
+        "wang-2025 theorem 2.1",
+        "at least M^(1/4) / 11",
+        _said(rows),
+        "reproduced" if holds else "not reproduced as printed",
+    )
+    yield line("printed, at least", bound)
+    yield dots("mc-sf", rows)
+
+
+@topic("theorem-8.2", "mc-sf-total over the best of three checked schedules", *CERTAIN_BY_M)
+def theorem_8_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+    """Theorem 8.2: mc-sf-total where short prompts have long outputs."""
+    ks, roots = range(3, 16 + scale, 2), range(2, 6 + scale)
+    rows = [(k**2, _over_best(generate("thm-8.2", parameters={"k": k}), _TOTAL)) for k in ks]
+    mended = [(q**4, _over_best(_mended_8_2(q), _TOTAL)) for q in roots]
+    printed = [(k**2, 2 * k / 3) for k in ks]
+    falls_short = rows[-1][1] < printed[-1][1]
+    yield Verdict(
+        "On M requests (1, sqrt(M) - 1) and M^1.5 requests (sqrt(M), 1) mc-sf-total has a "
+        "ratio that grows without bound",
+        "wang-2025 theorem 8.2, its construction",
+        "at least 2 sqrt(M) / 3",
+        f"{_said(rows)}.  The proof sums sqrt(M) (1 + ... + M) to M^1.75 / 2 where it is "
+        "M^2.5 / 2: with that the ratio tends to 3",
+        "not reproduced as printed" if falls_short else "reproduced",
+    )
+    yield Verdict(
+        "mc-sf-total has no constant competitive ratio where prompts differ",
+        "wang-2025 theorem 8.2, its claim",
+        "unbounded",
+        f"with M^1.25 in place of M^1.5 requests: {_said(mended)}",
+        "reproduced" if _rises(mended) else "undecided",
+    )
+    yield line("printed, at least", printed)
+    yield line("3, what the construction tends to", [(k**2, 3) for k in ks])
+    yield dots("M^1.5 requests, as printed", rows)
+    yield dots("M^1.25 requests", mended)
+
+
+@topic("lemma-3.3", "Mean over largest output of the batches of phase 1")
+def lemma_3_3(draws: int, scale: int) -> Parts:
+    """Lemma 3.3: in a batch of Sorted-F the mean output is more than half of the largest."""
+    shares = []
+    for waiting, memory in _waiting(200 * draws * scale):
+        outputs = [candidate.output for candidate in solver("exact")(waiting, memory)]
+        shares.append(Fraction(sum(outputs), len(outputs) * max(outputs)))
+    least = min(shares)
+    yield Verdict(
+        "In every batch the mean output is above half of the largest",
+        "wang-2025 lemma 3.3",
+        "above 1/2",
+        f"at least {float(least):.3f} in {len(shares)} batches drawn",
+        "reproduced" if least > Fraction(1, 2) else "refuted",
+    )
+    yield {"least": float(least), "batches": len(shares)}
+
+
+@topic("dynamic-program", "F of the batches that the dynamic program of section 5.1 finds")
+def dynamic_program(draws: int, scale: int) -> Parts:
+    """The paper's dynamic program against the optimum of phase 1."""
+
+    def metrics(waiting: list[Candidate], memory: int) -> tuple[Fraction, Fraction]:
+        batches = [solver(name)(waiting, memory) for name in ("dp", "exact")]
+        printed, best = (Fraction(sum(c.output for c in b), len(b) ** 2) for b in batches)
+        return printed, best
+
+    drawn = [metrics(waiting, memory) for waiting, memory in _waiting(200 * draws * scale)]
+    differ = sum(printed > best for printed, best in drawn)
+    pair = [Candidate(1, 0, 0, 0), Candidate(2, 0, 0, 1)]
+    printed, best = metrics(pair, 2)
+    assert starts_together(pair, 2), "one completes before the other has grown"
+    yield Verdict(
+        "The dynamic program solves phase 1 exactly",
+        "wang-2025 section 5.1",
+        "exact",
+        f"with M = 2 and requests (s, o) = (0, 1), (0, 2) it finds F = {printed}, both "
+        f"may start together and have F = {best}; on drawn sets it misses the "
+        f"optimum in {differ} of {len(drawn)}",
+        "refuted" if printed > best else "undecided",
+    )
+    yield {"differ": differ, "sets": len(drawn)}
+
+
+@topic("sorted-f", "sorted-f over the optimum on drawn instances of six requests, M = 10")
+def forty_eight(draws: int, scale: int) -> Parts:
+    """Theorem of section 4: Sorted-F is within 48 of the optimum."""
+    worst, rng, space = Fraction(1), Random(0), Space(10, 6)
+    tried = 300 * draws * scale
+    for _ in range(tried):
+        case = space.drawn(rng)
+        value = latency(instance_of(case), "sorted-f:phase1=exact")
+        optimum = optimum_below(case, value + 1)
+        assert optimum is not None, "no run is below the optimum"
+        worst = max(worst, Fraction(value, optimum))
+    yield Verdict(
+        "The competitive ratio of Sorted-F is below 48",
+        "wang-2025 section 4",
+        "below 48",
+        f"the worst of {tried} small instances has {worst} = {float(worst):.3f}; "
+        "`kvopt hunt --policy sorted-f` looks for worse",
+        "measured",
+    )
+    yield {"worst": float(worst)}
+
+
+def _over_best(instance: Instance, policy: str) -> float:
+    values = {label: latency(instance, label) for label in _OTHERS}
+    return values[policy] / min(values.values())
+
+
+def _mended_8_2(root: int) -> Instance:
+    """Return the construction with M = root^4 and root^5 short requests in place of root^6."""
+    k = root**2
+    long, short = Request(0, 1, k - 1), Request(0, k, 1)
+    return Instance(k**2, [long] * k**2 + [short] * root**5)
+
+
+def _rises(rows: list[tuple[int, float]]) -> bool:
+    return all(later > earlier for (_, earlier), (_, later) in pairwise(rows))
+
+
+def _said(rows: list[tuple[int, float]]) -> str:
+    return "certain ratio " + ", ".join(f"{ratio:.2f} at M = {m:,}" for m, ratio in rows)
+
+
+def _waiting(count: int) -> Iterator[tuple[list[Candidate], int]]:
+    """Yield drawn sets of waiting requests, in tie order, with a memory."""
+    rng = Random(0)
+    for _ in range(count):
+        memory = rng.randint(4, 30)
+        shapes = []
+        for _ in range(rng.randint(2, 9)):
+            prompt = rng.randrange(memory)
+            shapes.append((rng.randint(1, memory - prompt), prompt))
+        yield sorted(Candidate(o, s, 0, at) for at, (o, s) in enumerate(shapes)), memory
