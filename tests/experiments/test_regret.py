@@ -13,7 +13,7 @@ from strategies import instances, plain
 from studied import verdicts_on
 
 from kvopt import Instance, InvalidInput, generate, policy, run
-from kvopt.experiments.studies.claims.regret import grows_linearly, regret_of
+from kvopt.experiments.studies.claims.mc_sf import grows_linearly, regret_of
 from kvopt.experiments.studies.intervals import Interval
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 

@@ -13,7 +13,7 @@ from scipy.stats import fisher_exact  # type: ignore[import-untyped]
 from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.claims.arrivals import chance_of_as_many, mean_is_above
+from kvopt.experiments.studies.claims.mc_sf import chance_of_as_many, mean_is_above
 from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.records import Record
 

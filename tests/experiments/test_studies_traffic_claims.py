@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from studied import record, verdicts_on
 
-from kvopt.experiments.studies.builtin import builtin_text
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.claims.protection import keys_of
 from kvopt.experiments.studies.claims.traffic import line
 from kvopt.experiments.studies.clock_key import clock_of
-from kvopt.experiments.studies.description import Limits
+from kvopt.experiments.studies.description import Limits, builtin_text
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.tables import Table
 

@@ -36,7 +36,7 @@ class _Curves:
     other: str
     claim: str
     published: str
-    least: Fraction = Fraction()
+    least: Fraction | int = 0
     most: Fraction | None = None
 
 
@@ -48,63 +48,59 @@ _BENCHMARKS = {
 which they are not here, and the paper does not say which of the two was run."""
 
 
-def _near(*policies: str) -> list[_Curves]:
+def _beside(
+    policies: Iterable[str],
+    claim: str,
+    published: str,
+    least: Fraction | int = 0,
+    most: Fraction | None = None,
+) -> list[_Curves]:
+    """Return the same claim on each of some policies beside each benchmark."""
     return [
-        _Curves(
-            policy,
-            benchmark,
-            f"{policy} has nearly the latency of {name}",
-            "curves that nearly coincide",
-            most=CLOSE,
-        )
+        _Curves(policy, other, f"{policy} has {claim} {name}", published, least, most)
         for policy in policies
-        for benchmark, name in _BENCHMARKS.items()
+        for other, name in _BENCHMARKS.items()
     ]
+
+
+def _near(*policies: str) -> list[_Curves]:
+    published = "curves that nearly coincide"
+    return _beside(policies, "nearly the latency of", published, most=CLOSE)
 
 
 def _far(*policies: str) -> list[_Curves]:
-    return [
-        _Curves(
-            policy,
-            benchmark,
-            f"{policy} has a much higher latency than {name}",
-            "a curve well above the others",
-            least=CLOSE,
-        )
-        for policy in policies
-        for benchmark, name in _BENCHMARKS.items()
-    ]
+    published = "a curve well above the others"
+    return _beside(policies, "a much higher latency than", published, least=CLOSE)
 
 
-_ROUGH_MAX = "a-max:intervals=rough,width=1000"
-_BUCKET_MAX = "a-max:intervals=buckets,width=100"
+_ROUGH, _BUCKETS, _RELATIVE = (
+    "intervals=rough,width=1000", "intervals=buckets,width=100", "intervals=relative,eps=",
+)  # fmt: skip
 _HALVED = "Buckets of 100 nearly halve the latency that a-max has with 1 .. 1000"
 
 _CHEN = {
-    1: (*_near("a-min:intervals=rough,width=1000"), *_far(_ROUGH_MAX)),
-    2: (
-        *_near("a-min:intervals=buckets,width=100"),
+    1: [*_near(f"a-min:{_ROUGH}"), *_far(f"a-max:{_ROUGH}")],
+    2: [
+        *_near(f"a-min:{_BUCKETS}"),
         _Curves(
-            _BUCKET_MAX, _ROUGH_MAX, _HALVED, "nearly halved", least=Fraction(2, 5),
-            most=Fraction(3, 5),
+            f"a-max:{_BUCKETS}", f"a-max:{_ROUGH}", _HALVED, "nearly halved",
+            least=Fraction(2, 5), most=Fraction(3, 5),
         ),
-    ),
-    3: (
-        *_near(
-            "a-max:intervals=relative,eps=0.1",
-            *(f"a-min:intervals=relative,eps={x}" for x in ("0.1", "0.95", "0.99")),
-        ),
-        *_far(*(f"a-max:intervals=relative,eps={x}" for x in ("0.95", "0.99"))),
-    ),
+    ],
+    3: [
+        *_near(f"a-max:{_RELATIVE}0.1"),
+        *_near(*(f"a-min:{_RELATIVE}{x}" for x in ("0.1", "0.95", "0.99"))),
+        *_far(*(f"a-max:{_RELATIVE}{x}" for x in ("0.95", "0.99"))),
+    ],
 }  # fmt: skip
-"""By experiment: every output lies in 1 .. 1000; buckets of a hundred; known up to a share."""
+"""By experiment: an output lies in 1 .. 1000, in a bucket of a hundred, or is known to a share."""
 
 _SWAP, _QUANTILE = "sorted-f:phase1=swap", "sorted-f:phase1=quantile"
 _OVERLAP = "lp-swap and sorted-f with swaps have nearly the same latency"
 
 _MIXED = (
     *(
-        _Curves(policy, other, claim, "curves", least=Fraction(1))
+        _Curves(policy, other, claim, "curves", least=1)
         for policy, other, claim in (
             ("mc-sf", _SWAP, "mc-sf is inferior to sorted-f"),
             ("mc-sf", "sorted-lp", "mc-sf is inferior to sorted-lp"),
@@ -116,12 +112,12 @@ _MIXED = (
 )
 
 
-def chen(records: Sequence[Record], experiments: Iterable[int]) -> Iterator[Verdict]:
+def chen(records: Sequence[Record], experiments: Sequence[int]) -> Iterator[Verdict]:
     """Judge experiments of chen-2025, and the remark that h-sf is a lower bound."""
-    for place, number in enumerate(experiments):
+    for number in experiments:
         source = f"chen-2025 section 6, experiment {number}, figure {4 + number}"
         yield from _compared(records, _CHEN[number], source)
-        if place == 0:
+        if number == experiments[0]:
             yield from _lower_bound([r for r in records if r.policy == "h-sf"])
 
 
