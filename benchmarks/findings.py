@@ -13,8 +13,7 @@ from pathlib import Path
 
 from kvopt.experiments.studies import Record, Study, read_records, read_study
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.intervals import ratio_of
-from kvopt.experiments.studies.summary import by_policy
+from kvopt.experiments.studies.intervals import by_policy, ratio_of
 
 
 def main() -> None:

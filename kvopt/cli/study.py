@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,12 +20,15 @@ from rich.table import Column
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_clock_of_study
 from kvopt.cli.outputs import try_folder
+from kvopt.files.reading import read_text
 
 if TYPE_CHECKING:
-    from kvopt.experiments.studies import Record, Study, StudyProgress, StudyResult
+    from kvopt.experiments.studies import StudyProgress, StudyResult
 
 _FAILED = 1
 _INTERRUPTED = 130
+_LOG_EVERY = 10.0
+"""Seconds between two lines of progress in a log file."""
 
 
 def register(app: typer.Typer) -> None:
@@ -65,12 +70,15 @@ def study_command(
     crash or Ctrl-C.  Without a name the built-in studies are listed.  Exit status: 0, 1 if an
     instance failed, 130 after Ctrl-C, 2 for input that is refused.
     """
+    from kvopt.experiments.studies.description import builtin_text, study_from_text
     from kvopt.experiments.studies.running import run_study
 
     if name is None:
         _list(json)
         return
-    study, text = _described(name)
+    file = Path(name) if name.endswith(".toml") else None
+    text = builtin_text(name) if file is None else read_text(file)
+    study = study_from_text(text, file)
     # Every process that works on the study loads them too.
     study = replace(study, modules=tuple(dict.fromkeys([*study.modules, *(modules or ())])))
     if describe:
@@ -84,16 +92,11 @@ def study_command(
     if scheduler is None:
         common.warn_oversubscription(jobs)
     try:
-        with StudyLine(study.name, quiet=json) as observer:
+        with _observer(study.name, quiet=json) as observer:
             found = run_study(
-                study,
-                out,
-                jobs=jobs,
-                scheduler=scheduler,
-                limit=limit,
-                retry=retry,
+                study, out, jobs=jobs, scheduler=scheduler, limit=limit, retry=retry,
                 observer=observer,
-            )
+            )  # fmt: skip
     except KeyboardInterrupt:  # before anything was begun
         raise typer.Exit(_INTERRUPTED) from None
     with common.undisturbed():
@@ -109,17 +112,8 @@ def study_command(
         raise typer.Exit(_FAILED)
 
 
-def _described(name: str) -> tuple[Study, str]:
-    from kvopt.experiments.studies import builtin, description
-    from kvopt.files.reading import read_text
-
-    if name.endswith(".toml"):
-        return description.read_study(name), read_text(name)
-    return builtin.builtin_study(name), builtin.builtin_text(name)
-
-
 def _list(json: bool) -> None:
-    from kvopt.experiments.studies.builtin import builtin_names, builtin_study
+    from kvopt.experiments.studies.description import builtin_names, builtin_study
 
     studies = [builtin_study(name) for name in builtin_names()]
     if json:
@@ -136,13 +130,11 @@ def _list(json: bool) -> None:
 
 def _to_json(found: StudyResult) -> dict[str, object]:
     progress = found.progress
+    counts = ("instances", "done", "failed", "before")
     return {
         "study": found.study.name,
         "directory": str(found.directory),
-        "instances": progress.instances,
-        "done": progress.done,
-        "failed": progress.failed,
-        "before": progress.before,
+        **{key: getattr(progress, key) for key in counts},
         "records": len(found.records),
         "damaged": list(found.damaged),
         "verdicts": [verdict.to_json() for verdict in found.verdicts],
@@ -151,7 +143,7 @@ def _to_json(found: StudyResult) -> dict[str, object]:
 
 
 def _print(found: StudyResult) -> None:
-    from kvopt.experiments.studies.summary import by_policy
+    from kvopt.experiments.studies.intervals import by_policy
 
     in_seconds = found.study.limits[0].batch_time is not None
     table = common.new_table(
@@ -179,53 +171,36 @@ def _print(found: StudyResult) -> None:
     )
 
 
-class StudyLine:
-    """An observer that shows counts, rate, time left and the worst ratio.
+@contextmanager
+def _observer(label: str, quiet: bool) -> Iterator[Callable[[StudyProgress], None] | None]:
+    """Yield an observer that shows counts, rate, time left and the worst ratio.
 
     On a terminal it is a bar that is kept up to date; in a log file there is a line now and then.
     """
+    if quiet or not common.is_watched():
+        printed = [-_LOG_EVERY]
 
-    _LOG_EVERY = 10.0
+        def log(progress: StudyProgress) -> None:
+            if time.monotonic() - printed[-1] >= _LOG_EVERY:
+                printed.append(time.monotonic())
+                common.messages.print(escape(f"{label}  {_told(progress)}"))
 
-    def __init__(self, label: str, quiet: bool = False) -> None:
-        self._label = label
-        self._quiet = quiet
-        self._printed = -self._LOG_EVERY
-        shown = common.is_watched() and not quiet
-        self._bar = _bar() if shown else None
-        self._task = None if self._bar is None else self._bar.add_task(label, total=None)
-
-    def __enter__(self) -> StudyLine:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *ending: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, progress: StudyProgress) -> None:
-        """Show where the study is."""
-        if self._bar is not None and self._task is not None:
-            self._bar.update(
-                self._task,
-                total=progress.instances,
-                completed=progress.done,
-                description=escape(f"{self._label}  {_told(progress)}"),
-            )
-        elif not self._quiet and time.monotonic() - self._printed >= self._LOG_EVERY:
-            self._printed = time.monotonic()
-            common.messages.print(escape(f"{self._label}  {_told(progress)}"))
-
-
-def _bar() -> Progress:
-    whole = Column(overflow="fold")  # goes on in a further line rather than lose a name
+        yield None if quiet else log
+        return
     columns = (
         BarColumn(bar_width=20),
-        TextColumn("{task.description}", table_column=whole),
+        # A name goes on in a further line rather than be lost.
+        TextColumn("{task.description}", table_column=Column(overflow="fold")),
         TimeElapsedColumn(),
     )
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda progress: bar.update(
+            task,
+            total=progress.instances,
+            completed=progress.done,
+            description=escape(f"{label}  {_told(progress)}"),
+        )
 
 
 def _told(progress: StudyProgress) -> str:
@@ -233,18 +208,10 @@ def _told(progress: StudyProgress) -> str:
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     if progress.rate is not None and progress.seconds_left is not None:
-        parts.append(f"{60 * progress.rate:.3g} a minute")
-        parts.append(f"{_clock(progress.seconds_left)} left")
-    if progress.worst is not None:
-        parts.append(_worst(progress.worst))
+        minutes, seconds = divmod(round(progress.seconds_left), 60)
+        hours, minutes = divmod(minutes, 60)
+        left = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+        parts += [f"{60 * progress.rate:.3g} a minute", f"{left} left"]
+    if (worst := progress.worst) is not None:
+        parts.append(f"worst {worst.ratio[0]:.3f} ({worst.policy}, {worst.instance.name})")
     return "  ".join(parts)
-
-
-def _worst(record: Record) -> str:
-    return f"worst {record.ratio[0]:.3f} ({record.policy}, {record.instance.name})"
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

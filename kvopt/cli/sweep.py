@@ -21,8 +21,6 @@ _NOTHING_FOUND = 3
 _INTERRUPTED = 130
 _HUNDREDTHS = "0:0.3:0.01"
 
-_Safe = Mapping[Decimal | None, Decimal | None]
-
 
 def register(app: typer.Typer) -> None:
     """Add the command to the app."""
@@ -85,22 +83,22 @@ def sweep_command(
         for run in sweep(instance, settings, clock, to_the_first_loop=safe):
             runs.append(run)
             if common.is_watched() and not json:
-                said = f"{len(runs)}/{len(settings)}  {run.setting.label}: {run.run.outcome}"
-                common.messages.print(escape(said))
+                line = f"{len(runs)}/{len(settings)}  {run.setting.label}: {run.run.outcome}"
+                common.messages.print(escape(line))
     except KeyboardInterrupt:
         interrupted = True
     found = smallest_safe(runs) if safe and not interrupted else {}
     runs.sort(key=lambda run: (run.setting.beta or 0, run.setting.alpha or 0))
     with common.undisturbed():
         if json:
-            common.print_json(
-                {
-                    "batch_time": None if clock is None else clock.to_json(),
-                    "runs": [run.to_json() for run in runs],
-                    "smallest_safe": _safe_to_json(found) if safe and not interrupted else None,
-                    "interrupted": interrupted,
-                }
-            )
+            smallest = [{"beta": _number(b), "alpha": _number(a)} for b, a in found.items()]
+            said = {
+                "batch_time": None if clock is None else clock.to_json(),
+                "runs": [run.to_json() for run in runs],
+                "smallest_safe": smallest if safe and not interrupted else None,
+                "interrupted": interrupted,
+            }
+            common.print_json(said)
         else:
             _print(runs, seconds)
             _print_safe(found)
@@ -108,10 +106,6 @@ def sweep_command(
         raise typer.Exit(_INTERRUPTED)
     if safe and None in found.values():
         raise typer.Exit(_NOTHING_FOUND)
-
-
-def _safe_to_json(found: _Safe) -> list[dict[str, float | None]]:
-    return [{"beta": _number(beta), "alpha": _number(alpha)} for beta, alpha in found.items()]
 
 
 def _number(value: Decimal | None) -> float | None:
@@ -140,6 +134,15 @@ def _print(runs: Sequence[SweptRun], seconds: bool) -> None:
     common.print_table(table)
 
 
+def _print_safe(found: Mapping[Decimal | None, Decimal | None]) -> None:
+    for beta, alpha in found.items():
+        at = "" if beta is None else f" with beta = {beta:f}"
+        if alpha is None:
+            print(f"no alpha of the grid is safe{at}: its largest ends in a livelock")
+        else:
+            print(f"smallest alpha from which on nothing loops{at}: {alpha:f}")
+
+
 def _latency(run: SweptRun) -> list[str]:
     """Return the cells of a run; of one that never ended they say nothing."""
     from kvopt.simulation.runs import PolicyRun
@@ -152,12 +155,3 @@ def _latency(run: SweptRun) -> list[str]:
     times = found.to_json()["latency"] if found.objective_ns is not None else {}
     cells = [times.get(key) for key in ("mean", "median", "p99")]
     return ["-" if cell is None else f"{cell:,.3f}" for cell in cells]
-
-
-def _print_safe(found: _Safe) -> None:
-    for beta, alpha in found.items():
-        at = "" if beta is None else f" with beta = {beta:f}"
-        if alpha is None:
-            print(f"no alpha of the grid is safe{at}: its largest ends in a livelock")
-        else:
-            print(f"smallest alpha from which on nothing loops{at}: {alpha:f}")

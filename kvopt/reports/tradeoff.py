@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kvopt.experiments.studies.summary import mean_seconds
+from kvopt.experiments.studies.intervals import mean_seconds
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.axes import Frame, Scale, label, line
 from kvopt.reports.context import Context, Section

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import load
 from strategies import instances, plain
+from studied import verdicts_on
 
 from kvopt import Instance, InvalidInput, generate, policy, run
-from kvopt.experiments.studies.claims.regret import grows_linearly, regret, regret_of
+from kvopt.experiments.studies.claims.mc_sf import grows_linearly, regret_of
 from kvopt.experiments.studies.intervals import Interval
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 
@@ -45,7 +46,9 @@ def test_regret_is_an_interval_a_request() -> None:
 
 
 def test_growth_with_the_horizon_refutes() -> None:
-    (verdict,) = regret(several((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1)))
+    (verdict,) = verdicts_on(
+        "regret", several((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1))
+    )
     assert verdict.verdict == "refuted"
     assert "[1.00, 2.00] at T = 100" in verdict.found
     assert verdict.certificates[0] == "certificates/1600-0.json"
@@ -60,18 +63,18 @@ def test_growth_with_the_horizon_refutes() -> None:
     ],
 )
 def test_anything_less_is_undecided(rows: tuple[tuple[int, int, int, int], ...]) -> None:
-    (verdict,) = regret(several(*rows))
+    (verdict,) = verdicts_on("regret", several(*rows))
     assert verdict.verdict == "undecided"
 
 
 def test_a_single_draw_decides_nothing() -> None:
     rows = ((100, 500, 400, 300), (400, 900, 500, 300), (1600, 2000, 400, 1))
-    (verdict,) = regret(several(*rows, draws=1))
+    (verdict,) = verdicts_on("regret", several(*rows, draws=1))
     assert verdict.verdict == "undecided"
 
 
 def test_two_horizons_say_nothing() -> None:
-    assert regret(several((100, 500, 400, 300), (1600, 2000, 400, 1))) == []
+    assert verdicts_on("regret", several((100, 500, 400, 300), (1600, 2000, 400, 1))) == []
 
 
 def test_an_unknown_end_is_no_growth() -> None:

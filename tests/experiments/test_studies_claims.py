@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact  # type: ignore[import-untyped]
-from studied import record
+from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.claims.adversaries import adversary
-from kvopt.experiments.studies.claims.arrivals import arrival_1, arrival_2
-from kvopt.experiments.studies.claims.chance import chance_of_as_many, mean_is_above
-from kvopt.experiments.studies.claims.chen import chen_1, chen_2
-from kvopt.experiments.studies.claims.equal import equal_prompts
-from kvopt.experiments.studies.claims.mixed import mixed
-from kvopt.experiments.studies.claims.table_4 import table_4
+from kvopt.experiments.studies.claims.mc_sf import chance_of_as_many, mean_is_above
 from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.records import Record
 
@@ -38,8 +32,8 @@ def proved(values: Sequence[int], optimum: int = 1000, **fields: Any) -> list[Re
 
 @pytest.mark.parametrize("name", sorted(CLAIMS))
 def test_nothing_is_said_of_nothing(name: str) -> None:
-    assert CLAIMS[name]([]) == []
-    assert CLAIMS[name]([record(policy=None, value=None, outcome="error", upper=None)]) == []
+    assert verdicts_on(name, []) == []
+    assert verdicts_on(name, [record(policy=None, value=None, outcome="error", upper=None)]) == []
 
 
 class TestChance:
@@ -67,10 +61,10 @@ class TestArrivals:
     def test_the_printed_numbers_are_recognised(self) -> None:
         ratios = [1000] * 114 + [1012] * 85 + [1074]
         assert sum(ratios) / 200 == pytest.approx(1005, abs=0.5)
-        assert judgements(arrival_1(proved(ratios))) == ["reproduced"] * 3
+        assert judgements(verdicts_on("arrival-1", proved(ratios))) == ["reproduced"] * 3
 
     def test_high_ratios_are_not_what_is_printed(self) -> None:
-        verdicts = arrival_1(proved([1080, 1090, 1100, 1110] * 5))
+        verdicts = verdicts_on("arrival-1", proved([1080, 1090, 1100, 1110] * 5))
         assert judgements(verdicts) == ["not reproduced as printed"] * 3
         assert "20 of 20 draws are certainly above" in verdicts[1].found
         assert "optimal in 0 of 20 draws, certainly not in 20" in verdicts[2].found
@@ -79,16 +73,16 @@ class TestArrivals:
 
     def test_wide_intervals_leave_it_open(self) -> None:
         wide = [record(n, value=1100, upper=1098, lower=500) for n in range(20)]
-        assert judgements(arrival_1(wide))[:2] == ["undecided"] * 2
+        assert judgements(verdicts_on("arrival-1", wide))[:2] == ["undecided"] * 2
         unknown = [record(n, value=1100, upper=1100, lower=None) for n in range(200)]
-        assert judgements(arrival_1(unknown)) == ["undecided"] * 3
+        assert judgements(verdicts_on("arrival-1", unknown)) == ["undecided"] * 3
 
     def test_few_draws_leave_it_open(self) -> None:
-        assert judgements(arrival_1(proved([1000, 1010]))) == ["undecided"] * 3
-        assert judgements(arrival_2(proved([1050, 1200]))) == ["undecided"] * 2
+        assert judgements(verdicts_on("arrival-1", proved([1000, 1010]))) == ["undecided"] * 3
+        assert judgements(verdicts_on("arrival-2", proved([1050, 1200]))) == ["undecided"] * 2
 
     def test_only_mc_sf_counts(self) -> None:
-        assert arrival_1([record(policy="fcfs")]) == []
+        assert verdicts_on("arrival-1", [record(policy="fcfs")]) == []
 
 
 class TestTable4:
@@ -103,17 +97,25 @@ class TestTable4:
         ]
 
     def test_impossible_from_below_and_from_above(self) -> None:
-        uniform = table_4(self.rows("uniform", (41_000, 40_000, 42_000), lower=30_000))
+        uniform = verdicts_on(
+            "wang-table-4", self.rows("uniform", (41_000, 40_000, 42_000), lower=30_000)
+        )
         assert judgements(uniform) == ["not reproduced as printed", "undecided"]
         assert "no schedule of any draw comes near what is printed" in uniform[0].found
-        exponential = table_4(self.rows("exponential", (1_300, 1_200, 1_250), lower=1_000))
+        exponential = verdicts_on(
+            "wang-table-4", self.rows("exponential", (1_300, 1_200, 1_250), lower=1_000)
+        )
         assert judgements(exponential) == ["not reproduced as printed", "undecided"]
         assert "the worst run of any draw is far below" in exponential[0].found
 
     def test_a_bound_below_or_near_the_table_leaves_it_open(self) -> None:
         for lower in (9_000, 15_000):
             assert (
-                judgements(table_4(self.rows("uniform", (41_000, 40_000, 42_000), lower=lower)))
+                judgements(
+                    verdicts_on(
+                        "wang-table-4", self.rows("uniform", (41_000, 40_000, 42_000), lower=lower)
+                    )
+                )
                 == ["undecided"] * 2
             )
 
@@ -128,7 +130,10 @@ class TestTable4:
             (other[:4], "undecided"),
             ([(10_000, 10_000, 10_000)] * 5, "undecided"),
         ):
-            assert table_4(self.rows("uniform", *values, lower=1))[1].verdict == wanted
+            assert (
+                verdicts_on("wang-table-4", self.rows("uniform", *values, lower=1))[1].verdict
+                == wanted
+            )
 
 
 class TestCurves:
@@ -140,11 +145,11 @@ class TestCurves:
             record(0, "a-min:intervals=rough,width=1000", 1020, upper=990, lower=900),
             record(0, "a-max:intervals=rough,width=1000", 1900, upper=990, lower=900),
         ]
-        assert judgements(chen_1(runs)) == ["reproduced", "reproduced", "refuted"]
+        assert judgements(verdicts_on("chen-1", runs)) == ["reproduced", "reproduced", "refuted"]
         tight = [record(0, "h-sf", 1000, upper=1000, lower=1000)]
-        assert judgements(chen_1(tight)) == ["reproduced"]
+        assert judgements(verdicts_on("chen-1", tight)) == ["reproduced"]
         loose = [record(0, "h-sf", 1000, upper=1000, lower=900)]
-        assert judgements(chen_1(loose)) == ["undecided"]
+        assert judgements(verdicts_on("chen-1", loose)) == ["undecided"]
 
     def test_what_does_not_show_on_the_stand_in_is_left_open(self) -> None:
         runs = [
@@ -152,40 +157,44 @@ class TestCurves:
             record(0, "a-max:intervals=rough,width=1000", 1900),
             record(0, "a-max:intervals=buckets,width=100", 1500),
         ]
-        assert judgements(chen_2(runs))[0] == "undecided"
-        assert "0.7894 to 0.7895 times" in chen_2(runs)[0].found
+        assert judgements(verdicts_on("chen-2", runs))[0] == "undecided"
+        assert "0.7894 to 0.7895 times" in verdicts_on("chen-2", runs)[0].found
 
     def test_instances_where_nothing_waits_say_nothing(self) -> None:
         policies = ("h-sf", "a-max:intervals=rough,width=1000", "mc-sf")
         same = [record(0, policy, 1000, upper=1000, lower=1000) for policy in policies]
-        (verdict,) = chen_1(same)
+        (verdict,) = verdicts_on("chen-1", same)
         assert verdict.claim.startswith("h-sf is a lower bound")
 
     def test_two_readings_of_the_benchmark(self) -> None:
         values = {"h-sf": 1000, "mc-sf": 800, "a-min:intervals=rough,width=1000": 820}
-        verdicts = chen_1([record(0, policy, value) for policy, value in values.items()])
+        verdicts = verdicts_on(
+            "chen-1", [record(0, policy, value) for policy, value in values.items()]
+        )
         assert judgements(verdicts)[:2] == ["reproduced"] * 2
         values["mc-sf"] = 700
-        verdicts = chen_1([record(0, policy, value) for policy, value in values.items()])
+        verdicts = verdicts_on(
+            "chen-1", [record(0, policy, value) for policy, value in values.items()]
+        )
         assert judgements(verdicts)[:2] == ["reproduced", "undecided"]
 
     def test_mixed(self) -> None:
         values = {"mc-sf": 1200, "sorted-f:phase1=swap": 1000, "lp-swap": 1010, "sorted-lp": 1100}
         runs = [record(0, policy, value) for policy, value in values.items()]
-        assert judgements(mixed(runs)) == ["reproduced"] * 4
+        assert judgements(verdicts_on("wang-mixed", runs)) == ["reproduced"] * 4
 
 
 class TestEqualPrompts:
     """jaillet-2025-v1 theorem 4.2."""
 
     def test_one_better_schedule_refutes(self) -> None:
-        (verdict,) = equal_prompts([*proved([1000, 1000]), record(7)])
+        (verdict,) = verdicts_on("equal-prompts", [*proved([1000, 1000]), record(7)])
         assert verdict.verdict == "refuted"
         assert verdict.certificates == ("certificates/7.json",)
         assert "with 4 requests 28 against 27" in verdict.found
 
     def test_none_is_no_proof(self) -> None:
-        assert judgements(equal_prompts(proved([1000] * 9))) == ["undecided"]
+        assert judgements(verdicts_on("equal-prompts", proved([1000] * 9))) == ["undecided"]
 
 
 class TestAdversaries:
@@ -202,11 +211,11 @@ class TestAdversaries:
         ]  # fmt: skip
 
     def test_growth_like_a_root_is_seen_in_the_best_policy(self) -> None:
-        (verdict,) = adversary(self.games([1, 2, 4]))
+        (verdict,) = verdicts_on("adversary", self.games([1, 2, 4]))
         assert verdict.verdict == "reproduced"
         assert "4.0000 at n = 64; slope of the logarithms from n = 16 on: 0.50" in verdict.found
-        assert judgements(adversary(self.games([2, 2, 2]))) == ["undecided"]
-        assert adversary(self.games([1, 1, 2])) == []
+        assert judgements(verdicts_on("adversary", self.games([2, 2, 2]))) == ["undecided"]
+        assert verdicts_on("adversary", self.games([1, 1, 2])) == []
 
     def test_growth_against_one_rule_has_to_be_certain(self) -> None:
         def runs(lower: int) -> list[Record]:
@@ -215,21 +224,21 @@ class TestAdversaries:
                 for i, v in ((2, 150), (3, 200))
             ]
 
-        assert judgements(adversary(runs(100))) == ["reproduced"]
-        assert judgements(adversary(runs(70))) == ["undecided"]
+        assert judgements(verdicts_on("adversary", runs(100))) == ["reproduced"]
+        assert judgements(verdicts_on("adversary", runs(70))) == ["undecided"]
 
     def test_a_construction_that_falls_short_of_its_number(self) -> None:
         runs = [
             record(i, "mc-sf-total", v, upper=100, lower=100, family="thm-8.2", memory=100 * i)
             for i, v in enumerate([150, 200, 250], 1)
         ]
-        (verdict,) = adversary(runs)
+        (verdict,) = verdicts_on("adversary", runs)
         assert verdict.verdict == "not reproduced as printed", "2 sqrt(M) / 3 is 6.67 and more"
         assert "below what is printed at M = 100, 200, 300" in verdict.found
 
     def test_a_theorem_on_every_constant_is_only_measured(self) -> None:
         runs = [record(1, policy, 200, family="v1-thm-6.4") for policy in ("mc-sf", "fcfs")]
-        assert judgements(adversary(runs)) == ["measured"]
+        assert judgements(verdicts_on("adversary", runs)) == ["measured"]
 
 
 def test_verdicts_have_the_words_of_the_contract() -> None:

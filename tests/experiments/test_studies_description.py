@@ -11,9 +11,12 @@ from studied import BAD_POLICIES, tiny
 from kvopt import write_instance
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import builtin_names, builtin_study, read_study
-from kvopt.experiments.studies.builtin import builtin_text
-from kvopt.experiments.studies.description import Limits, study_from_text
-from kvopt.experiments.studies.resolved import resolved_text
+from kvopt.experiments.studies.description import (
+    Limits,
+    builtin_text,
+    resolved_text,
+    study_from_text,
+)
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.model.instance import Instance, Request
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import pty
 import re
 import resource
@@ -27,11 +28,12 @@ import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
-from kvopt.experiments.studies.lock import locked
+from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.task_runner import TaskResult, Unverified, _verify
-from kvopt.experiments.studies.tasks import Task, tasks_of
-from kvopt.experiments.studies.worker_pool import WorkerPool
+from kvopt.experiments.studies.task_runner import Unverified, _verify
+from kvopt.experiments.studies.tasks import tasks_of
+from kvopt.experiments.studies.workers import WorkerPool
+from kvopt.experiments.studies.workers import run as work_here
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
 
@@ -324,7 +326,7 @@ class TestFailures:
                 time.sleep(1.5)  # it is at work
                 (worker,) = set(children(os.getpid())) - before
                 os.kill(worker, number)
-                (found,) = TaskResult.from_json(answer.result()).records
+                (found,) = answer.result().records
             assert (found.outcome, found.policy, found.error) == ("completed", "mc-sf", None)
             assert set(children(os.getpid())) - before not in (set(), {worker}), "in a new process"
         finally:
@@ -342,9 +344,8 @@ def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
     (task,) = tasks_of(read_study(tiny(tmp_path / "tiny.toml", draws=1)))
-    assert Task.from_json(json.loads(json.dumps(task.to_json()))) == task
     with pytest.raises(InvalidInput, match=r"version of kvopt: is 9\.9 where the study runs"):
-        Task.from_json({**task.to_json(), "version": "9.9"})
+        work_here(pickle.dumps(task), "9.9")
 
 
 SLOW = """

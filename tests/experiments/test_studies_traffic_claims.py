@@ -12,19 +12,13 @@ from statistics import linear_regression
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from studied import record
+from studied import record, verdicts_on
 
-from kvopt.experiments.studies.builtin import builtin_text
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.claims.chen import chen_6
-from kvopt.experiments.studies.claims.latencies import keys_of, slope
-from kvopt.experiments.studies.claims.mixed import mixed
-from kvopt.experiments.studies.claims.prediction_errors import errors
-from kvopt.experiments.studies.claims.protection import protection
-from kvopt.experiments.studies.claims.table_1 import table_1
-from kvopt.experiments.studies.claims.traffic import traffic
+from kvopt.experiments.studies.claims.protection import keys_of
+from kvopt.experiments.studies.claims.traffic import line
 from kvopt.experiments.studies.clock_key import clock_of
-from kvopt.experiments.studies.description import Limits
+from kvopt.experiments.studies.description import Limits, builtin_text
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.tables import Table
 
@@ -74,7 +68,7 @@ def one(verdicts: Sequence[Verdict], words: str) -> Verdict:
 @pytest.mark.parametrize("name", ["v2-5.2-traffic", "v2-5.2-table-1", "v2-5.2-alpha"])
 def test_a_study_in_rounds_says_nothing_of_seconds(name: str) -> None:
     rounds = [record(k, policy, 30) for k in range(9) for policy in PRINTED]
-    assert CLAIMS[name](rounds) == []
+    assert verdicts_on(name, rounds) == []
 
 
 @pytest.mark.parametrize(
@@ -101,10 +95,10 @@ def test_keys_of_policies(text: str | None, wanted: tuple[str, dict[str, str]]) 
 
 
 @given(st.dictionaries(st.integers(1, 99), st.integers(0, 999), min_size=2, max_size=9))
-def test_slope_is_that_of_least_squares(curve: Mapping[int, int]) -> None:
-    wanted = linear_regression(list(curve), list(curve.values())).slope
-    found = slope({x: Fraction(y) for x, y in curve.items()})
-    assert float(found) == pytest.approx(wanted, abs=1e-9)
+def test_lines_are_those_of_least_squares(curve: Mapping[int, int]) -> None:
+    wanted = linear_regression(list(curve), list(curve.values()))
+    slope, intercept = line({x: Fraction(y) for x, y in curve.items()})
+    assert (float(slope), float(intercept)) == pytest.approx(wanted, abs=1e-9)
 
 
 class TestTraffic:
@@ -122,14 +116,15 @@ class TestTraffic:
         ]
 
     def test_what_is_printed_agrees(self) -> None:
-        found = traffic(
+        found = verdicts_on(
+            "v2-5.2-traffic",
             self.curves(
                 {
                     "mc-sf": lambda n: 5 + n / 100,
                     "fcfs": lambda n: 5 + 3 * n / 100,
                     "alpha-protect:alpha=0.3": lambda n: 6 + 3.2 * n / 100,
                 }
-            )
+            ),
         )
         assert one(found, "the best of eight").verdict == "reproduced"
         assert one(found, "rises more steeply").verdict == "reproduced"
@@ -141,34 +136,43 @@ class TestTraffic:
 
     def test_what_does_not_agree_is_left_open(self) -> None:
         alike = {policy: (lambda n: n / 1000) for policy in ("mc-sf", "fcfs", "a-min")}
-        found = traffic(self.curves(alike, rate=10))
+        found = verdicts_on("v2-5.2-traffic", self.curves(alike, rate=10))
         assert one(found, "the best of eight").verdict == "undecided"
         assert one(found, "rises more steeply").verdict == "undecided"
         assert one(found, "rises more steeply").found.endswith("on the stand-in: does not agree")
 
     def test_a_curve_that_bends_is_no_line(self) -> None:
         bent = {"mc-sf": lambda n: (n / 1000) ** 3, "fcfs": lambda n: 3 * (n / 1000) ** 3}
-        assert one(traffic(self.curves(bent)), "rises more steeply").verdict == "undecided"
+        assert (
+            one(verdicts_on("v2-5.2-traffic", self.curves(bent)), "rises more steeply").verdict
+            == "undecided"
+        )
 
     def test_a_rate_that_is_not_printed_is_measured(self) -> None:
         of = {"mc-sf": lambda n: n / 1000, "fcfs": lambda n: 5 * n / 1000}
-        found = traffic(self.curves(of, rate=16))
+        found = verdicts_on("v2-5.2-traffic", self.curves(of, rate=16))
         assert {verdict.verdict for verdict in found} == {"measured"}
 
     def test_who_loops_has_no_curve(self) -> None:
-        found = traffic(
+        found = verdicts_on(
+            "v2-5.2-traffic",
             self.curves(
                 {
                     "mc-sf": lambda n: n / 100,
                     "fcfs": lambda n: 3 * n / 100,
                     "alpha-protect:alpha=0.1": lambda n: n / 1000 if n < 3000 else None,
                 }
-            )
+            ),
         )
         assert one(found, "the best of eight").verdict == "reproduced"
 
     def test_two_sizes_say_nothing_of_slopes(self) -> None:
-        assert traffic(self.curves({"mc-sf": lambda n: n, "fcfs": lambda n: 3 * n})[:4]) == []
+        assert (
+            verdicts_on(
+                "v2-5.2-traffic", self.curves({"mc-sf": lambda n: n, "fcfs": lambda n: 3 * n})[:4]
+            )
+            == []
+        )
 
 
 class TestTable1:
@@ -182,21 +186,21 @@ class TestTable1:
         ]
 
     def test_what_is_printed_agrees(self) -> None:
-        found = table_1(self.runs())
+        found = verdicts_on("v2-5.2-table-1", self.runs())
         assert len(found) == 6
         assert {verdict.verdict for verdict in found} == {"reproduced"}
 
     def test_a_faster_server_has_the_same_ratios(self) -> None:
-        found = judged(table_1(self.runs(0.5, spread=0.0)))
+        found = judged(verdicts_on("v2-5.2-table-1", self.runs(0.5, spread=0.0)))
         assert found["MC-Benchmark (fcfs) as a multiple of mc-sf"] == "reproduced"
         assert found["The six others as multiples of mc-sf"] == "reproduced"
         assert found["Average latency of mc-sf in seconds"] == "undecided"
         assert found["Standard deviation of mc-sf over the runs"] == "undecided"
 
     def test_averages_over_other_runs_are_not_compared(self) -> None:
-        assert table_1(self.runs()[:-1]) == []
-        assert table_1(self.runs(runs=4)) == []
-        assert table_1([run_of("mc-sf", 1, number=k) for k in range(9)]) == []
+        assert verdicts_on("v2-5.2-table-1", self.runs()[:-1]) == []
+        assert verdicts_on("v2-5.2-table-1", self.runs(runs=4)) == []
+        assert verdicts_on("v2-5.2-table-1", [run_of("mc-sf", 1, number=k) for k in range(9)]) == []
 
 
 class TestProtection:
@@ -212,31 +216,33 @@ class TestProtection:
         ]
 
     def test_printed_alphas_agree(self) -> None:
-        found = protection(self.grid(range(21)) + self.grid(range(24), rate=10))
+        found = verdicts_on("v2-5.2-alpha", self.grid(range(21)) + self.grid(range(24), rate=10))
         assert {verdict.verdict for verdict in found} == {"reproduced"}
         assert len(found) == 3
 
     def test_safe_is_where_nothing_above_loops(self) -> None:
-        found = protection(self.grid([0, 1, 2, 3, 7]) + self.grid([], number=1))
+        found = verdicts_on("v2-5.2-alpha", self.grid([0, 1, 2, 3, 7]) + self.grid([], number=1))
         assert "0.08, 0 with 10,000 requests" in one(found, "smallest alpha").found
         assert one(found, "smallest alpha").verdict == "undecided"
         assert one(found, "loops at 50").verdict == "undecided"
-        assert "none with" in one(protection(self.grid([30])), "smallest alpha").found
+        assert (
+            "none with" in one(verdicts_on("v2-5.2-alpha", self.grid([30])), "smallest alpha").found
+        )
 
     def test_curves_over_alpha(self) -> None:
         def sweep(of: Callable[[float], float | None]) -> list[Record]:
             alphas = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
             return [run_of(f"alpha-beta:alpha={a},beta=0.1", of(a)) for a in alphas]
 
-        valley = protection(sweep(lambda a: 10 + 100 * abs(a - 0.2)))
+        valley = verdicts_on("v2-5.2-alpha", sweep(lambda a: 10 + 100 * abs(a - 0.2)))
         assert [verdict.verdict for verdict in valley] == ["reproduced"] * 2
-        rising = protection(sweep(lambda a: 10 + a))
+        rising = verdicts_on("v2-5.2-alpha", sweep(lambda a: 10 + a))
         assert [verdict.verdict for verdict in rising] == ["undecided"] * 2
         assert "least at 0.02" in rising[1].found
-        looping = protection(sweep(lambda a: None if a < 0.1 else 10 + a))
+        looping = verdicts_on("v2-5.2-alpha", sweep(lambda a: None if a < 0.1 else 10 + a))
         assert looping[0].found.startswith("no end at 0.02")
         assert looping[0].verdict == "reproduced"
-        assert "all alike" in protection(sweep(lambda _: 4.0))[1].found
+        assert "all alike" in verdicts_on("v2-5.2-alpha", sweep(lambda _: 4.0))[1].found
 
 
 class TestErrors:
@@ -252,21 +258,21 @@ class TestErrors:
         ]
 
     def test_below_the_benchmark(self) -> None:
-        found = errors(self.runs(11, None))
+        found = verdicts_on("v2-5.2-errors", self.runs(11, None))
         assert "0.55 to 0.55 times fcfs; 0 of 1 runs do not complete" in found[0].found
         assert found[0].verdict == "reproduced"
 
     @pytest.mark.parametrize("noisy", [None, 19.0])
     def test_a_loop_or_a_curve_close_by_does_not_agree(self, noisy: float | None) -> None:
-        assert errors(self.runs(noisy, None))[0].verdict == "undecided"
+        assert verdicts_on("v2-5.2-errors", self.runs(noisy, None))[0].verdict == "undecided"
 
     def test_without_the_benchmark_nothing_is_compared(self) -> None:
-        assert errors(self.runs(11, 12)[1:]) == []
+        assert verdicts_on("v2-5.2-errors", self.runs(11, 12)[1:]) == []
 
 
 def test_claims_on_backlogs_say_which_clock_they_are_about() -> None:
     values = {"mc-sf": 2.0, "sorted-f:phase1=swap": 1.0, "sorted-lp": 0.9, "lp-swap": 0.95}
-    found = mixed([run_of(policy, mean) for policy, mean in values.items()])
+    found = verdicts_on("wang-mixed", [run_of(policy, mean) for policy, mean in values.items()])
     assert found
     assert all(", in seconds, on 1 instances" in verdict.found for verdict in found)
 
@@ -275,6 +281,6 @@ def test_a_benchmark_that_is_beaten_is_no_bound() -> None:
     rows = {"h-sf": 2.0, "mc-sf": 1.5, "a-max:intervals=rough,width=1000": 6.0}
     runs = [run_of(policy, mean) for policy, mean in rows.items()]
     best = runs[1].value
-    found = chen_6([replace(run, upper=best, lower=1) for run in runs])
+    found = verdicts_on("chen-6", [replace(run, upper=best, lower=1) for run in runs])
     assert one(found, "lower bound on the latency").verdict == "refuted"
     assert len(judged(found)) == len(found), "each claim once"

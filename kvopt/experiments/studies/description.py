@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies.clock_key import clock_of, model_from_json
+from kvopt.experiments.studies.claims import CLAIMS
+from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.sources import Kind, Source
 from kvopt.experiments.studies.tables import Table
 from kvopt.files.reading import read_text
@@ -26,6 +29,7 @@ _ENTRY = (
     "family", "file", "game", "inline", "requests",
     "draws", "seed", "n", "memory", "parameters", "policies",
 )  # fmt: skip
+_BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +63,6 @@ class Limits:
         if self.batch_time is not None:
             said["batch_time"] = self.batch_time.to_json()
         return said if self.certify else {**said, "certify": False}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """Build limits from what `to_json` returned."""
-        return cls(**{**value, "batch_time": model_from_json(value.get("batch_time"))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +126,25 @@ def read_study(path: str | Path) -> Study:
     return study_from_text(read_text(path), Path(path))
 
 
+def builtin_names() -> list[str]:
+    """Return the names of the built-in studies: a TOML file each, as a user would write one."""
+    found = (item.name for item in _BUILTIN.iterdir())
+    return sorted(name.removesuffix(".toml") for name in found if name.endswith(".toml"))
+
+
+def builtin_text(name: str) -> str:
+    """Return the description of a built-in study."""
+    if name not in builtin_names():
+        reason = f"must be one of {', '.join(builtin_names())} or a .toml file, got {name!r}"
+        raise InvalidInput(reason, field="study")
+    return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def builtin_study(name: str) -> Study:
+    """Return a built-in study."""
+    return study_from_text(builtin_text(name))
+
+
 def study_from_text(text: str, file: Path | None = None) -> Study:
     """Build a study from the text of a TOML file; relative paths in it start at that file."""
     top = Table.parsed(text, None if file is None else str(file))
@@ -149,15 +167,16 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
+    claims = top.strings("claims", ())
+    for claim in claims:
+        if claim not in CLAIMS:
+            raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {claim!r}")
     study = Study(
         name=name,
         title=top.string("title", name),
         entries=entries,
-        limits=tuple(
-            replace(limits, batch_time=clock, certify=certify)
-            for limits in _limits(top.table("limits"))
-        ),
-        claims=_claims(top),
+        limits=tuple(_limits(top.table("limits"), clock, certify)),
+        claims=claims,
         modules=modules,
     )
     top.done(*_TOP)
@@ -179,15 +198,15 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     return tuple(found)
 
 
-def _limits(table: Table) -> Iterator[Limits]:
+def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Limits]:
     fallback = Limits()
     time_limits = table.numbers("time_limit", fallback.time_limit)
     policy_time_limit = table.number("policy_time_limit", 0.0)
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
     table.done(*LIMITS)
-    for time_limit in time_limits:
-        yield Limits(time_limit, policy_time_limit or time_limit, threads, seed)
+    for limit in time_limits:
+        yield Limits(limit, policy_time_limit or limit, threads, seed, clock, certify)
 
 
 def _entries(
@@ -211,7 +230,7 @@ def _entries(
     }
     if kind == "inline":
         keys["requests"] = [table.take("requests")]
-    for (n, memory), values in product(list(sizes), list(product(*keys.values()))):
+    for (n, memory), values in product(sizes, product(*keys.values())):
         parameters = dict(zip(keys, values, strict=True))
         source = Source(kind, name, seed, n, memory, parameters)
         try:
@@ -223,11 +242,45 @@ def _entries(
     table.done(*_ENTRY)
 
 
-def _claims(top: Table) -> tuple[str, ...]:
-    from kvopt.experiments.studies.claims import CLAIMS
+def resolved_text(study: Study) -> str:
+    """Return the TOML text of a study with everything said that a file may leave out.
 
-    names = top.strings("claims", ())
-    for name in names:
-        if name not in CLAIMS:
-            raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {name!r}")
-    return names
+    Lists that stood for several entries are written out.  A batch-time model stands there itself,
+    so that no file has to be there.
+    """
+    first = study.limits[0]
+    clock: dict[str, Any] = {"clock": "rounds"}
+    if first.batch_time is not None:
+        clock = {"clock": "seconds", "batch_time": first.batch_time.to_json()}
+    top = {
+        "name": study.name,
+        "title": study.title,
+        **clock,
+        "certify": first.certify,
+        "claims": study.claims,
+        "modules": study.modules,
+    }
+    limits: dict[str, Any] = {}
+    for key in LIMITS:
+        values = list(dict.fromkeys(getattr(each, key) for each in study.limits))
+        limits[key] = values[0] if len(values) == 1 else values
+    lines = [*_lines(top), "", "[limits]", *_lines(limits)]
+    for entry in study.entries:
+        draws = None if entry.source.seed is None else entry.draws
+        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
+        lines += ["", "[[instances]]", *_lines(said)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {_toml(value)}" for key, value in table.items() if value is not None]
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; JSON texts are TOML texts, but for an unescaped delete."""
+    if isinstance(value, dict):
+        parts = (f"{json.dumps(key)} = {_toml(part)}" for key, part in value.items())
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value).replace("\x7f", "\\u007f")

@@ -1,24 +1,23 @@
-"""The folder of a study: its description, records, certificates and verdicts."""
+"""The folder of a study: its lock, description, records, certificates and verdicts."""
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Sequence
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import records
 from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.description import Study, study_from_text
-from kvopt.experiments.studies.resolved import resolved_text
+from kvopt.experiments.studies.description import Study, resolved_text, study_from_text
 from kvopt.experiments.studies.task_runner import FOLDER, TaskResult
 from kvopt.files import write_atomically
 from kvopt.files.atomic import TEMPORARY
-
-DESCRIPTION = "study.toml"
-VERDICTS = "verdicts.json"
 
 
 def made(folder: Path) -> Path:
@@ -28,6 +27,38 @@ def made(folder: Path) -> Path:
     except OSError as error:
         raise InvalidInput(f"cannot be made: {error.strerror}", file=str(folder)) from None
     return folder
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder of a study; refuse it while another run holds it.
+
+    The file stays when the run ends, however it ends: what counts is the lock of the system on
+    it, which never outlives its process.
+    """
+    path = folder / "lock"
+    try:
+        file = path.open("a+b", buffering=0)
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", file=str(path)) from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            reason = f"another run is at work in this folder{_holder(file.fileno())}"
+            raise InvalidInput(reason, file=str(path)) from None
+        file.truncate(0)
+        file.write(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        yield
+        file.truncate(0)
+
+
+def _holder(handle: int) -> str:
+    try:
+        holder = json.loads(os.pread(handle, 1000, 0))
+        return f" (process {int(holder['pid'])} on {holder['host']})"
+    except (ValueError, KeyError, TypeError):  # it is about to say so, or about to end
+        return ""
 
 
 def sweep(folder: Path) -> None:
@@ -42,64 +73,50 @@ def keep_description(folder: Path, study: Study) -> None:
 
     More draws of the same are the same study.
     """
-    path = folder / DESCRIPTION
+    path, text = folder / "study.toml", resolved_text(study)
     if path.exists():
-        before = study_from_text(path.read_text(encoding="utf-8"), path)
-        if _without_draws(before) != _without_draws(study):
+        before = resolved_text(study_from_text(path.read_text(encoding="utf-8"), path))
+        if _without_draws(before) != _without_draws(text):
             reason = "holds another study: take another folder, or the same description"
             raise InvalidInput(reason, file=str(path))
-    write_atomically(path, resolved_text(study))
+    write_atomically(path, text)
 
 
-def _without_draws(study: Study) -> list[str]:
-    return [line for line in resolved_text(study).splitlines() if not line.startswith("draws = ")]
+def _without_draws(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("draws = ")]
 
 
-class Ledger:
-    """Appends what was done: a certificate first, then its records in a single write.
+def append(folder: Path, done: TaskResult) -> None:
+    """Write what came of one task, to the disk and not only to the system.
 
-    A process that is killed leaves all records of an instance or none; half a line, after a
-    crash of the machine, stays a line of its own, which readers report.
+    A certificate goes first, then its records in a single write: a process that is killed leaves
+    all records of an instance or none; half a line, after a crash of the machine, stays a line of
+    its own, which readers report.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._path = folder / records.FILE
-
-    def append(self, done: TaskResult) -> None:
-        """Write what came of one task, to the disk and not only to the system."""
-        try:
-            if done.path is not None and done.certificate is not None:
-                write_atomically(self._folder / done.path, done.certificate)
-                _flush(self._folder / done.path)
-            self._append("".join(json.dumps(r.to_json()) + "\n" for r in done.records).encode())
-        except OSError as error:
-            reason = f"cannot be written: {error.strerror}"
-            raise InvalidInput(reason, file=str(self._path)) from None
-
-    def _append(self, lines: bytes) -> None:
-        handle = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-        try:
-            size = os.fstat(handle).st_size
-            if size and os.pread(handle, 1, size - 1) != b"\n":
-                lines = b"\n" + lines
-            try:
-                while lines:
-                    lines = lines[os.write(handle, lines) :]
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    path = folder / records.FILE
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        name = done.records[0].certificate
+        if name is not None and done.certificate is not None:
+            write_atomically(folder / name, done.certificate)
+            with (folder / name).open("rb") as written:
+                os.fsync(written.fileno())
+        _append(path, "".join(json.dumps(r.to_json()) + "\n" for r in done.records).encode())
+    except OSError as error:
+        raise InvalidInput(f"cannot be written: {error.strerror}", file=str(path)) from None
+
+
+def _append(path: Path, lines: bytes) -> None:
+    with path.open("a+b", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
+            lines = b"\n" + lines
+        try:
+            while lines:
+                lines = lines[file.write(lines) :]
+        except OSError:
+            file.truncate(size)
+            raise
+        os.fsync(file.fileno())
 
 
 def write_verdicts(folder: Path, study: str, verdicts: Sequence[Verdict]) -> None:
@@ -109,4 +126,5 @@ def write_verdicts(folder: Path, study: str, verdicts: Sequence[Verdict]) -> Non
         "study": study,
         "verdicts": [verdict.to_json() for verdict in verdicts],
     }
-    write_atomically(folder / VERDICTS, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / "verdicts.json", text)

@@ -21,37 +21,53 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.simulator import simulate
 
 Values = Mapping[str, Any]
-Opening = Callable[[int, Values], Request]
-Answer = Callable[[int, Values, int], list[Request]]
 
 DEFAULT_MEMORY = 64
+_LEAST_MEMORY = 4
+"""A game makes no sense below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """An adversary that plays one request, waits until it starts, and then plays the others.
+    """A request of peak M, and others that arrive shortly before its end, wherever that is.
 
     Parameters
     ----------
-    name, summary, source
-        What it is called, what it does, where it is from.
-    opening
-        Returns the request of round 0, from the memory and the values of the keys.
-    answer
-        Returns the others, from the same and the round in which the first one started.
+    source
+        Where it is from.
+    shape
+        Returns the prompt of all requests, how many rounds before the end of the long one the
+        others arrive, and how many there are, from the memory and the values of the keys.
     parameters
         Its keys.
-    least_memory
-        The game makes no sense below.
     """
 
-    name: str
-    summary: str
     source: str
-    opening: Opening
-    answer: Answer
+    shape: Callable[[int, Values], tuple[int, int, int]]
     parameters: tuple[Parameter, ...] = ()
-    least_memory: int = 4
+
+
+def _half_the_memory(memory: int, values: Values) -> tuple[int, int, int]:  # noqa: ARG001
+    """Half of M requests (1, 1) arrive when the long one has sqrt(M) / 2 rounds left, about."""
+    return 1, isqrt(memory) // 2 - 1, memory // 2
+
+
+def _when_nothing_fits(memory: int, values: Values) -> tuple[int, int, int]:
+    """Epsilon M requests (epsilon M, 1) arrive when the long one leaves no room for one of them."""
+    share = round(float(values["epsilon"]) * memory)
+    if not 1 <= share < memory / 2:
+        reason = f"epsilon M is {share} for M = {memory}: it must be in 1 .. M / 2"
+        raise InvalidInput(reason, field="epsilon")
+    return share, share, share
+
+
+_EPSILON = Parameter("epsilon", "share of M that a prompt takes", 0.1, float, 1e-6, 0.5)
+
+GAMES = {
+    "thm-4.1": Game("jaillet-2025-v2 appendix B.1", _half_the_memory),
+    "v1-thm-6.2": Game("jaillet-2025-v1 theorem 6.2", _when_nothing_fits, (_EPSILON,)),
+}
+"""Every game by its name."""
 
 
 def check_game(name: str, policies: Sequence[str], asked: Mapping[str, Any]) -> None:
@@ -68,9 +84,7 @@ def play(
     name: str,
     policy: str,
     *,
-    n: int | None = None,
     memory: int | None = None,
-    seed: int = 0,  # noqa: ARG001
     parameters: Mapping[str, Any] | None = None,
 ) -> Instance:
     """Play a game against a policy and return the instance that came out.
@@ -81,12 +95,8 @@ def play(
         One of `GAMES`.
     policy
         The opponent, ``NAME[:key=value,...]``.
-    n
-        Must be None: the number of requests follows from the memory.
     memory
         M, 64 when left out.
-    seed
-        Not used: nothing is drawn.  Here because every source of instances has one.
     parameters
         Keys of the game.
 
@@ -101,20 +111,17 @@ def play(
     >>> [(r.arrival, r.prompt, r.output) for r in found][:2], len(found)
     ([(0, 1, 15), (14, 1, 1)], 9)
     """
-    asked = dict(parameters or {})
-    if n is not None:
-        asked["n"] = n
-    if memory is not None:
-        asked["memory"] = memory
+    asked = {**(parameters or {}), **({} if memory is None else {"memory": memory})}
     check_game(name, [policy], asked)
     game, (size, values) = GAMES[name], _values(name, asked)
-    first = game.opening(size, values)
-    start = simulate(Instance(size, [first]), policy_from(policy)).starts[0]
+    prompt, left, count = game.shape(size, values)
+    long = Request(0, prompt, size - prompt)
+    start = simulate(Instance(size, [long]), policy_from(policy)).starts[0]
     if start is None:
         raise InvalidInput(f"{policy} never starts the first request of {name}", field="policies")
     notes = {"game": name, "source": game.source, "policy": policy, "start": start, **values}
-    title = f"{name}-m{size}-{policy}"
-    return Instance(size, [first, *game.answer(size, values, start)], title, notes)
+    others = [Request(start + long.output - left, prompt, 1)] * count
+    return Instance(size, [long, *others], f"{name}-m{size}-{policy}", notes)
 
 
 def reference(instance: Instance) -> Schedule:
@@ -148,69 +155,13 @@ def _values(name: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the memory and every key with its value."""
     if name not in GAMES:
         raise InvalidInput(f"must be one of {', '.join(GAMES)}, got {shown(name)}", field="game")
-    game = GAMES[name]
-    known = {parameter.name: parameter for parameter in game.parameters}
+    known = {parameter.name: parameter for parameter in GAMES[name].parameters}
     for key in asked:
         if key == "n":
             raise InvalidInput(f"follows from the memory in {name}", field="n")
         if key != "memory" and key not in known:
             reason = f"is not a key of {name}, which has {', '.join(known) or 'none'}"
             raise InvalidInput(reason, field=key)
-    memory = checked_integer(asked.get("memory", DEFAULT_MEMORY), "memory", game.least_memory)
-    return memory, {
-        key: parameter.parsed(asked[key]) if key in asked else parameter.default
-        for key, parameter in known.items()
-    }
-
-
-def _long(memory: int, values: Values) -> Request:  # noqa: ARG001
-    return Request(0, 1, memory - 1)
-
-
-def _just_before_the_end(memory: int, values: Values, start: int) -> list[Request]:  # noqa: ARG001
-    """Half of M short requests arrive when the long one has sqrt(M) / 2 rounds left, about."""
-    arrival = start + memory - isqrt(memory) // 2
-    return [Request(arrival, 1, 1)] * (memory // 2)
-
-
-def _long_of_one_prompt(memory: int, values: Values) -> Request:
-    prompt = _share(memory, values)
-    return Request(0, prompt, memory - prompt)
-
-
-def _when_nothing_fits(memory: int, values: Values, start: int) -> list[Request]:
-    """Requests of the same prompt arrive when the long one leaves no room for a single one."""
-    prompt = _share(memory, values)
-    arrival = start + memory - 2 * prompt
-    return [Request(arrival, prompt, 1)] * prompt
-
-
-def _share(memory: int, values: Values) -> int:
-    share = round(float(values["epsilon"]) * memory)
-    if not 1 <= share < memory / 2:
-        reason = f"epsilon M is {share} for M = {memory}: it must be in 1 .. M / 2"
-        raise InvalidInput(reason, field="epsilon")
-    return share
-
-
-GAMES: dict[str, Game] = {
-    game.name: game
-    for game in (
-        Game(
-            "thm-4.1",
-            "a request of peak M; when it has sqrt(M) / 2 rounds left, M / 2 requests (1, 1)",
-            "jaillet-2025-v2 appendix B.1",
-            _long,
-            _just_before_the_end,
-        ),
-        Game(
-            "v1-thm-6.2",
-            "a request of peak M; epsilon M before its end epsilon M requests (epsilon M, 1)",
-            "jaillet-2025-v1 theorem 6.2",
-            _long_of_one_prompt,
-            _when_nothing_fits,
-            (Parameter("epsilon", "share of M that a prompt takes", 0.1, float, 1e-6, 0.5),),
-        ),
-    )
-}
-"""Every game by its name."""
+    memory = checked_integer(asked.get("memory", DEFAULT_MEMORY), "memory", _LEAST_MEMORY)
+    values = {key: parameter.default for key, parameter in known.items()}
+    return memory, values | {key: known[key].parsed(asked[key]) for key in known if key in asked}

@@ -127,9 +127,7 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written as one line."""
-        content: dict[str, Any] = {"schema": SCHEMA}
-        content |= {item.name: getattr(self, item.name) for item in fields(self)}
-        content["instance"] = dict(vars(self.instance))
+        content = {"schema": SCHEMA, **vars(self), "instance": dict(vars(self.instance))}
         if self.times is None:
             del content["times"]
         else:
@@ -144,29 +142,27 @@ class Record:
             check_schema(value, SCHEMA)
         names = [item.name for item in fields(cls) if item.name != "times"]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        top = check_fields(value, "record", needed, ("times",))
-        content = {name: part for name, part in top.items() if name != "digest"}
-        if top["digest"] != _digest(content):
+        content = dict(check_fields(value, "record", needed, ("times",)))
+        if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
+        del content["schema"]
+        derived = [content.pop("ratio"), content.pop("proved")]
         place = [item.name for item in fields(StudiedInstance)]
-        instance = StudiedInstance(**check_fields(top["instance"], "instance", place, ()))
-        times = Times.from_json(top["times"]) if "times" in top else None
-        parts = {name: top[name] for name in names if name != "instance"}
-        found = cls(**parts, instance=instance, times=times)
-        found._check(top)
-        return found
-
-    def _check(self, top: Mapping[str, Any]) -> None:
-        if self.outcome not in OUTCOMES:
-            reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(self.outcome)}"
+        about = check_fields(content["instance"], "instance", place, ())
+        content["instance"] = StudiedInstance(**about)
+        if "times" in content:
+            content["times"] = Times.from_json(content["times"])
+        found = cls(**content)
+        if found.outcome not in OUTCOMES:
+            reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(found.outcome)}"
             raise InvalidInput(reason, field="outcome")
         for name in ("value", "makespan", "peak_memory", "upper", "lower"):
-            if type(getattr(self, name)) not in (int, type(None)):
-                raise InvalidInput(
-                    f"must be an integer or null, got {shown(top[name])}", field=name
-                )
-        if (list(self.ratio), self.proved) != (top["ratio"], top["proved"]):
+            if type(content[name]) not in (int, type(None)):
+                reason = f"must be an integer or null, got {shown(content[name])}"
+                raise InvalidInput(reason, field=name)
+        if [list(found.ratio), found.proved] != derived:
             raise InvalidInput("is not what the numbers give", field="ratio")
+        return found
 
 
 def record_key(

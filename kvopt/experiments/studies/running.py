@@ -2,30 +2,82 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import FrameType
 
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
-from kvopt.experiments.studies.builtin import builtin_study
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
-from kvopt.experiments.studies.description import Study, read_study
-from kvopt.experiments.studies.executors import Submit, workers
-from kvopt.experiments.studies.interrupts import interruptible
-from kvopt.experiments.studies.lock import locked
-from kvopt.experiments.studies.progress import StudyObserver, StudyProgress, Tally
+from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.records import Record, lines_of, read_records
-from kvopt.experiments.studies.resume import EarlierRecords
 from kvopt.experiments.studies.task_runner import TaskResult
-from kvopt.experiments.studies.tasks import Task, tasks_of
+from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
+from kvopt.experiments.studies.workers import Submit, workers
 from kvopt.model.instance import checked_integer
 from kvopt.search.incumbent import available_threads
 
 
 class ClusterLost(KvoptError):
     """The scheduler of a cluster went away."""
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is.
+
+    Parameters
+    ----------
+    instances, done, failed
+        All instances; those with records; those of them where something failed.
+    before
+        Those that were done when this run began.
+    seconds
+        Of this run.
+    worst
+        The record with the largest ratio that is certain, ``value / upper``.
+    """
+
+    instances: int
+    done: int = 0
+    failed: int = 0
+    before: int = 0
+    seconds: float = 0.0
+    worst: Record | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Instances a second, None before the first is done."""
+        new = self.done - self.before
+        return new / self.seconds if new and self.seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the rest takes at this rate."""
+        return None if self.rate is None else (self.instances - self.done) / self.rate
+
+    def counting(self, records: Sequence[Record]) -> StudyProgress:
+        """Return the same with one instance more, of which these are the records."""
+        known = () if self.worst is None else (self.worst,)
+        return replace(
+            self,
+            done=self.done + 1,
+            failed=self.failed + any(record.outcome == "error" for record in records),
+            worst=max(
+                (record for record in (*known, *records) if record.ratio[0] is not None),
+                key=lambda record: record.ratio[0] or 0,
+                default=None,
+            ),
+        )
+
+
+StudyObserver = Callable[[StudyProgress], None]
 
 
 @dataclass(frozen=True)
@@ -91,79 +143,103 @@ def run_study(
     StudyResult
         Failures of single instances are in it; Ctrl-C is an ordinary end.
     """
-    chosen = study if isinstance(study, Study) else study_named(study)
+    if not isinstance(study, Study):
+        study = read_study(study) if str(study).endswith(".toml") else builtin_study(str(study))
     for label, number in (("--jobs", jobs), ("--limit", limit)):
         if number is not None:
             checked_integer(number, label, 1)
     if jobs is None:
-        jobs = max(1, available_threads() // chosen.limits[0].threads)
+        jobs = max(1, available_threads() // study.limits[0].threads)
     directory = folder.made(Path(out))
-    with locked(directory):
+    with folder.locked(directory):
         folder.sweep(directory)
-        folder.keep_description(directory, chosen)
-        run = _Run(chosen, directory, limit, retry, observer)
-        run.to_the_end(jobs, scheduler)
+        folder.keep_description(directory, study)
+        run = _Run(study, directory, observer)
+        run.to_the_end(run.left(limit, retry), jobs, scheduler)
         return run.result()
 
 
-def study_named(name: str | Path) -> Study:
-    """Return a built-in study by its name, or one from the path of a ``.toml`` file."""
-    return read_study(name) if str(name).endswith(".toml") else builtin_study(str(name))
-
-
 class _Run:
-    """One run: its tasks, and what is known of them."""
+    """One run: what is known, and what it adds."""
 
-    def __init__(
-        self,
-        study: Study,
-        directory: Path,
-        limit: int | None,
-        retry: bool,
-        observer: StudyObserver | None,
-    ) -> None:
+    def __init__(self, study: Study, directory: Path, observer: StudyObserver | None) -> None:
         self.study = study
         self.directory = directory
-        self.ledger = folder.Ledger(directory)
+        self.observer = observer
         self.damaged: list[str] = []
         self.signal_number: int | None = None
-        earlier = EarlierRecords(directory, lines_of(directory, self.damaged.append), retry)
-        tasks = list(tasks_of(study, limit))
-        self.tally = Tally(len(tasks), observer)
-        self.left: list[Task] = []
+        self.began = time.monotonic()
+        self.progress = StudyProgress(instances=0)
+
+    def left(self, limit: int | None, retry: bool) -> list[Task]:
+        """Return the tasks that are not done, and count the others."""
+        earlier: dict[str, Record] = {}
+        for record in lines_of(self.directory, self.damaged.append):
+            asked = origin_key(
+                record.instance, record.policy, record.limits, record.versions.get("kvopt", "")
+            )
+            earlier |= {record.key: record, asked: record}
+        if retry:
+            earlier = {key: r for key, r in earlier.items() if r.outcome != "error"}
+        self.began = time.monotonic()
+        tasks = list(tasks_of(self.study, limit))
+        self.progress = replace(self.progress, instances=len(tasks))
+        left = []
         for task in tasks:
-            done = earlier.records(task)
+            done = _records_of(task, earlier, self.directory)
             if done is None:
-                self.left.append(task)
+                left.append(task)
             else:
-                self.tally.know(done)
+                self.progress = self.progress.counting(done)
+        self.progress = replace(self.progress, before=self.progress.done)
+        return left
 
-    def to_the_end(self, jobs: int, scheduler: str | None) -> None:
+    def to_the_end(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
         """Do what is left; an interrupt keeps what is done."""
-        self.tally.tell()
-        if not self.left:
-            return
-        with interruptible(self._end_by), workers(jobs, scheduler) as (submit, window):
-            self._work(submit, window)
+        self._tell()
+        if tasks:
+            with self._interruptible(), workers(jobs, scheduler) as (submit, window):
+                self._work(tasks, submit, window)
 
-    def _end_by(self, number: int) -> None:
-        self.signal_number = number
-
-    def _work(self, submit: Submit, window: int) -> None:
-        pending: dict[Future[dict[str, Any]], Task] = {}
-        for task in self.left:
+    def _work(self, tasks: Sequence[Task], submit: Submit, window: int) -> None:
+        pending: dict[Future[TaskResult], Task] = {}
+        for task in tasks:
             pending[submit(task)] = task
             if len(pending) >= window:
                 self._keep_next(pending)
         while pending:
             self._keep_next(pending)
 
-    def _keep_next(self, pending: dict[Future[dict[str, Any]], Task]) -> None:
+    def _keep_next(self, pending: dict[Future[TaskResult], Task]) -> None:
         """Wait for what is done next, and write it down."""
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             found = _came_of(future, pending.pop(future))
-            self.ledger.append(found)
-            self.tally.add(found.records)
+            folder.append(self.directory, found)
+            self.progress = self.progress.counting(found.records)
+            self._tell()
+
+    def _tell(self) -> None:
+        self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
+        if self.observer is not None:
+            self.observer(self.progress)
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """End the block at Ctrl-C or SIGTERM, and remember which of them it was."""
+
+        def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+            self.signal_number = number
+            raise KeyboardInterrupt
+
+        in_main = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGTERM, terminate) if in_main else None
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.signal_number = self.signal_number or signal.SIGINT
+        finally:
+            if in_main:
+                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
     def result(self) -> StudyResult:
         """Judge the claims by all records of the folder."""
@@ -173,7 +249,7 @@ class _Run:
         return StudyResult(
             study=self.study,
             directory=self.directory,
-            progress=self.tally.progress(),
+            progress=replace(self.progress, seconds=time.monotonic() - self.began),
             records=tuple(records),
             verdicts=tuple(verdicts),
             damaged=tuple(self.damaged),
@@ -181,9 +257,27 @@ class _Run:
         )
 
 
-def _came_of(future: Future[dict[str, Any]], task: Task) -> TaskResult:
+def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
+    """Return the records of a task that was done before, None of another."""
+    found = [earlier.get(task.handle(policy)) for policy in task.policies]
+    kept = [
+        record
+        for record in found
+        if record is not None
+        and (
+            not task.limits.certify
+            or (record.certificate is not None and (directory / record.certificate).is_file())
+        )
+    ]
+    if len(kept) == len(found):
+        return kept
+    whole = earlier.get(task.handle(None))
+    return None if whole is None else [whole]
+
+
+def _came_of(future: Future[TaskResult], task: Task) -> TaskResult:
     try:
-        return TaskResult.from_json(future.result())
+        return future.result()
     except CancelledError:
         raise ClusterLost("the scheduler is gone; what was done until then is kept") from None
     except Exception as error:  # the machine that should do it failed, and others after it

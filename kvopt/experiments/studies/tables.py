@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
@@ -52,68 +52,50 @@ class Table:
     def __contains__(self, key: object) -> bool:
         return key in self._values
 
-    def take(self, key: str, default: Any = _MISSING) -> Any:
-        """Return the value of a key, which is then known."""
-        if key not in self._values and default is _MISSING:
-            raise self.fault(key, "is missing")
-        return self._values.pop(key, default)
-
-    def string(self, key: str, default: str | None = _MISSING) -> Any:
-        """Return a text that is not empty."""
-        if key not in self._values and default is not _MISSING:
+    def take(
+        self, key: str, default: Any = _MISSING, check: Callable[[Any], Any] = lambda value: value
+    ) -> Any:
+        """Return the value of a key, which is then known; what the check refuses is named."""
+        if key not in self._values:
+            if default is _MISSING:
+                raise self.fault(key, "is missing")
             return default
-        value = self.take(key)
-        if not isinstance(value, str) or not value.strip():
-            raise self.fault(key, f"must be a text, got {shown(value)}")
-        return value
-
-    def strings(self, key: str, default: tuple[str, ...] = _MISSING) -> tuple[str, ...]:
-        """Return a list of texts, each given once."""
-        if key not in self._values and default is not _MISSING:
-            return default
-        value = self.take(key)
-        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise self.fault(key, f"must be a list of texts, got {shown(value)}")
-        for place, part in enumerate(value):
-            if part in value[:place]:
-                raise self.fault(key, f"has {part!r} twice")
-        return tuple(value)
-
-    def boolean(self, key: str, default: bool) -> bool:
-        """Return true or false."""
-        value = self.take(key, default)
-        if not isinstance(value, bool):
-            raise self.fault(key, f"must be true or false, got {shown(value)}")
-        return value
-
-    def integer(self, key: str, default: int | None, least: int = 0) -> Any:
-        """Return an integer."""
-        return self._checked(key, default, lambda value: checked_integer(value, key, least))
-
-    def number(self, key: str, default: float) -> float:
-        """Return a positive number."""
-        checked: float = self._checked(
-            key, default, lambda value: checked_number(value, key, positive=True)
-        )
-        return checked
-
-    def numbers(self, key: str, default: float) -> list[float]:
-        """Return positive numbers: a list, or one of them."""
-        values = self.choices(key)
-        if values == [None]:
-            return [default]
         try:
-            return [checked_number(value, key, positive=True) for value in values]
+            return check(self._values.pop(key))
         except InvalidInput as error:
             raise self.fault(key, error.reason) from None
 
-    def choices(self, key: str) -> list[Any]:
+    def string(self, key: str, default: str | None = _MISSING) -> Any:
+        """Return a text that is not empty."""
+        return self.take(key, default, _text)
+
+    def strings(self, key: str, default: tuple[str, ...] = _MISSING) -> Any:
+        """Return a tuple of texts, each given once."""
+        return self.take(key, default, _texts)
+
+    def boolean(self, key: str, default: bool) -> Any:
+        """Return true or false."""
+        return self.take(key, default, _boolean)
+
+    def integer(self, key: str, default: int, least: int = 0) -> Any:
+        """Return an integer."""
+        return self.take(key, default, lambda value: checked_integer(value, key, least))
+
+    def number(self, key: str, default: float) -> Any:
+        """Return a positive number."""
+        return self.take(key, default, lambda value: checked_number(value, key, positive=True))
+
+    def numbers(self, key: str, default: float) -> Any:
+        """Return positive numbers: a list, or one of them."""
+        return self.take(
+            key,
+            [default],
+            lambda value: [checked_number(part, key, positive=True) for part in _listed(value)],
+        )
+
+    def choices(self, key: str) -> Any:
         """Return the values that a key runs through: a list, or one value; none if it is absent."""
-        value = self.take(key, [None])
-        values = value if isinstance(value, list) else [value]
-        if not values:
-            raise self.fault(key, "must not be an empty list")
-        return values
+        return self.take(key, [None], _listed)
 
     def tables(self, key: str) -> list[Table]:
         """Return the tables ``[[key]]``."""
@@ -143,13 +125,32 @@ class Table:
         for key in self._values:
             raise self.fault(key, f"is not a known key; there are {', '.join(known)}")
 
-    def _checked(self, key: str, default: Any, check: Any) -> Any:
-        if key not in self._values:
-            return default
-        try:
-            return check(self.take(key))
-        except InvalidInput as error:
-            raise self.fault(key, error.reason) from None
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"must be a text, got {shown(value)}")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+        raise InvalidInput(f"must be a list of texts, got {shown(value)}")
+    for place, part in enumerate(value):
+        if part in value[:place]:
+            raise InvalidInput(f"has {part!r} twice")
+    return tuple(value)
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"must be true or false, got {shown(value)}")
+    return value
+
+
+def _listed(value: object) -> list[Any]:
+    if value == []:
+        raise InvalidInput("must not be an empty list")
+    return value if isinstance(value, list) else [value]
 
 
 def _line_of(text: str, table: str, key: str) -> int | None:

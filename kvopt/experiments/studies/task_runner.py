@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
-from kvopt.experiments.studies.clocks import Run, Sides, StudyClock, reached, study_clock
+from kvopt.experiments.studies.clocks import Run, StudyClock, reached, study_clock
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
 from kvopt.files import write_atomically
 from kvopt.kernels.compiling import working_time
-from kvopt.kernels.dependencies import versions
 from kvopt.kernels.modules import import_modules
 from kvopt.model.instance import Instance
 from kvopt.simulation.simulator import Stopped
@@ -46,25 +45,12 @@ class TaskResult:
     ----------
     records
         One for each policy, or a single one that says what failed.
-    path, certificate
-        Where the certificate goes in the folder of the study, and its text; None if there is
-        none.
+    certificate
+        Text of the certificate, whose path they name; None if there is none.
     """
 
     records: tuple[Record, ...]
-    path: str | None = None
     certificate: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as it comes back from the process that did it."""
-        records = [record.to_json() for record in self.records]
-        return {"records": records, "path": self.path, "certificate": self.certificate}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> TaskResult:
-        """Build it from what `to_json` returned."""
-        records = tuple(Record.from_json(record) for record in value["records"])
-        return cls(records, value["path"], value["certificate"])
 
 
 class Unverified(KvoptError):
@@ -106,15 +92,12 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     else:
         sides = reached(runs, clock)
     seconds = time.monotonic() - began
-    records = [_record(task, found, sides, label, seconds) for label in runs]
-    return TaskResult(
-        tuple(
-            replace(record, certificate=path, **_measures(clock, run))
-            for record, run in zip(records, runs.values(), strict=True)
-        ),
-        path,
-        sides.text,
+    known = {key: value for key, value in vars(sides).items() if key != "text"}
+    records = (
+        task.record(label, found, seconds, certificate=path, **known, **_measures(clock, run))
+        for label, run in runs.items()
     )
+    return TaskResult(tuple(records), sides.text)
 
 
 def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Run | str | None:
@@ -141,32 +124,10 @@ def _verify(text: str | None) -> None:
 
 def _measures(clock: StudyClock, run: Run | str | None) -> dict[str, Any]:
     if run is None:
-        return {}
+        return {"outcome": "unfinished"}
     return {"outcome": "error", "error": run} if isinstance(run, str) else clock.measures(run)
 
 
 def _path(task: Task, instance: StudiedInstance) -> str:
-    policies: Sequence[str] = task.policies
-    key = record_key(instance.hash, "\n".join(policies), task.limits.to_json(), __version__)
+    key = record_key(instance.hash, "\n".join(task.policies), task.limits.to_json(), __version__)
     return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"
-
-
-def _record(
-    task: Task, instance: StudiedInstance, sides: Sides, label: str, seconds: float
-) -> Record:
-    """Return the record of a run that did not end; what is known of others is put in."""
-    limits = task.limits.to_json()
-    return Record(
-        key=record_key(instance.hash, label, limits, __version__),
-        study=task.study,
-        instance=instance,
-        policy=label,
-        limits=limits,
-        outcome="unfinished",
-        upper=sides.upper,
-        lower=sides.lower,
-        bounded_by=sides.bounded_by,
-        found_by=sides.found_by,
-        seconds=round(seconds, 3),
-        versions=versions(),
-    )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.description import Limits, Study
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.sources import Source
@@ -42,25 +41,6 @@ class Task:
     modules: tuple[str, ...]
     instance: StudiedInstance
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the task as it goes to the process that does it."""
-        return {**asdict(self), "limits": self.limits.to_json(), "version": __version__}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Task:
-        """Build a task from what `to_json` returned, there and here by the same version."""
-        if value["version"] != __version__:
-            reason = f"is {value['version']} where the study runs and {__version__} at the worker"
-            raise InvalidInput(reason, field="version of kvopt")
-        return cls(
-            study=value["study"],
-            source=Source(**value["source"]),
-            policies=tuple(value["policies"]),
-            limits=Limits.from_json(value["limits"]),
-            modules=tuple(value["modules"]),
-            instance=StudiedInstance(**value["instance"]),
-        )
-
     def key(self, policy: str | None) -> str:
         """Return the key of a record of this task."""
         return record_key(self.instance.hash, policy, self.limits.to_json(), __version__)
@@ -69,32 +49,33 @@ class Task:
         """Return what finds a record of this task again: its key, or what a game was asked for."""
         if self.source.kind != "game":
             return self.key(policy)
-        return _origin(self.instance, policy, self.limits.to_json(), __version__)
+        return origin_key(self.instance, policy, self.limits.to_json(), __version__)
+
+    def record(
+        self, policy: str | None, instance: StudiedInstance, seconds: float, **found: Any
+    ) -> Record:
+        """Return a record of this task."""
+        limits = self.limits.to_json()
+        return Record(
+            key=record_key(instance.hash, policy, limits, __version__),
+            study=self.study,
+            instance=instance,
+            policy=policy,
+            limits=limits,
+            seconds=round(seconds, 3),
+            versions=versions(),
+            **found,
+        )
 
     def failure(self, error: str, seconds: float) -> Record:
         """Return the record of an instance that failed as a whole."""
-        return Record(
-            key=self.key(None),
-            study=self.study,
-            instance=self.instance,
-            policy=None,
-            limits=self.limits.to_json(),
-            outcome="error",
-            seconds=round(seconds, 3),
-            error=error,
-            versions=versions(),
-        )
+        return self.record(None, self.instance, seconds, outcome="error", error=error)
 
 
-def origin_key(record: Record) -> str:
-    """Return a key of what a record was asked for, whatever instance came of it."""
-    version = record.versions.get("kvopt", "")
-    return _origin(record.instance, record.policy, record.limits, version)
-
-
-def _origin(
+def origin_key(
     instance: StudiedInstance, policy: str | None, limits: Mapping[str, Any], version: str
 ) -> str:
+    """Return a key of what was asked for, whatever instance came of it."""
     asked = json.dumps([instance.family, dict(instance.parameters), instance.seed])
     return record_key(asked, policy, limits, version)
 
@@ -109,7 +90,7 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
         for source in entry.sources(most):
             if source.kind == "game":
                 opponents: list[tuple[str, ...]] = [(policy,) for policy in entry.policies]
-                known = source.unknown()
+                known = source.described(None)
             else:
                 opponents, known = [entry.policies], source.described(source.instance())
             for limits in study.limits:
@@ -118,4 +99,4 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
                     new = tuple(p for p in policies if task.key(p) not in planned)
                     planned.update(map(task.key, new))
                     if new:
-                        yield Task(study.name, source, new, limits, study.modules, known)
+                        yield replace(task, policies=new)

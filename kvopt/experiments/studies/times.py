@@ -74,25 +74,20 @@ class Times:
     def from_json(cls, value: object) -> Self:
         """Build it from the object of a record."""
         found = check_fields(value, "times", [item.name for item in fields(cls)], ())
+        numbers = [found[name] for name in ("tokens_per_second", "arriving_tokens_per_second")]
+        numbers.append(found["mean_memory"])
         for name in ("latency", "first_token"):
-            for part in check_fields(found[name], name, _SUMMARY, ()).values():
-                _check(part, name)
-        for name in ("tokens_per_second", "arriving_tokens_per_second", "mean_memory"):
-            _check(found[name], name)
-        _check(found["ended"], "ended", optional=False)
+            numbers += check_fields(found[name], name, _SUMMARY, ()).values()
+        known = [found["ended"], *(number for number in numbers if number is not None)]
         if not isinstance(found["memory"], list):
             raise InvalidInput(f"must be a list, got {shown(found['memory'])}", field="memory")
+        for number in known:
+            if type(number) not in (int, float):
+                raise InvalidInput(f"must be numbers, got {shown(number)}", field="times")
         for whole in (found["completed"], *found["memory"]):
             if type(whole) is not int:
                 raise InvalidInput(f"must be integers, got {shown(whole)}", field="times")
         return cls(**{**found, "memory": tuple(found["memory"])})
-
-
-def _check(value: object, name: str, *, optional: bool = True) -> None:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return
-    if value is not None or not optional:
-        raise InvalidInput(f"must be a number, got {shown(value)}", field=name)
 
 
 def _while_arriving(run: SecondsRun) -> float | None:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from kvopt.experiments.studies.claims.adversaries import adversary
-from kvopt.experiments.studies.claims.arrivals import arrival_1, arrival_2
-from kvopt.experiments.studies.claims.chen import chen_1, chen_2, chen_3, chen_6
-from kvopt.experiments.studies.claims.equal import equal_prompts
-from kvopt.experiments.studies.claims.mixed import mixed
-from kvopt.experiments.studies.claims.prediction_errors import errors
-from kvopt.experiments.studies.claims.protection import protection
-from kvopt.experiments.studies.claims.regret import regret
-from kvopt.experiments.studies.claims.table_1 import table_1
+from kvopt.experiments.studies.claims.backlogs import chen, mixed
+from kvopt.experiments.studies.claims.mc_sf import ONE, TWO, arrivals, equal_prompts, regret
+from kvopt.experiments.studies.claims.protection import errors, protection
 from kvopt.experiments.studies.claims.table_4 import table_4
-from kvopt.experiments.studies.claims.traffic import traffic
+from kvopt.experiments.studies.claims.traffic import table_1, traffic
 from kvopt.experiments.studies.claims.verdict import Verdict
 from kvopt.experiments.studies.records import Record
 
 __all__ = ["CLAIMS", "Claim", "Verdict"]
 
-Claim = Callable[[Sequence[Record]], list[Verdict]]
+Claim = Callable[[Sequence[Record]], Iterable[Verdict]]
 """A function from the records of a study to verdicts; none where the records say nothing."""
 
 CLAIMS: dict[str, Claim] = {
-    "arrival-1": arrival_1,
-    "arrival-2": arrival_2,
+    "arrival-1": partial(arrivals, printed=ONE),
+    "arrival-2": partial(arrivals, printed=TWO),
     "wang-table-4": table_4,
     "wang-mixed": mixed,
-    "chen-1": chen_1,
-    "chen-2": chen_2,
-    "chen-3": chen_3,
-    "chen-6": chen_6,
+    "chen-1": partial(chen, experiments=(1,)),
+    "chen-2": partial(chen, experiments=(2,)),
+    "chen-3": partial(chen, experiments=(3,)),
+    "chen-6": partial(chen, experiments=(1, 2, 3)),
     "equal-prompts": equal_prompts,
     "adversary": adversary,
     "regret": regret,

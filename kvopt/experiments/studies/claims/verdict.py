@@ -44,3 +44,8 @@ def certificates_of(records: Iterable[Record], most: int = 5) -> tuple[str, ...]
     """Return the certificates of the first few of some records, each once."""
     found = dict.fromkeys(r.certificate for r in records if r.certificate is not None)
     return tuple(found)[:most]
+
+
+def beaten(records: Iterable[Record]) -> list[Record]:
+    """Return the runs that are certainly not optimal: a schedule is better."""
+    return [r for r in records if r.value is not None and r.upper is not None and r.value > r.upper]

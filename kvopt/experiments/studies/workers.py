@@ -1,0 +1,237 @@
+"""Where tasks run: processes of this machine, or a Dask cluster, behind one interface.
+
+Whatever a policy or a solver does, hang or crash, happens in a process of its own and not in the
+study.  A task goes there through a pipe; what begins, and what came of it, comes back.  The process
+ends with the pipe, so it never outlives the study.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from queue import SimpleQueue
+from typing import Any
+
+from kvopt.errors import InvalidInput, KvoptError, MissingSolver
+from kvopt.experiments.studies.clocks import Interrupted
+from kvopt.experiments.studies.task_runner import TaskResult, run_task
+from kvopt.experiments.studies.tasks import Task
+from kvopt.kernels import memory
+from kvopt.version import __version__
+
+Submit = Callable[[Task], "Future[TaskResult]"]
+"""Hands a task to a worker, of this machine or of a cluster."""
+
+_PATIENCE = 10
+"""Seconds in which a Dask scheduler has to answer, else the study is refused."""
+_STARTING = 120.0
+"""Seconds in which a process has to begin with its first step."""
+_TRIES = 2
+"""Tries of a task whose process ended, killed from outside say."""
+
+_BEGIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from kvopt.experiments.studies import workers; workers.work(int(sys.argv[2]))"
+)
+
+
+@contextmanager
+def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
+    """Yield how to hand over a task, and how many should be under way at a time."""
+    if scheduler is not None:
+        with _cluster(scheduler) as (cluster, threads):
+            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), 3 * threads
+        return
+    pool = WorkerPool(memory.default_budget() // jobs)
+    executor = ThreadPoolExecutor(jobs, "kvopt-study")
+    try:
+        # A thread does nothing but wait for the process that it has.
+        yield lambda task: executor.submit(pool.run, task), jobs
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
+        pool.close()
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    """Yield the executor of a Dask cluster and the number of its threads."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingSolver("Dask is not installed: pip install 'kvopt[cluster]'") from None
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study says it itself
+    connect: Any = Client  # its functions have no types
+    try:
+        client = connect(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = f"{address} does not answer: {str(error).splitlines()[0]}"
+        raise InvalidInput(reason, field="--scheduler") from None
+    try:
+        threads = sum(client.nthreads().values())
+        # A worker that is lost is no fault of the task: another one gets it.
+        yield client.get_executor(pure=False, retries=5), max(threads, 1)
+    finally:
+        client.close(timeout=_PATIENCE)
+
+
+class WorkerLost(KvoptError):
+    """The process that worked on a task hung or is gone."""
+
+    def __init__(self, reason: str, step: str, hung: bool = False) -> None:
+        super().__init__(f"{step}: {reason}")
+        self.step = step
+        self.hung = hung
+
+
+class Worker:
+    """A process that does one task at a time, within so many bytes of memory."""
+
+    def __init__(self, ram: int | None = None) -> None:
+        budget = {} if ram is None else {memory.VARIABLE: str(ram)}
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BEGIN, json.dumps(sys.path), str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+                env={**os.environ, **budget},
+                start_new_session=True,  # Ctrl-C is for the study, which ends its workers
+            )
+
+    def ask(self, task: Task, skip: Mapping[str, str]) -> TaskResult | str:
+        """Have a task done, or return what went wrong; a step that takes too long ends it."""
+        step, seconds = "start", _STARTING
+        try:
+            self._pipe.send((task, skip))
+            while self._pipe.poll(seconds):
+                answer: TaskResult | Interrupted | str | tuple[str, float] = self._pipe.recv()
+                if isinstance(answer, Interrupted):
+                    raise WorkerLost(f"interrupted by {answer}", step)
+                if not isinstance(answer, tuple):
+                    return answer
+                step, seconds = answer
+        except (EOFError, OSError):
+            raise WorkerLost(self._end(), step) from None
+        raise WorkerLost(f"did not end within {seconds:g} s", step, hung=True)
+
+    def _end(self) -> str:
+        """Say how the process ended, with the last line that it wrote."""
+        status = self._process.wait()
+        self._said.seek(0)
+        said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        return f"the process ended {how}" + (f": {said[-1]}" if said else "")
+
+    def close(self) -> None:
+        """End the process, whatever it is doing; the pipe is closed when no thread waits for it."""
+        self._process.kill()
+        self._process.wait()
+        self._said.close()
+
+
+class WorkerPool:
+    """Workers, made when they are needed and used again, each with a budget of memory."""
+
+    def __init__(self, ram: int | None = None) -> None:
+        self._ram = ram
+        self._workers: set[Worker] = set()
+        self._idle: list[Worker] = []
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def run(self, task: Task) -> TaskResult:
+        """Do a task; a policy that hangs or ends the process is left out in another try."""
+        began = time.monotonic()
+        skip: dict[str, str] = {}
+        tries = 0
+        while True:
+            try:
+                answer = self._asked(task, skip)
+            except WorkerLost as lost:
+                answer, label = str(lost), lost.step.removeprefix("policy ")
+                if label != lost.step:
+                    skip[label] = answer
+                    continue
+                tries += 1
+                if not lost.hung and tries < _TRIES:
+                    continue
+            if isinstance(answer, TaskResult):
+                return answer
+            return TaskResult((task.failure(answer, time.monotonic() - began),))
+
+    def close(self) -> None:
+        """End every process, whatever it is doing."""
+        with self._guard:
+            self._closed = True
+            for worker in self._workers:
+                worker.close()
+
+    def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult | str:
+        with self._guard:
+            if self._closed:
+                raise CancelledError
+            worker = self._idle.pop() if self._idle else Worker(self._ram)
+            self._workers.add(worker)
+        try:
+            answer = worker.ask(task, skip)
+        except WorkerLost:
+            worker.close()
+            with self._guard:
+                self._workers.discard(worker)
+            raise
+        self._idle.append(worker)
+        return answer
+
+
+_HERE = WorkerPool()
+
+
+def run(task: bytes, version: str) -> TaskResult:
+    """Do a pickled task on the machine where this is called, in workers that end with its process.
+
+    There and here kvopt has to be of the same version.
+    """
+    if version != __version__:
+        reason = f"is {version} where the study runs and {__version__} at the worker"
+        raise InvalidInput(reason, field="version of kvopt")
+    return _HERE.run(pickle.loads(task))
+
+
+def work(descriptor: int) -> None:
+    """Do tasks from a pipe until the study at its other end is gone: the main loop of a worker."""
+    os.set_inheritable(descriptor, False)  # what a solver starts must not keep it open
+    pipe: Connection[Any, Any] = Connection(descriptor)
+    tasks: SimpleQueue[tuple[Task, Mapping[str, str]]] = SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                tasks.put(pipe.recv())
+        except (EOFError, OSError):
+            os._exit(0)  # what is under way no longer counts
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        answer: TaskResult | Interrupted | str
+        try:
+            answer = run_task(*tasks.get(), lambda *step: pipe.send(step))
+        except Interrupted as error:
+            answer = error
+        except Exception as error:  # recorded as the failure of this instance
+            answer = f"{type(error).__name__}: {error}"
+        pipe.send(answer)
