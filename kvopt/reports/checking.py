@@ -60,18 +60,14 @@ def _fault(study: Study, certificate: str, records: list[Record]) -> str | None:
 def _difference(content: Mapping[str, Any], record: Record) -> str | None:
     """Return what a record says and its certificate does not."""
     runs = {run["policy"]: run for run in content.get("policies", ())}
-    run = runs.get(record.policy, {"value": None})
+    nothing = {"value": None}
     said = {
         "instance": (record.instance.hash, content["hash"]),
-        "upper": (record.upper, _value(content["upper"])),
-        "lower": (record.lower, _value(content["lower"])),
-        "value": (record.value, run["value"]),
+        "upper": (record.upper, (content["upper"] or nothing)["value"]),
+        "lower": (record.lower, (content["lower"] or nothing)["value"]),
+        "value": (record.value, runs.get(record.policy, nothing)["value"]),
     }
     for name, (ours, theirs) in said.items():
         if ours != theirs:
             return f"{name} is {ours} in the record and {theirs} in the certificate"
     return None
-
-
-def _value(side: Mapping[str, Any] | None) -> int | None:
-    return None if side is None else side["value"]

@@ -35,7 +35,7 @@ def csv_text(study: Study) -> str:
     columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
     writer.writerow(columns)
     for record in study.records:
-        cells = _cells(record) | _times(record.times)
+        cells = (_times(record.times) if record.times else {}) | _cells(record)
         writer.writerow([_safe(cells.get(name)) for name in columns])
     return sink.getvalue()
 
@@ -43,36 +43,29 @@ def csv_text(study: Study) -> str:
 def _cells(record: Record) -> dict[str, object]:
     instance = record.instance
     least, most = record.ratio
-    known = vars(record) | vars(instance)
-    return {name: known.get(name) for name in COLUMNS} | {
-        "instance": instance.name,
-        "parameters": _json(instance.parameters),
-        "ratio_least": least,
-        "ratio_most": most,
-        "proved": record.proved,
-        "limits": _json(record.limits),
-        "instance_hash": instance.hash,
-    }
+    return (
+        vars(instance)
+        | vars(record)
+        | {
+            "instance": instance.name,
+            "parameters": json.dumps(instance.parameters, sort_keys=True),
+            "ratio_least": least,
+            "ratio_most": most,
+            "proved": record.proved,
+            "limits": json.dumps(record.limits, sort_keys=True),
+            "instance_hash": instance.hash,
+        }
+    )
 
 
-def _times(times: Times | None) -> dict[str, object]:
-    if times is None:
-        return {}
-    latency = {f"{name}_s": value for name, value in times.latency.items()}
-    first = {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+def _times(times: Times) -> dict[str, object]:
     return {
-        **latency,
-        **first,
-        "tokens_per_second": times.tokens_per_second,
-        "arriving_tokens_per_second": times.arriving_tokens_per_second,
-        "mean_memory": times.mean_memory,
+        **vars(times),
+        **{f"{name}_s": value for name, value in times.latency.items()},
+        **{f"first_token_{name}_s": value for name, value in times.first_token.items()},
         "requests_completed": times.completed,
         "ended_s": times.ended,
     }
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def _safe(cell: object) -> object:

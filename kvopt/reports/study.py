@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, get_args
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import Interval, ratio_of
-from kvopt.experiments.studies.records import FILE, Record, StudiedInstance, read_records
-from kvopt.files.reading import read_text
-from kvopt.reports.claims import check_inside, read_verdicts
-from kvopt.reports.families import headed
+from kvopt.experiments.studies.records import FILE, Record, read_records
+from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.reports.headings import headed
+from kvopt.reports.words import limits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,12 @@ class Study:
     @cached_property
     def judged(self) -> tuple[Run, ...]:
         """Runs with a ratio, the largest proved ratio first."""
-        found = [run for run in self.runs if run.ratio is not None and run.ratio.least]
-        return tuple(sorted(found, key=_most_first))
+        found = [
+            (-run.ratio.least, _order(run.record), place)
+            for place, run in enumerate(self.runs)
+            if run.ratio is not None and run.ratio.least
+        ]
+        return tuple(self.runs[place] for *_, place in sorted(found))
 
     @cached_property
     def failures(self) -> tuple[Record, ...]:
@@ -114,13 +119,13 @@ def read_study(folder: Path) -> Study:
     warnings: list[str] = []
     records = sorted(read_records(folder, warnings.append), key=_order)
     for record in records:
-        check_inside(record.certificate, path)
+        _check_inside(record.certificate, path)
         _check_bound(record, path)
     verdicts, description = folder / "verdicts.json", folder / "study.toml"
     return Study(
         folder=folder,
         records=tuple(records),
-        verdicts=read_verdicts(verdicts) if verdicts.exists() else (),
+        verdicts=_read_verdicts(verdicts) if verdicts.exists() else (),
         description=read_text(description) if description.exists() else None,
         digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
         warnings=tuple(warnings),
@@ -136,14 +141,45 @@ def _check_bound(record: Record, path: Path) -> None:
         raise InvalidInput(f"{place}: {reason}", field="lower", file=str(path))
 
 
-def limits_of(record: Record) -> str:
-    """Return the limits of a record on one line."""
-    return ", ".join(f"{name} {_said(value)}" for name, value in sorted(record.limits.items()))
+def _check_inside(certificate: object, path: Path) -> None:
+    """Refuse a certificate that would lead out of the folder."""
+    if certificate is None:
+        return
+    if isinstance(certificate, str) and certificate:
+        place = PurePosixPath(certificate)
+        if not place.is_absolute() and ".." not in place.parts and "\0" not in certificate:
+            return
+    reason = f"must be a path inside the folder, got {shown(certificate)}"
+    raise InvalidInput(reason, field="certificate", file=str(path))
 
 
-def _said(value: Any) -> str:
-    """Return a limit in words: of a model that says how long rounds last its name."""
-    return str(value.get("name") or "without a name") if isinstance(value, dict) else str(value)
+def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
+    """Read what became of published claims."""
+    try:
+        value = parse_json(read_text(path))
+        if isinstance(value, dict):
+            check_schema(value, "kvopt.verdicts/1")
+        top = check_fields(value, "verdicts", ("schema", "study", "verdicts"), ())
+        if not isinstance(top["verdicts"], list):
+            raise InvalidInput("must be a list", field="verdicts")
+        return tuple(_verdict(row, path) for row in top["verdicts"])
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def _verdict(value: object, path: Path) -> Verdict:
+    names = [item.name for item in fields(Verdict)]
+    row = check_fields(value, "verdict", names, ())
+    for name in names:
+        kind, wanted = (list, "a list") if name == "certificates" else (str, "text")
+        if not isinstance(row[name], kind):
+            raise InvalidInput(f"must be {wanted}, got {shown(row[name])}", field=name)
+    if row["verdict"] not in (known := get_args(Judgement)):
+        reason = f"must be one of {', '.join(known)}, got {shown(row['verdict'])}"
+        raise InvalidInput(reason, field="verdict")
+    for certificate in row["certificates"]:
+        _check_inside(certificate, path)
+    return Verdict(**{**row, "certificates": tuple(row["certificates"])})
 
 
 def _work(record: Record) -> tuple[str, str]:
@@ -151,13 +187,7 @@ def _work(record: Record) -> tuple[str, str]:
 
 
 def _order(record: Record) -> tuple[Any, ...]:
-    instance: StudiedInstance = record.instance
+    instance = record.instance
     seed = -1 if instance.seed is None else instance.seed
     size = (instance.requests, instance.memory)
     return instance.family or "", *size, seed, *_work(record), record.policy or ""
-
-
-def _most_first(run: Run) -> tuple[Any, ...]:
-    assert run.ratio is not None
-    assert run.ratio.least is not None
-    return -run.ratio.least, *_order(run.record)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
-from kvopt.reports.quantiles import mean_width, quantile_of
+from kvopt.experiments.studies.records import Record
 from kvopt.reports.study import Run, Study
 
 _MANY = 5
-_HALF, _MOST = Fraction(1, 2), Fraction(95, 100)
+"""Ratios from which on pictures of single runs tell more than the table."""
 
 
 @dataclass(frozen=True)
@@ -37,54 +40,44 @@ class Group:
         """The policy, with its limits where these differ."""
         return f"{self.policy}, {self.limits}" if self.limits else self.policy
 
-    @property
+    @cached_property
+    def judged(self) -> list[tuple[Run, Interval]]:
+        """Runs that completed, with their ratios; an optimum of 0 has none and is left out."""
+        found = [(run, run.ratio) for run in self.runs if run.ratio is not None]
+        return [(run, ratio) for run, ratio in found if ratio.least]
+
+    @cached_property
     def ratios(self) -> list[Interval]:
-        """Of runs that completed; an optimum of 0 has no ratio and is left out."""
-        return [run.ratio for run in self.runs if run.ratio is not None and run.ratio.least]
+        """Ratios of the runs that have one."""
+        return [ratio for _, ratio in self.judged]
 
     @property
     def are_many(self) -> bool:
         """Whether pictures of single runs tell more than the table."""
         return len(self.ratios) >= _MANY
 
-    @property
+    @cached_property
     def mean(self) -> Interval:
         """Mean ratio."""
         return mean_of(self.ratios)
 
-    @property
-    def median(self) -> Interval:
-        """Ratio that half of the runs do not exceed."""
-        return quantile_of(self.ratios, _HALF)
-
-    @property
-    def high(self) -> Interval:
-        """Ratio that 95% of the runs do not exceed."""
-        return quantile_of(self.ratios, _MOST)
-
-    @property
+    @cached_property
     def worst(self) -> Interval:
         """Largest ratio."""
         return largest_of(self.ratios)
 
-    @property
-    def width(self) -> Fraction | None:
-        """Mean width of the intervals, as a share of their upper end: the mean gap."""
-        return mean_width(self.ratios)
-
-    @property
-    def optimal(self) -> int:
-        """Runs that are proved to be optimal."""
-        return sum(ratio.most == 1 for ratio in self.ratios)
-
-    @property
-    def beaten(self) -> int:
-        """Runs that are proved not to be optimal."""
-        return sum(ratio.least is not None and ratio.least > 1 for ratio in self.ratios)
+    def quantile(self, share: Fraction) -> Interval:
+        """Return the ratio that so many of the runs do not exceed."""
+        return quantile_of(self.ratios, share)
 
     def ended(self, outcome: str) -> int:
         """Return how many runs ended like this."""
         return sum(run.record.outcome == outcome for run in self.runs)
+
+    @property
+    def completed(self) -> bool:
+        """Whether every run completed."""
+        return self.ended("completed") == len(self.runs)
 
     @property
     def evictions(self) -> int:
@@ -92,8 +85,17 @@ class Group:
         return sum(run.record.evictions for run in self.runs)
 
 
-def groups(study: Study) -> list[Group]:
-    """Return the groups of a study: family by family, the least mean ratio first."""
+@dataclass(frozen=True)
+class Family:
+    """What stands under one heading: its groups, the least mean ratio first, and its instances."""
+
+    name: str
+    groups: tuple[Group, ...]
+    instances: tuple[Record, ...]
+
+
+def families(study: Study) -> list[Family]:
+    """Return the families of a study."""
     unequal = _unequal(study)
     found: dict[tuple[str, str, str], list[Run]] = {}
     for run in study.runs:
@@ -101,8 +103,15 @@ def groups(study: Study) -> list[Group]:
         limits = ", ".join(f"{name} {record.limits.get(name)}" for name in unequal)
         heading = record.instance.family or ""
         found.setdefault((heading, record.policy or "", limits), []).append(run)
-    made = [Group(*key, tuple(runs)) for key, runs in found.items()]
-    return sorted(made, key=_order)
+    groups = sorted((Group(*key, tuple(runs)) for key, runs in found.items()), key=_order)
+    return [
+        Family(
+            name,
+            tuple(group for group in groups if group.family == name),
+            tuple(record for record in study.instances if record.instance.family == name),
+        )
+        for name in dict.fromkeys(group.family for group in groups)
+    ]
 
 
 def _unequal(study: Study) -> list[str]:
@@ -117,3 +126,22 @@ def _unequal(study: Study) -> list[str]:
 def _order(group: Group) -> tuple[str, bool, Fraction, str]:
     average = group.mean.least
     return group.family, average is None, average or Fraction(0), group.label
+
+
+def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:
+    """Return where the least number lies that so many of them do not exceed (nearest rank).
+
+    A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
+    that of the upper ends enclose the quantile of the numbers themselves.
+    """
+    if not found:
+        return Interval(None, None)
+    rank = max(1, math.ceil(share * len(found))) - 1
+    least = sorted((each.least for each in found), key=lambda end: (end is not None, end or 0))
+    most = sorted((each.most for each in found), key=lambda end: (end is None, end or 0))
+    return Interval(least[rank], most[rank])
+
+
+def mean_width(found: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if there are none or one of them is open."""
+    return mean_of(Interval(each.width, each.width) for each in found).least

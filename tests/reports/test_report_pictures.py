@@ -14,12 +14,12 @@ from strategies import instances
 
 from kvopt import Instance, run
 from kvopt.experiments.studies.intervals import Interval
-from kvopt.reports.axes import Scale, labels
-from kvopt.reports.histograms import histogram
+from kvopt.reports.charts.axes import Axis
+from kvopt.reports.charts.histograms import histogram
+from kvopt.reports.charts.letters import apart, letter
+from kvopt.reports.charts.schedules import draw
 from kvopt.reports.html import Markup, tag
-from kvopt.reports.legend import apart, letter
-from kvopt.reports.quantiles import quantile_of
-from kvopt.reports.schedules import draw
+from kvopt.reports.summaries import quantile_of
 
 
 @st.composite
@@ -113,11 +113,11 @@ def test_letters_never_run_out() -> None:
 def test_ticks_are_few_distinct_and_inside(
     low: float, factor: float, logarithmic: bool, most: int
 ) -> None:
-    scale = Scale(low, low * factor, 0, 100, logarithmic)
-    ticks = scale.ticks(most)
+    axis = Axis("x", low, low * factor, logarithmic).on(0, 100)
+    ticks = axis.ticks(most)
     assert len(ticks) <= most + 1
-    assert len(set(labels(ticks))) == len(ticks)
-    assert all(-1e-6 <= scale.at(tick) <= 100 + 1e-6 for tick in ticks)
+    assert len({shown for _, shown in ticks}) == len(ticks)
+    assert all(-1e-6 <= axis.at(tick) <= 100 + 1e-6 for tick, _ in ticks)
 
 
 @given(st.text(), st.text())

@@ -13,9 +13,8 @@ _GAP = 11.0
 
 def letter(place: int) -> str:
     """Return A, B, ..., Z, AA, AB, ..."""
-    count = len(ascii_uppercase)
-    before = letter(place // count - 1) if place >= count else ""
-    return before + ascii_uppercase[place % count]
+    before, last = divmod(place, len(ascii_uppercase))
+    return (letter(before - 1) if before else "") + ascii_uppercase[last]
 
 
 def legend(letters: Mapping[str, str], names: Sequence[str]) -> Markup:
@@ -29,13 +28,11 @@ def apart(places: Sequence[float], top: float, bottom: float) -> list[float]:
     """Move places as little as it takes to keep letters apart, from the top down."""
     gap = min(_GAP, (bottom - top) / max(len(places) - 1, 1))
     order = sorted(range(len(places)), key=lambda i: places[i])
-    moved = [0.0] * len(places)
-    least = top
+    moved = list(places)
     for i in order:
-        moved[i] = max(places[i], least)
-        least = moved[i] + gap
-    most = bottom
+        moved[i] = max(moved[i], top)
+        top = moved[i] + gap
     for i in reversed(order):
-        moved[i] = min(moved[i], most)
-        most = moved[i] - gap
+        moved[i] = min(moved[i], bottom)
+        bottom = moved[i] - gap
     return moved

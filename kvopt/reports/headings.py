@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kvopt.experiments.studies.records import Record, StudiedInstance
+from kvopt.experiments.studies.records import Record
 from kvopt.families import FAMILIES
 
 _FILE = "file"
@@ -21,34 +21,32 @@ def headed(records: Sequence[Record]) -> list[Record]:
     Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
     family in which records differ are part of the heading.
     """
-    names = {(r.instance.name, _file(r.instance)) for r in records if r.instance.family is None}
-    ambiguous = len({name for name, _ in names}) < len(names)
+    files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
+    ambiguous = len({name for name, _ in files}) < len(files)
     varied = _varied(records)
+
+    def heading(record: Record) -> str:
+        if record.instance.family is None:
+            return _file(record) if ambiguous else record.instance.name
+        return _setting(record, varied) if record.in_seconds else record.instance.family
+
     return [
-        replace(record, instance=replace(record.instance, family=_heading(record, varied)))
-        if record.instance.family is not None
-        else replace(record, instance=_of_file(record.instance, ambiguous))
+        replace(record, instance=replace(record.instance, family=heading(record)))
         for record in records
     ]
 
 
-def _file(instance: StudiedInstance) -> str:
-    return str(instance.parameters.get(_FILE, ""))
+def _file(record: Record) -> str:
+    return str(record.instance.parameters.get(_FILE, ""))
 
 
-def _of_file(instance: StudiedInstance, ambiguous: bool) -> StudiedInstance:
-    return replace(instance, family=_file(instance) if ambiguous else instance.name)
-
-
-def _heading(record: Record, varied: dict[str, list[str]]) -> str:
-    family = record.instance.family or ""
-    if not record.in_seconds:
-        return family
+def _setting(record: Record, varied: dict[str, list[str]]) -> str:
+    family, keys = record.instance.family or "", record.instance.parameters
     found = FAMILIES.get(family)
     stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
-    keys = record.instance.parameters
-    settings = [f"{key} {keys[key]}" for key in varied[family] if key in keys and key != _FILE]
-    if _FILE in varied[family] and _FILE in keys:
+    here = [key for key in varied[family] if key in keys]
+    settings = [f"{key} {keys[key]}" for key in here if key != _FILE]
+    if _FILE in here:
         settings.append(record.instance.name)
     return ", ".join([family + stand_in, *settings])
 

@@ -1,0 +1,87 @@
+"""Charts of points that can be pointed at: by a mouse, a finger or the arrow keys.
+
+The picture is drawn here and needs no script.  What a script needs to answer a reader, places and
+words, goes into the page once as data: instances by position, and points that refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvopt.reports.charts.axes import Axis, Box, Frame, path
+from kvopt.reports.html import Markup, number
+
+_BOX = Box(360.0, 220.0, 46.0, 350.0, 24.0, 184.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One mark: its place, the instance that it is about, and what to say of it.
+
+    Parameters
+    ----------
+    x
+        Across.
+    low, high
+        Ends of the interval upwards; an unknown high end is drawn as its low end.
+    instance
+        Position of the instance.
+    said
+        A line for the reader.
+    """
+
+    x: float
+    low: float
+    high: float | None
+    instance: int
+    said: str
+
+
+def chart(
+    name: str,
+    points: Sequence[Point],
+    across: Axis,
+    up: Axis,
+    trend: Sequence[tuple[float, float]] = (),
+) -> tuple[Markup, list[list[Any]]]:
+    """Draw points.
+
+    Parameters
+    ----------
+    name
+        What a reader without the picture is told.
+    points
+        The points.
+    across, up
+        The axes.
+    trend
+        Corners of a line to draw beside the points.
+
+    Returns
+    -------
+    tuple of Markup and list
+        The picture, and the data for the script.
+    """
+    frame = Frame.of(_BOX, across, up)
+    picture = frame.svg(
+        name,
+        frame.axes(whole=True),
+        path("".join(span(frame, each.x, each.low, each.high) for each in points), "span"),
+        frame.dots((each.x, each.low) for each in points),
+        frame.line(trend, "trend"),
+    )
+    return picture, [_placed(point, frame) for point in points]
+
+
+def span(frame: Frame, x: float, low: float, high: float | None) -> str:
+    """Return a path from the low end of an interval to the high end; empty without one."""
+    end = None if high is None else number(frame.y.at(high))
+    return "" if end in {None, number(frame.y.at(low))} else f"M{frame.at(x, low)}V{end}"
+
+
+def _placed(point: Point, frame: Frame) -> list[Any]:
+    high = point.low if point.high is None else point.high
+    places = (frame.x.at(point.x), frame.y.at(point.low), frame.y.at(high))
+    return [*(round(place, 1) for place in places), point.instance, point.said]

@@ -1,0 +1,155 @@
+"""What sections are put together from: tables, figures, and words that unfold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from kvopt.reports.html import Markup, Node, breakable, join, tag
+
+_SHOWN = 12
+"""Pictures of a family that are shown at once; the others unfold."""
+
+Charts = dict[str, list[list[Any]]]
+"""Points of charts, each with its place and words, for the script of the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    body
+        Its content.
+    charts
+        Points of its charts, by names that begin with that of the section.
+    after
+        The built-in section behind which one's own stands.
+    """
+
+    title: str
+    body: Markup
+    charts: Charts = field(default_factory=dict)
+    after: str = "worst"
+
+
+def figure(title: str, said: str | None, picture: Markup) -> Markup:
+    """Return a picture with a title and a line below it."""
+    words = join(tag("strong", title), tag("span", said) if said else None)
+    return tag("figure", tag("figcaption", words), picture)
+
+
+def gallery(
+    title: str,
+    note: Node,
+    figures: Sequence[Markup],
+    kind: str = "figures wide",
+    charts: Charts | None = None,
+) -> Section | None:
+    """Return a section of pictures, one a family; None where there are none."""
+    body = join(tag("p", note), tag("div", *figures, class_=kind))
+    return Section(title, body, charts or {}) if figures else None
+
+
+def by_family(
+    title: str, note: Node, figures: Mapping[str, Sequence[Markup]], charts: Charts | None = None
+) -> Section | None:
+    """Return a section of pictures under a heading for each family; None where there are none."""
+    parts = [tag("p", note)]
+    for family, found in figures.items():
+        if found and len(figures) > 1:
+            parts.append(tag("h3", family))
+        if found:
+            parts.append(tag("div", *found[:_SHOWN], class_="figures"))
+        if rest := found[_SHOWN:]:
+            parts.append(unfolded(f"{len(rest)} more", tag("div", *rest, class_="figures")))
+    return Section(title, join(*parts), charts or {}) if any(figures.values()) else None
+
+
+def unfolded(title: str, *children: Node) -> Markup:
+    """Return what a reader may unfold; on paper it is unfolded."""
+    return tag("details", tag("summary", title), *children)
+
+
+def listed(items: Sequence[Node], most: int) -> Markup:
+    """Return a list of which the first few are shown at once, and the others unfold."""
+    lines = [tag("li", item) for item in items]
+    first, rest = lines[:most], lines[most:]
+    more = unfolded(f"{len(rest)} more", tag("ul", *rest)) if rest else None
+    return join(tag("ul", *first), more)
+
+
+def table(
+    caption: str, head: Sequence[Node], rows: Sequence[Sequence[Markup]], name: str, words: int = 1
+) -> Markup:
+    """Return a table that scrolls in a box of its own where the page is too narrow.
+
+    A heading sorts its column when it is pressed: the first ``words`` as text, the others as
+    numbers.
+    """
+    columns = [
+        tag(
+            "th",
+            tag("button", title, type="button"),
+            scope="col",
+            aria_sort="none",
+            data_kind="text" if place < words else "number",
+        )
+        for place, title in enumerate(head)
+    ]
+    box = tag(
+        "table",
+        # The words of the caption stay in view while the table is scrolled.
+        tag("caption", tag("span", caption)),
+        tag("thead", tag("tr", *columns)),
+        tag("tbody", *(tag("tr", *row) for row in rows)),
+    )
+    return tag("div", box, class_="scroll", tabindex=0, role="region", aria_label=name)
+
+
+def named(policy: str) -> Markup:
+    """Return the heading of a row that is about a scheduler."""
+    return tag("th", breakable(policy, ":,{"), scope="row")
+
+
+def cell(shown: Node, value: float | Fraction | None) -> Markup:
+    """Return a cell that is sorted by a value; what is unknown comes last."""
+    return tag("td", shown, data_value="" if value is None else f"{float(value):.9g}")
+
+
+def count(value: int) -> Markup:
+    """Return a cell with a whole number."""
+    return cell(f"{value:,}", value)
+
+
+def cards(caption: Node, head: Sequence[str], rows: Sequence[Sequence[Node]]) -> Markup:
+    """Return a table of words whose rows become cards where the page is narrow.
+
+    A browser may take a table that is laid out as blocks for none; the roles say it is one.
+    """
+    names = [tag("th", name, scope="col", role="columnheader") for name in head]
+    body = [
+        tag(
+            "tr",
+            tag("th", first, scope="row", role="rowheader"),
+            *(
+                tag("td", tag("div", cell), role="cell", data_label=name)
+                for name, cell in zip(head[1:], rest, strict=True)
+            ),
+            role="row",
+        )
+        for first, *rest in rows
+    ]
+    return tag(
+        "table",
+        tag("caption", caption),
+        tag("thead", tag("tr", *names, role="row"), role="rowgroup"),
+        tag("tbody", *body, role="rowgroup"),
+        class_="cards",
+        role="table",
+    )

@@ -1,0 +1,79 @@
+"""The end of a report: what failed, and where everything came from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kvopt.experiments.studies.records import Record
+from kvopt.reports.context import Context
+from kvopt.reports.html import Node, join, tag
+from kvopt.reports.layout import Section, cards, unfolded
+from kvopt.reports.registry import register
+from kvopt.reports.words import counted, limits_of
+
+_SHOWN = 50
+
+
+@register("failures")
+def failures(context: Context) -> Section | None:
+    """Return what failed, None where nothing did."""
+    head = ("Instance", "Scheduler", "Error")
+    rows = [_failure(record) for record in context.study.failures]
+    if not rows:
+        return None
+    body = cards("Records with an error.", head, rows[:_SHOWN])
+    if rest := rows[_SHOWN:]:
+        others = cards("The other records with an error.", head, rest)
+        body = join(body, unfolded(f"{len(rest):,} more", others))
+    return Section("Failures", body)
+
+
+def _failure(record: Record) -> list[Node]:
+    policy = "the whole instance" if record.policy is None else record.policy
+    return [record.instance.name, policy, record.error or "unknown"]
+
+
+@register("provenance")
+def provenance(context: Context) -> Section:
+    """Return versions, limits, sources and the description of the study."""
+    study = context.study
+    seconds = sum(record.seconds for record in study.instances)
+    limits = Counter(limits_of(record) for record in study.records if record.policy is not None)
+    versions = Counter(
+        ", ".join(f"{name} {value}" for name, value in sorted(record.versions.items()))
+        for record in study.records
+        if record.versions
+    )
+    facts = [
+        ("records", counted(len(study.records), "record")),
+        ("time", f"{seconds:,.0f} s for all instances together, as their records say"),
+        ("bounds by", _counts(Counter(r.bounded_by or "nothing" for r in study.instances))),
+        ("schedules by", _counts(Counter(r.found_by or "nothing" for r in study.instances))),
+        *(("limits", f"{said}: {count:,} runs") for said, count in sorted(limits.items())),
+        *(("versions", f"{said}: {count:,} records") for said, count in sorted(versions.items())),
+        ("certificates", _checked(context)),
+        ("records.jsonl", study.digest),
+    ]
+    parts = [
+        tag("p", "kvopt verify CERTIFICATE checks a certificate, without any solver."),
+        tag("dl", *(join(tag("dt", name), tag("dd", said)) for name, said in facts)),
+    ]
+    if context.csv is not None:
+        link = tag("a", context.csv.name, href=context.address(context.csv))
+        parts.append(tag("p", "All records as a table: ", link))
+    if study.description is not None:
+        code = tag("pre", tag("code", study.description), tabindex=0)
+        parts.append(unfolded("study.toml", code))
+    return Section("Provenance", join(*parts))
+
+
+def _checked(context: Context) -> str:
+    if context.checked is None:
+        return "not verified anew for this page; kvopt report --verify does it"
+    count = counted(context.checked.certificates, "certificate")
+    rest = f", {len(context.checked.faults):,} found false" if context.checked.faults else ""
+    return f"{count} verified and compared with the records when this page was made{rest}"
+
+
+def _counts(found: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items())) or "none"

@@ -1,0 +1,168 @@
+"""Latency against evictions: which schedulers are beaten on both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kvopt.experiments.studies.summary import mean_seconds
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.reports.charts.axes import Box, Frame, label, path, spread
+from kvopt.reports.charts.letters import apart, legend
+from kvopt.reports.charts.points import span
+from kvopt.reports.context import Context
+from kvopt.reports.html import Markup, join, number
+from kvopt.reports.layout import Section, figure, gallery
+from kvopt.reports.registry import register
+from kvopt.reports.summaries import Family, Group
+
+_BOX = Box(440.0, 262.0, 52.0, 404.0, 24.0, 224.0)
+
+_NOTE = (
+    "Mean ratio to the optimum against evictions for each request that was served: down and left "
+    "is better. A dot is the lower end of the ratio, a line leads to the upper end. The stairs "
+    "join schedulers that no other one beats on both, judged by lower ends. Schedulers with runs "
+    "that did not complete are left out."
+)
+_NOTE_IN_SECONDS = (
+    "Mean latency of a request in seconds against evictions for each request, at the largest "
+    "number of requests at which a scheduler evicted and completed: down and left is better. The "
+    "stairs join schedulers that no other one beats on both; the dashed line is the proved bound, "
+    "where there is one. Only instances that all schedulers met count, and schedulers with runs "
+    "that did not complete are left out. Of very many, those stand with a letter that evict, and "
+    "the fastest and the slowest of the others."
+)
+
+_MOST_NAMED = 16
+"""Schedulers up to which each has its letter; beyond, only those that stand out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a scheduler stands."""
+
+    name: str
+    evictions: float
+    least: float
+    most: float | None
+
+
+@register("evictions")
+def evictions(context: Context) -> Section | None:
+    """Return a picture for each family in which something was evicted."""
+    figures = [_figure(family, context.letters) for family in context.families]
+    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    drawn = [each for each in figures if each is not None]
+    return gallery("Latency against evictions", note, drawn)
+
+
+def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
+    """Draw a family, in seconds at the largest size with evictions; ratios of all sizes at once."""
+    sizes: list[int | None] = [None]
+    if any(record.in_seconds for record in family.instances):
+        sizes = [*sorted({record.instance.requests for record in family.instances}, reverse=True)]
+    for size in sizes:
+        groups = family.groups if size is None else _comparable(family.groups, size)
+        places = [place for group in groups if (place := _place(group)) is not None]
+        if any(place.evictions for place in places):
+            named = places if size is None or len(places) <= _MOST_NAMED else _notable(places)
+            title = family.name if size is None else f"{family.name}, {size:,} requests"
+            picture = _drawn(title, places, {p.name: letters[p.name] for p in named}, family, size)
+            key = legend(letters, [place.name for place in named])
+            return figure(title, None, join(picture, key))
+    return None
+
+
+def _comparable(groups: Sequence[Group], size: int) -> list[Group]:
+    """Return the runs on instances of one size that all schedulers met: seconds are no ratios."""
+    met = [
+        {run.record.instance.hash for run in group.runs if run.record.instance.requests == size}
+        for group in groups
+    ]
+    common = set.intersection(*(found for found in met if found))
+    return [
+        replace(group, runs=tuple(r for r in group.runs if r.record.instance.hash in common))
+        for group in groups
+    ]
+
+
+def _place(group: Group) -> _Place | None:
+    served = sum(run.record.instance.requests for run in group.runs)
+    least, most = group.mean.least, group.mean.most
+    if least is None or not served or not group.completed:
+        return None
+    rate = group.evictions / served
+    mean = mean_seconds(run.record for run in group.runs)
+    if mean is not None:
+        return _Place(group.label, rate, mean, None)
+    return _Place(group.label, rate, float(least), None if most is None else float(most))
+
+
+def _bound(family: Family, size: int) -> float | None:
+    """Return the mean latency in seconds that is proved to be least, None while it is unknown."""
+    totals = [r.lower for r in family.instances if r.instance.requests == size]
+    known = [total for total in totals if total is not None]
+    served = size * len(totals)
+    return sum(known) / served / NANOSECONDS if served and len(known) == len(totals) else None
+
+
+def _drawn(
+    title: str,
+    places: Sequence[_Place],
+    letters: Mapping[str, str],
+    family: Family,
+    size: int | None,
+) -> Markup:
+    bound = None if size is None else _bound(family, size)
+    what, unit = ("mean ratio", " to the optimum") if size is None else ("mean latency", " (s)")
+    ends = [end for place in places for end in (place.least, place.most) if end is not None]
+    rates = [0.0, *(place.evictions for place in places)]
+    frame = Frame.of(
+        _BOX,
+        spread("evictions per request", rates),
+        spread(
+            what + unit, ends if bound is None else [*ends, bound], floor=1 if size is None else 0
+        ),
+    )
+    spans = (span(frame, place.evictions, place.least, place.most) for place in places)
+    return frame.svg(
+        f"{title}: {what} against evictions of {len(places)} schedulers",
+        frame.axes(),
+        None if bound is None else frame.level(bound, "capacity"),
+        path(_stairs(places, frame), "trend"),
+        path("".join(spans), "span"),
+        frame.dots((place.evictions, place.least) for place in places),
+        *_letters(letters, places, frame),
+    )
+
+
+def _notable(places: Sequence[_Place]) -> list[_Place]:
+    """Return the fastest and the slowest of those that never evict, and all that do."""
+    calm = sorted((p for p in places if not p.evictions), key=lambda each: each.least)
+    return [*calm[:1], *calm[1:][-1:], *(place for place in places if place.evictions)]
+
+
+def _stairs(places: Sequence[_Place], frame: Frame) -> str:
+    """Join, from left to right, schedulers that none beats on evictions and latency."""
+    steps, best = "", float("inf")
+    for place in sorted(places, key=lambda each: (each.evictions, each.least)):
+        if place.least < best:
+            best = place.least
+            across, up = number(frame.x.at(place.evictions)), number(frame.y.at(best))
+            steps += f"H{across}V{up}" if steps else f"M{across} {up}"
+    return steps + f"H{number(frame.x.end)}" if steps else ""
+
+
+def _letters(letters: Mapping[str, str], places: Sequence[_Place], frame: Frame) -> list[Markup]:
+    """Put a letter right of each dot that has one; those above one another are moved apart."""
+    columns: dict[int, list[_Place]] = {}
+    for place in places:
+        if place.name in letters:
+            columns.setdefault(round(frame.x.at(place.evictions) / 16), []).append(place)
+    parts = []
+    for members in columns.values():
+        heights = apart([frame.y.at(place.least) for place in members], _BOX.top, _BOX.bottom - 4)
+        for place, height in zip(members, heights, strict=True):
+            x = frame.x.at(place.evictions) + 6
+            parts.append(label(x, height + 3.5, letters[place.name]))
+    return parts

@@ -1,0 +1,133 @@
+"""The beginning of a report: what was run, what came out, what the papers say beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from kvopt.model.scope import COVERED
+from kvopt.reports.context import Context
+from kvopt.reports.html import Markup, Node, join, tag
+from kvopt.reports.layout import Section, cards, listed
+from kvopt.reports.registry import register
+from kvopt.reports.summaries import mean_width
+from kvopt.reports.words import counted, percent
+
+_SHOWN_WARNINGS = 5
+_SHOWN_LINKS = 4
+"""Certificates of a verdict that are listed at once; the others unfold."""
+
+_HOW_TO_READ = (
+    "A ratio is the total latency of a scheduler over the optimum. The optimum is seldom known "
+    "exactly, but it lies between a proved lower bound and the best schedule found. "
+    "So a ratio is an interval, and the true ratio lies in it for certain: the lower end divides "
+    "by the best schedule, the upper end by the proved bound. A single number stands where the "
+    "optimum is proved. Means and quantiles of the lower ends and of the upper ends enclose those "
+    "of the true ratios. Intervals are rounded outward to four places."
+)
+_LOST = {"livelock": "in a livelock", "unfinished": "unfinished", "error": "failed"}
+_SIGNS = {
+    "reproduced": "✓",
+    "not reproduced as printed": "≠",
+    "refuted": "✗",
+    "undecided": "?",
+    "measured": "•",
+}
+
+
+@register("overview")
+def overview(context: Context) -> Section:
+    """Return the figures that matter most, and every warning."""
+    if context.study.runs:
+        told = join(
+            tag("ul", *_tiles(context), class_="tiles"),
+            tag("p", _HOW_TO_READ, class_="note"),
+            tag("p", f"Of bounds and optima, {COVERED}.", class_="note"),
+        )
+    else:
+        told = tag("p", "No run of a scheduler is recorded in this folder.")
+    return Section("Overview", join(_warnings(context), told))
+
+
+def _tiles(context: Context) -> list[Markup]:
+    study = context.study
+    policies = {run.record.policy for run in study.runs}
+    proved = sum(record.proved for record in study.instances)
+    ratios = [ratio for group in context.groups for ratio in group.ratios]
+    known = [ratio for ratio in ratios if ratio.width is not None]
+    unbounded = len(ratios) - len(known)
+    outcomes = Counter(run.record.outcome for run in study.runs)
+    lost = [f", {outcomes[name]:,} {said}" for name, said in _LOST.items() if outcomes[name]]
+    schedulers = counted(len(policies), "scheduler")
+    tiles = [
+        (
+            f"{len(study.runs):,}",
+            f"runs: {schedulers} on {counted(len(study.instances), 'instance')}",
+        ),
+        (f"{proved:,} of {len(study.instances):,}", "instances with a proved optimum"),
+        (
+            percent(mean_width(known)),
+            "mean width of the ratio intervals, as a share of the upper end"
+            + (f"; {unbounded:,} without an upper end" if unbounded else ""),
+        ),
+        *(
+            (
+                str(run.ratio),
+                "times the optimum: the largest proved ratio, "
+                f"{run.record.policy} on {run.record.instance.name}",
+            )
+            for run in study.judged[:1]
+        ),
+        (f"{outcomes['completed']:,}", "".join(["completed", *lost])),
+    ]
+    return [tag("li", tag("strong", figure), tag("span", said)) for figure, said in tiles]
+
+
+def _warnings(context: Context) -> Markup | None:
+    study = context.study
+    certificates = {record.certificate for record in study.records if record.certificate}
+    missing = sorted(each for each in certificates if not study.has(each))
+    found = [*study.warnings, *(context.checked.faults if context.checked else ())]
+    if study.failures:
+        found.append(f"{counted(len(study.failures), 'record')} with an error, listed below.")
+    if missing:
+        gone = counted(len(missing), "certificate")
+        found.append(f"{gone} of the folder missing, such as {missing[0]}.")
+    if not found:
+        return None
+    lines = listed(found, _SHOWN_WARNINGS)
+    return tag("div", tag("strong", "Warnings"), lines, class_="warning", role="note")
+
+
+@register("verdicts")
+def verdicts(context: Context) -> Section | None:
+    """Return published claims beside what was found, None where the study tests none."""
+    found = context.study.verdicts
+    if not found:
+        return None
+    names = {r.certificate: r.instance.name for r in context.study.records}
+    rows: list[list[Node]] = [
+        [
+            join(verdict.claim, tag("small", verdict.source)),
+            verdict.published,
+            verdict.found,
+            _badge(verdict.verdict),
+            _links(context, verdict.certificates, names),
+        ]
+        for verdict in found
+    ]
+    caption = "What the papers say and what the runs show."
+    if any(verdict.certificates for verdict in found):
+        caption += " Each verdict rests on its certificates."
+    head = ("Claim", "Published", "Found", "Verdict", "Certificates")
+    return Section("Verdicts", cards(caption, head, rows))
+
+
+def _badge(verdict: str) -> Markup:
+    sign = tag("span", _SIGNS[verdict], aria_hidden="true")
+    return tag("span", sign, f" {verdict}", class_=f"verdict {verdict.split()[0]}")
+
+
+def _links(context: Context, paths: tuple[str, ...], names: dict[str | None, str]) -> Node:
+    links = [context.link(path, names.get(path, Path(path).name)) for path in paths]
+    return listed(links, _SHOWN_LINKS) if links else "none"

@@ -1,0 +1,144 @@
+"""Latency over request volume: a line for each scheduler, and where the optimum lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+
+from kvopt.experiments.studies.records import Record
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.reports.charts.axes import Box, Frame, label, line, path, spread
+from kvopt.reports.charts.letters import apart, legend
+from kvopt.reports.context import Context
+from kvopt.reports.html import Markup, join, tag
+from kvopt.reports.layout import Section, cell, figure, gallery, table, unfolded
+from kvopt.reports.registry import register
+from kvopt.reports.summaries import Family
+
+_BOX = Box(440.0, 262.0, 52.0, 400.0, 24.0, 224.0)
+_FEWEST, _MOST = 3, 12
+"""Sizes from which on there is a curve to draw, and up to which chance did not choose them."""
+
+_NOTE = (
+    "Mean latency of a request against the number of requests. Each letter is a scheduler; the "
+    "hatched band holds the optimum, between the proved bound and the best schedule. A scheduler "
+    "has no place where not all of its runs completed."
+)
+_NOTE_IN_SECONDS = (
+    "Mean latency of a request in seconds against the number of requests. Each letter is a "
+    "scheduler. The dashed line is the proved bound on schedules that are covered, and the "
+    "hatched band between it and the best schedule holds the optimum; without certificates there "
+    "is neither. A scheduler has no place where not all of its runs completed."
+)
+
+Curve = dict[int, float]
+"""Mean latency of a request by number of requests."""
+
+
+@register("volume")
+def volume(context: Context) -> Section | None:
+    """Return a picture for each family with enough sizes that were not drawn at random."""
+    figures = []
+    for family in context.families:
+        lower = _means((record, record.lower) for record in family.instances)
+        upper = _means((record, record.upper) for record in family.instances)
+        if _FEWEST <= len(upper) <= _MOST:
+            figures.append(_figure(family, lower, upper, context.letters))
+    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    return gallery("Latency over request volume", note, figures)
+
+
+def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
+    """Return the mean of each size; where something is unknown there is none."""
+    sizes: dict[int, list[float]] = {}
+    unknown: set[int] = set()
+    for record, total in found:
+        count = record.instance.requests
+        if total is None or not count:
+            unknown.add(count)
+        else:
+            unit = NANOSECONDS if record.in_seconds else 1
+            sizes.setdefault(count, []).append(total / count / unit)
+    return {size: fmean(values) for size, values in sizes.items() if size not in unknown}
+
+
+def _figure(family: Family, lower: Curve, upper: Curve, letters: Mapping[str, str]) -> Markup:
+    found = {
+        group.label: curve
+        for group in family.groups
+        if (curve := _means((run.record, run.record.value) for run in group.runs))
+    }
+    parts = join(
+        _drawn(family, found, lower, upper, letters),
+        legend(letters, list(found)),
+        unfolded("Numbers", _numbers(family.name, found, lower, upper, letters)),
+    )
+    return figure(family.name, None, parts)
+
+
+def _drawn(
+    family: Family,
+    found: Mapping[str, Curve],
+    lower: Curve,
+    upper: Curve,
+    letters: Mapping[str, str],
+) -> Markup:
+    in_seconds = family.instances[0].in_seconds
+    values = [value for curve in (*found.values(), lower, upper) for value in curve.values()]
+    up = spread(f"mean latency ({'s' if in_seconds else 'rounds'})", values)
+    frame = Frame.of(_BOX, spread("requests", upper), up)
+    over, bound = ([(n, curve[n]) for n in sorted(upper) if n in lower] for curve in (upper, lower))
+    band = "L".join(frame.at(*corner) for corner in (*over, *reversed(bound)))
+    return frame.svg(
+        f"{family.name}: mean latency of a request against the number of requests",
+        frame.axes(),
+        path(f"M{band}z" if band else "", "band"),
+        frame.line(bound, "trend") if in_seconds else None,
+        *(
+            join(frame.line(sorted(curve.items()), "trace"), frame.dots(sorted(curve.items())))
+            for curve in found.values()
+        ),
+        *_letters(letters, found, frame),
+    )
+
+
+def _letters(letters: Mapping[str, str], found: Mapping[str, Curve], frame: Frame) -> list[Markup]:
+    """Put each letter beside the end of its line, apart from others that end there."""
+    ends: dict[int, list[str]] = {}
+    for name, curve in found.items():
+        ends.setdefault(max(curve), []).append(name)
+    parts = []
+    for end, names in sorted(ends.items()):
+        x = frame.x.at(end)
+        right = _BOX.right + 15 if end == max(ends) else x + 14
+        places = [frame.y.at(found[name][end]) for name in names]
+        moved = apart(places, _BOX.top, _BOX.bottom - 4)
+        for name, place, height in zip(names, places, moved, strict=True):
+            parts.append(line(x + 4, place, right - 2, height, "leader"))
+            parts.append(label(right, height + 3.5, letters[name]))
+    return parts
+
+
+def _numbers(
+    family: str,
+    found: Mapping[str, Curve],
+    lower: Curve,
+    upper: Curve,
+    letters: Mapping[str, str],
+) -> Markup:
+    """Return the curves as a table."""
+    head = ["requests", "proved bound", "best schedule"]
+    names = [tag("abbr", letters[name], title=name) for name in found]
+    rows = [
+        [
+            tag("th", f"{size:,}", scope="row", data_value=size),
+            *(_cell(curve.get(size)) for curve in (lower, upper, *found.values())),
+        ]
+        for size in sorted(upper)
+    ]
+    caption = f"Mean latency of a request, {family}."
+    return table(caption, [*head, *names], rows, f"{family}: numbers", words=0)
+
+
+def _cell(value: float | None) -> Markup:
+    return cell("-" if value is None else f"{value:,.2f}", value)
