@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from kvopt.reports.html import Markup, Node, breakable, join, tag
+from kvopt.reports.registry import Charts, Section
 
 _SHOWN = 12
 """Pictures of a family that are shown at once; the others unfold."""
-
-Charts = dict[str, list[list[Any]]]
-"""Points of charts, each with its place and words, for the script of the page."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the page.
-
-    Parameters
-    ----------
-    title
-        Its heading.
-    body
-        Its content.
-    charts
-        Points of its charts, by names that begin with that of the section.
-    after
-        The built-in section behind which one's own stands.
-    """
-
-    title: str
-    body: Markup
-    charts: Charts = field(default_factory=dict)
-    after: str = "worst"
 
 
 def figure(title: str, said: str | None, picture: Markup) -> Markup:
@@ -47,13 +21,14 @@ def figure(title: str, said: str | None, picture: Markup) -> Markup:
 def gallery(
     title: str,
     note: Node,
-    figures: Sequence[Markup],
+    figures: Iterable[Markup | None],
     kind: str = "figures wide",
     charts: Charts | None = None,
 ) -> Section | None:
-    """Return a section of pictures, one a family; None where there are none."""
-    body = join(tag("p", note), tag("div", *figures, class_=kind))
-    return Section(title, body, charts or {}) if figures else None
+    """Return a section of pictures, up to one a family; None where there are none."""
+    drawn = [each for each in figures if each is not None]
+    body = join(tag("p", note), tag("div", *drawn, class_=kind))
+    return Section(title, body, charts or {}) if drawn else None
 
 
 def by_family(

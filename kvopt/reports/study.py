@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
@@ -25,10 +26,18 @@ from kvopt.reports.words import limits_of
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A record of a policy, with the interval that holds its ratio (None unless completed)."""
+    """A record of a policy, with the interval that holds its ratio.
+
+    It is None unless the run completed; an optimum of 0 has no ratio.
+    """
 
     record: Record
     ratio: Interval | None
+
+    @property
+    def least(self) -> Fraction:
+        """Lower end of the ratio, 0 where there is none."""
+        return (self.ratio and self.ratio.least) or Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -64,20 +73,15 @@ class Study:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Records of policies under their headings, without instances that failed as a whole."""
-        return tuple(
-            Run(record, None if record.value is None else ratio_of(record))
-            for record in headed([r for r in self.records if r.policy is not None])
-        )
+        records = headed([record for record in self.records if record.policy is not None])
+        found = [(record, ratio_of(record)) for record in records]
+        return tuple(Run(record, ratio if ratio.least else None) for record, ratio in found)
 
     @cached_property
     def judged(self) -> tuple[Run, ...]:
         """Runs with a ratio, the largest proved ratio first."""
-        found = [
-            (-run.ratio.least, _order(run.record), place)
-            for place, run in enumerate(self.runs)
-            if run.ratio is not None and run.ratio.least
-        ]
-        return tuple(self.runs[place] for *_, place in sorted(found))
+        found = [run for run in self.runs if run.ratio is not None]
+        return tuple(sorted(found, key=lambda run: (-run.least, _order(run.record))))
 
     @cached_property
     def failures(self) -> tuple[Record, ...]:

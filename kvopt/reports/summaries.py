@@ -18,38 +18,19 @@ _MANY = 5
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one policy on one family within the same limits.
+    """The runs of one policy on one family within the same limits, completed or not.
 
-    Parameters
-    ----------
-    family, policy
-        What they have in common.
-    limits
-        Limits of the search for optima where the study has several, else empty.
-    runs
-        All of them, completed or not.
+    The label is the policy, with its limits where the study has several.
     """
 
     family: str
-    policy: str
-    limits: str
+    label: str
     runs: tuple[Run, ...]
-
-    @property
-    def label(self) -> str:
-        """The policy, with its limits where these differ."""
-        return f"{self.policy}, {self.limits}" if self.limits else self.policy
-
-    @cached_property
-    def judged(self) -> list[tuple[Run, Interval]]:
-        """Runs that completed, with their ratios; an optimum of 0 has none and is left out."""
-        found = [(run, run.ratio) for run in self.runs if run.ratio is not None]
-        return [(run, ratio) for run, ratio in found if ratio.least]
 
     @cached_property
     def ratios(self) -> list[Interval]:
         """Ratios of the runs that have one."""
-        return [ratio for _, ratio in self.judged]
+        return [run.ratio for run in self.runs if run.ratio is not None]
 
     @property
     def are_many(self) -> bool:
@@ -65,10 +46,6 @@ class Group:
     def worst(self) -> Interval:
         """Largest ratio."""
         return largest_of(self.ratios)
-
-    def quantile(self, share: Fraction) -> Interval:
-        """Return the ratio that so many of the runs do not exceed."""
-        return quantile_of(self.ratios, share)
 
     def ended(self, outcome: str) -> int:
         """Return how many runs ended like this."""
@@ -96,13 +73,17 @@ class Family:
 
 def families(study: Study) -> list[Family]:
     """Return the families of a study."""
-    unequal = _unequal(study)
-    found: dict[tuple[str, str, str], list[Run]] = {}
+    values: dict[str, set[str]] = {}
+    for run in study.runs:
+        for name, value in run.record.limits.items():
+            values.setdefault(name, set()).add(str(value))
+    unequal = sorted(name for name, known in values.items() if len(known) > 1)
+    found: dict[tuple[str, str], list[Run]] = {}
     for run in study.runs:
         record = run.record
-        limits = ", ".join(f"{name} {record.limits.get(name)}" for name in unequal)
-        heading = record.instance.family or ""
-        found.setdefault((heading, record.policy or "", limits), []).append(run)
+        limits = (f"{name} {record.limits.get(name)}" for name in unequal)
+        label = ", ".join([record.policy or "", *limits])
+        found.setdefault((record.instance.family or "", label), []).append(run)
     groups = sorted((Group(*key, tuple(runs)) for key, runs in found.items()), key=_order)
     return [
         Family(
@@ -112,15 +93,6 @@ def families(study: Study) -> list[Family]:
         )
         for name in dict.fromkeys(group.family for group in groups)
     ]
-
-
-def _unequal(study: Study) -> list[str]:
-    """Return the names of limits that are not the same for all runs."""
-    found: dict[str, set[str]] = {}
-    for run in study.runs:
-        for name, value in run.record.limits.items():
-            found.setdefault(name, set()).add(str(value))
-    return sorted(name for name, values in found.items() if len(values) > 1)
 
 
 def _order(group: Group) -> tuple[str, bool, Fraction, str]:

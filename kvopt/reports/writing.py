@@ -1,17 +1,30 @@
-"""``write_report``: from the folder of a study to its page and its table."""
+"""``write_report``: from the folder of a study to its page and its table.
+
+The page is one file that needs nothing else and asks for nothing over a network.  Its policy of
+content allows this very style sheet and this very script, by their digests, and nothing from
+anywhere.  What a file of the study says can therefore not run, even if it got past the escaping.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
+from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.reports.checking import check_certificates
-from kvopt.reports.context import Context
-from kvopt.reports.page import page
+from kvopt.reports.html import Markup, join, tag, text
+from kvopt.reports.registry import Context, Section, sections_of
 from kvopt.reports.rows import csv_text
 from kvopt.reports.study import read_study
+from kvopt.reports.words import optimum_of
+from kvopt.version import __version__
 
 PAGE = "report.html"
 
@@ -75,16 +88,65 @@ def write_report(
     """
     study = read_study(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
-    rows = Path(table) if table is not None else _beside(target)
+    rows = None if table is None else Path(table)
+    if rows is None and own_descriptor(target) is None:  # a stream has nothing beside it
+        rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
-    text = page(Context(study, target.parent, rows, checked))
+    made = _page(Context(study, target.parent, rows, checked))
     if rows is not None:
         write_atomically(rows, csv_text(study))
-    write_atomically(target, text)
+    write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
 
 
-def _beside(target: Path) -> Path | None:
-    """Return where the table goes; a stream has nothing beside it."""
-    return None if own_descriptor(target) is not None else target.with_suffix(".csv")
+def _page(context: Context) -> str:
+    """Return the page as text."""
+    skeleton, style, script = map(_asset, ("page.html", "report.css", "report.js"))
+    study, sections = context.study, sections_of(context)
+    links = (tag("a", each.title, href=f"#{name}") for name, each in sections.items())
+    return Template(skeleton).substitute(
+        policy=text(_policy(style, script)),
+        version=text(__version__),
+        name=text(study.name),
+        style=style,
+        title=tag("p", study.title) if study.in_seconds else "",
+        links=join(*(tag("li", link) for link in links)),
+        sections=join(*(_section(name, section) for name, section in sections.items())),
+        data=_data(context, sections),
+        script=script,
+    )
+
+
+def _asset(name: str) -> str:
+    return files("kvopt.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    digests = (hashlib.sha256(part.encode()).digest() for part in (style, script))
+    allowed = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    return (
+        f"default-src 'none'; style-src {allowed[0]}; script-src {allowed[1]}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _section(name: str, section: Section) -> Markup:
+    heading = tag("h2", section.title, id=f"{name}-heading")
+    return tag("section", heading, section.body, id=name, aria_labelledby=f"{name}-heading")
+
+
+def _data(context: Context, sections: Mapping[str, Section]) -> str:
+    """Return what the script needs; a ``<`` inside would end the element too early."""
+    content = {
+        "instances": [_instance(context, record) for record in context.study.instances],
+        "charts": {name: data for each in sections.values() for name, data in each.charts.items()},
+    }
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _instance(context: Context, record: Record) -> list[str | None]:
+    instance = record.instance
+    seed = "" if instance.seed is None else f", seed {instance.seed}"
+    size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
+    return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]

@@ -57,7 +57,8 @@ def test_quantiles_of_ends_enclose_the_quantile(
 def test_bars_of_a_histogram_count_every_ratio(lows: list[Fraction], exact: bool) -> None:
     ratios = [Interval(low, low if exact else low + Fraction(1, 7)) for low in lows]
     drawn = histogram("x", ratios, Interval(lows[0], lows[0]))
-    unit = abs(_grid_line(drawn, 0) - _grid_line(drawn, 1)) / _first_tick(drawn)
+    between = abs(_grid_line(drawn, 0) - _grid_line(drawn, 1))
+    unit = between / abs(_tick(drawn, 0) - _tick(drawn, 1))
     for kind in ("least",) if exact else ("least", "most"):
         path = re.search(rf'<path d="([^"]*)" class="bar {kind}"/>', drawn)
         assert path is not None
@@ -71,8 +72,8 @@ def _grid_line(drawn: str, which: int) -> float:
     return float(re.findall(r'y1="([\d.]+)"[^>]*class="grid"', drawn)[which])
 
 
-def _first_tick(drawn: str) -> float:
-    return float(re.findall(r'text-anchor="end">([\d,]+)<', drawn)[1].replace(",", ""))
+def _tick(drawn: str, which: int) -> float:
+    return float(re.findall(r'text-anchor="end">([\d,]+)<', drawn)[which].replace(",", ""))
 
 
 @given(instances(most_requests=6))

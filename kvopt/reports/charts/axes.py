@@ -147,14 +147,19 @@ class Frame:
         middle = (self.x.start + self.x.end) / 2
         return join(*marks, label(middle, self.height - 4, self.x.title, "middle", "title"))
 
-    def left(self) -> Markup:
-        """Return ticks and lines across, the title above."""
+    def left(self, most: int = 5, *, whole: bool = False) -> Markup:
+        """Return ticks and lines across, the title above; what goes down from 0 is counted too."""
         lines = [
             join(
                 self.level(value, "grid"),
-                label(self.x.start - 5, self.y.at(value) + 3.5, shown + self.y.suffix, "end"),
+                label(
+                    self.x.start - 5,
+                    self.y.at(value) + 3.5,
+                    shown.removeprefix("-") + self.y.suffix,
+                    "end",
+                ),
             )
-            for value, shown in self.y.ticks(5)
+            for value, shown in self.y.ticks(most, whole=whole)
         ]
         return join(*lines, label(2, self.y.end - 8, self.y.title, "start", "title"))
 

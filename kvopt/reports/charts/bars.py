@@ -15,18 +15,9 @@ _ROW, _BAR = 28.0, 8.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A bar from one value to another; infinity is the end of the axis.
+    """A bar from start to end, with words above it and a line across at its mark.
 
-    Parameters
-    ----------
-    name, said
-        What stands above it, left and right.
-    start, end
-        Where it is.
-    mark
-        A value that gets a line across.
-    far
-        A thin line goes on to it.
+    A thin line goes on to what is far; infinity is the end of the axis.
     """
 
     name: str

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from kvopt.experiments.studies.intervals import Interval
-from kvopt.reports.charts.axes import Axis, Frame, label, labels, line, multiples, path, step_for
+from kvopt.reports.charts.axes import Axis, Box, Frame, label, line, path, step_for
 from kvopt.reports.html import Markup, number
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HALF = 360.0, 34.0, 350.0, 24.0, 92.0
-_BASE = _TOP + _HALF
 _MOST_BINS = 24
 
 
 def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Markup:
-    """Draw how often each ratio occurs.
-
-    Where every optimum is known both ends are the same, and one histogram says it all.
+    """Draw how often each ratio occurs; where all are exact, one half says it all.
 
     Parameters
     ----------
@@ -39,61 +36,46 @@ def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Marku
         Counter(max(0, int((end - 1) // step)) for end in ends)
         for ends in (lows, [] if exact else highs)
     )
-    high = float(1 + step * max(4, int(span / step) + 1))
-    bottom = _BASE + (0 if exact else _HALF)
-    x = Axis("ratio to the optimum", 1, high).on(_LEFT, _RIGHT)
-    frame = Frame(_WIDTH, bottom + 36, x, Axis("", 0, 1).on(bottom, _TOP))
     most = max([*below.values(), *above.values()], default=1)
     tick = max(1, int(step_for(most, 3)))
     most = -(-most // tick) * tick
-    unit = _HALF / most
+    base, bottom = _TOP + _HALF, _TOP + _HALF * (1 if exact else 2)
+    across = Axis("ratio to the optimum", 1, float(1 + step * max(4, int(span / step) + 1)))
+    frame = Frame.of(
+        Box(_WIDTH, bottom + 36, _LEFT, _RIGHT, _TOP, bottom),
+        across,
+        Axis("runs", 0 if exact else -most, most),
+    )
+    halves = [(average.least, _TOP, "exactly" if exact else "at least (over the best schedule)")]
+    if not exact:
+        halves.append((average.most, base, "at most (over the proved bound)"))
+    largest = Interval(max(lows, default=None), max(highs, default=None))
+    unknown = len(ratios) - len(highs)
+    said = f"histogram of {len(ratios)} ratios, mean {average}, largest {largest}"
     return frame.svg(
-        f"{name}: {_said(lows, highs, len(ratios), average)}",
-        *_grid(most, exact),
-        path(_bars(above, step, x, -unit), "bar least"),
-        path(_bars(below, step, x, unit), "bar most"),
-        line(_LEFT, _BASE, _RIGHT, _BASE, "axis"),
-        _mark(average.least, x, _TOP),
-        None if exact else _mark(average.most, x, _BASE),
+        f"{name}: {said}" + (f", {unknown} without an upper end" if unknown else ""),
+        frame.left(3 if exact else 6, whole=True),
+        path(_bars(above, step, frame, 1), "bar least"),
+        path(_bars(below, step, frame, -1), "bar most"),
+        line(_LEFT, base, _RIGHT, base, "axis"),
+        *(
+            line(place, top, place, top + _HALF, "mean")
+            for mean, top, _ in halves
+            if mean is not None
+            for place in [frame.x.at(float(mean))]
+        ),
         frame.bottom(),
-        *_titles(exact),
+        *(
+            label(_RIGHT, _TOP - 8 if top == _TOP else bottom - 4, title, "end", "title")
+            for _, top, title in halves
+        ),
     )
 
 
-def _grid(most: int, exact: bool) -> Iterable[Markup]:
-    ticks = [value for value in multiples(0, most, 3) if value == int(value)]
-    for side in (-1,) if exact else (-1, 1):
-        for value, shown in zip(ticks, labels(ticks), strict=True):
-            y = _BASE + side * value * _HALF / most
-            yield line(_LEFT, y, _RIGHT, y, "grid")
-            if side < 0 or value:
-                yield label(_LEFT - 5, y + 3.5, shown, "end")
-
-
-def _titles(exact: bool) -> Iterable[Markup]:
-    yield label(2, _TOP - 10, "runs", "start", "title")
-    above = "exactly" if exact else "at least (over the best schedule)"
-    yield label(_RIGHT, _TOP - 10, above, "end", "title")
-    if not exact:
-        yield label(_RIGHT, _BASE + _HALF - 4, "at most (over the proved bound)", "end", "title")
-
-
-def _bars(counts: Counter[int], step: Fraction, x: Axis, unit: float) -> str:
-    parts = []
+def _bars(counts: Counter[int], step: Fraction, frame: Frame, side: int) -> str:
+    parts, base = [], number(frame.y.at(0))
     for place, count in sorted(counts.items()):
-        left, right = (x.at(float(1 + step * (place + side))) for side in (0, 1))
-        base, end = number(_BASE), number(_BASE + count * unit)
+        left, right = (frame.x.at(float(1 + step * (place + end))) for end in (0, 1))
+        end = number(frame.y.at(side * count))
         parts.append(f"M{number(left + 0.6)} {base}V{end}H{number(right - 0.6)}V{base}z")
     return "".join(parts)
-
-
-def _mark(value: Fraction | None, x: Axis, top: float) -> Markup | None:
-    place = None if value is None else x.at(float(value))
-    return None if place is None else line(place, top, place, top + _HALF, "mean")
-
-
-def _said(lows: list[Fraction], highs: list[Fraction], count: int, average: Interval) -> str:
-    largest = Interval(max(lows, default=None), max(highs, default=None))
-    unknown = count - len(highs)
-    rest = f", {unknown} without an upper end" if unknown else ""
-    return f"histogram of {count} ratios, mean {average}, largest {largest}{rest}"

@@ -18,18 +18,9 @@ _BOX = Box(360.0, 220.0, 46.0, 350.0, 24.0, 184.0)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One mark: its place, the instance that it is about, and what to say of it.
+    """One mark: its place, upwards an interval, the position of its instance, and what to say.
 
-    Parameters
-    ----------
-    x
-        Across.
-    low, high
-        Ends of the interval upwards; an unknown high end is drawn as its low end.
-    instance
-        Position of the instance.
-    said
-        A line for the reader.
+    An unknown high end is drawn as the low end.
     """
 
     x: float
@@ -46,23 +37,9 @@ def chart(
     up: Axis,
     trend: Sequence[tuple[float, float]] = (),
 ) -> tuple[Markup, list[list[Any]]]:
-    """Draw points.
+    """Return points as a picture with a name, and their data for the script of the page.
 
-    Parameters
-    ----------
-    name
-        What a reader without the picture is told.
-    points
-        The points.
-    across, up
-        The axes.
-    trend
-        Corners of a line to draw beside the points.
-
-    Returns
-    -------
-    tuple of Markup and list
-        The picture, and the data for the script.
+    A trend is a line through other points.
     """
     frame = Frame.of(_BOX, across, up)
     picture = frame.svg(

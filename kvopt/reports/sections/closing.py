@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
-from kvopt.experiments.studies.records import Record
-from kvopt.reports.context import Context
 from kvopt.reports.html import Node, join, tag
-from kvopt.reports.layout import Section, cards, unfolded
-from kvopt.reports.registry import register
+from kvopt.reports.layout import cards, unfolded
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.words import counted, limits_of
 
 _SHOWN = 50
@@ -18,7 +17,10 @@ _SHOWN = 50
 def failures(context: Context) -> Section | None:
     """Return what failed, None where nothing did."""
     head = ("Instance", "Scheduler", "Error")
-    rows = [_failure(record) for record in context.study.failures]
+    rows: list[list[Node]] = [
+        [record.instance.name, record.policy or "the whole instance", record.error or "unknown"]
+        for record in context.study.failures
+    ]
     if not rows:
         return None
     body = cards("Records with an error.", head, rows[:_SHOWN])
@@ -28,15 +30,10 @@ def failures(context: Context) -> Section | None:
     return Section("Failures", body)
 
 
-def _failure(record: Record) -> list[Node]:
-    policy = "the whole instance" if record.policy is None else record.policy
-    return [record.instance.name, policy, record.error or "unknown"]
-
-
 @register("provenance")
 def provenance(context: Context) -> Section:
     """Return versions, limits, sources and the description of the study."""
-    study = context.study
+    study, checked = context.study, context.checked
     seconds = sum(record.seconds for record in study.instances)
     limits = Counter(limits_of(record) for record in study.records if record.policy is not None)
     versions = Counter(
@@ -44,14 +41,19 @@ def provenance(context: Context) -> Section:
         for record in study.records
         if record.versions
     )
+    verified = "not verified anew for this page; kvopt report --verify does it"
+    if checked is not None:
+        true = counted(checked.certificates, "certificate")
+        verified = f"{true} verified and compared with the records when this page was made"
+        verified += f", {len(checked.faults):,} found false" if checked.faults else ""
     facts = [
         ("records", counted(len(study.records), "record")),
         ("time", f"{seconds:,.0f} s for all instances together, as their records say"),
-        ("bounds by", _counts(Counter(r.bounded_by or "nothing" for r in study.instances))),
-        ("schedules by", _counts(Counter(r.found_by or "nothing" for r in study.instances))),
+        ("bounds by", _counts(r.bounded_by for r in study.instances)),
+        ("schedules by", _counts(r.found_by for r in study.instances)),
         *(("limits", f"{said}: {count:,} runs") for said, count in sorted(limits.items())),
         *(("versions", f"{said}: {count:,} records") for said, count in sorted(versions.items())),
-        ("certificates", _checked(context)),
+        ("certificates", verified),
         ("records.jsonl", study.digest),
     ]
     parts = [
@@ -62,18 +64,10 @@ def provenance(context: Context) -> Section:
         link = tag("a", context.csv.name, href=context.address(context.csv))
         parts.append(tag("p", "All records as a table: ", link))
     if study.description is not None:
-        code = tag("pre", tag("code", study.description), tabindex=0)
-        parts.append(unfolded("study.toml", code))
+        parts.append(unfolded("study.toml", tag("pre", tag("code", study.description), tabindex=0)))
     return Section("Provenance", join(*parts))
 
 
-def _checked(context: Context) -> str:
-    if context.checked is None:
-        return "not verified anew for this page; kvopt report --verify does it"
-    count = counted(context.checked.certificates, "certificate")
-    rest = f", {len(context.checked.faults):,} found false" if context.checked.faults else ""
-    return f"{count} verified and compared with the records when this page was made{rest}"
-
-
-def _counts(found: Counter[str]) -> str:
+def _counts(names: Iterable[str | None]) -> str:
+    found = Counter(name or "nothing" for name in names)
     return ", ".join(f"{name} {count:,}" for name, count in sorted(found.items())) or "none"

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from kvopt.experiments.studies.summary import mean_seconds
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.reports.charts.axes import Box, Frame, label, path, spread
-from kvopt.reports.charts.letters import apart, legend
+from kvopt.reports.charts.axes import Box, Frame, path, spread
+from kvopt.reports.charts.letters import beside, legend
 from kvopt.reports.charts.points import span
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, join, number
-from kvopt.reports.layout import Section, figure, gallery
-from kvopt.reports.registry import register
+from kvopt.reports.layout import figure, gallery
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family, Group
 
 _BOX = Box(440.0, 262.0, 52.0, 404.0, 24.0, 224.0)
@@ -52,8 +51,7 @@ def evictions(context: Context) -> Section | None:
     """Return a picture for each family in which something was evicted."""
     figures = [_figure(family, context.letters) for family in context.families]
     note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
-    drawn = [each for each in figures if each is not None]
-    return gallery("Latency against evictions", note, drawn)
+    return gallery("Latency against evictions", note, figures)
 
 
 def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
@@ -124,6 +122,7 @@ def _drawn(
             what + unit, ends if bound is None else [*ends, bound], floor=1 if size is None else 0
         ),
     )
+    named = {p.name: (p.evictions, p.least) for p in places if p.name in letters}
     spans = (span(frame, place.evictions, place.least, place.most) for place in places)
     return frame.svg(
         f"{title}: {what} against evictions of {len(places)} schedulers",
@@ -132,7 +131,7 @@ def _drawn(
         path(_stairs(places, frame), "trend"),
         path("".join(spans), "span"),
         frame.dots((place.evictions, place.least) for place in places),
-        *_letters(letters, places, frame),
+        *beside(frame, named, letters),
     )
 
 
@@ -151,18 +150,3 @@ def _stairs(places: Sequence[_Place], frame: Frame) -> str:
             across, up = number(frame.x.at(place.evictions)), number(frame.y.at(best))
             steps += f"H{across}V{up}" if steps else f"M{across} {up}"
     return steps + f"H{number(frame.x.end)}" if steps else ""
-
-
-def _letters(letters: Mapping[str, str], places: Sequence[_Place], frame: Frame) -> list[Markup]:
-    """Put a letter right of each dot that has one; those above one another are moved apart."""
-    columns: dict[int, list[_Place]] = {}
-    for place in places:
-        if place.name in letters:
-            columns.setdefault(round(frame.x.at(place.evictions) / 16), []).append(place)
-    parts = []
-    for members in columns.values():
-        heights = apart([frame.y.at(place.least) for place in members], _BOX.top, _BOX.bottom - 4)
-        for place, height in zip(members, heights, strict=True):
-            x = frame.x.at(place.evictions) + 6
-            parts.append(label(x, height + 3.5, letters[place.name]))
-    return parts

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
 from kvopt.reports.charts.axes import spread
 from kvopt.reports.charts.bars import Bar, bars
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import Section, cell, count, figure, named, table, unfolded
-from kvopt.reports.registry import register
+from kvopt.reports.layout import cell, count, figure, named, table, unfolded
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family
 
 _NOTE = (
@@ -37,21 +37,24 @@ _TIMES: dict[str, Callable[[Times], float | None]] = {
 
 @dataclass(frozen=True)
 class _Row:
-    """The runs of a scheduler on instances of one size."""
+    """The runs of a scheduler on instances of one size, and means of their times."""
 
     name: str
-    records: tuple[Record, ...]
+    records: Sequence[Record]
 
     @property
     def completed(self) -> int:
         return sum(record.outcome == "completed" for record in self.records)
 
+    @cached_property
+    def times(self) -> dict[str, float | None]:
+        return {name: self.mean(value) for name, value in _TIMES.items()}
+
     def mean(self, value: Callable[[Times], float | None]) -> float | None:
         """Return the mean over runs; None where not all of them completed."""
         found = [None if r.times is None else value(r.times) for r in self.records]
         known = [each for each in found if each is not None]
-        done = self.completed == len(self.records) == len(known)
-        return fmean(known) if done else None
+        return fmean(known) if self.completed == len(self.records) == len(known) else None
 
     def cells(self) -> list[Markup]:
         memory = self.records[0].instance.memory
@@ -60,7 +63,7 @@ class _Row:
             named(self.name),
             count(len(self.records)),
             count(self.completed),
-            *(cell(_shown(mean), mean) for mean in map(self.mean, _TIMES.values())),
+            *(cell(_shown(mean), mean) for mean in self.times.values()),
             cell("-" if share is None else f"{share:.1%}", share),
             count(sum(record.evictions for record in self.records)),
         ]
@@ -75,52 +78,39 @@ def latency(context: Context) -> Section | None:
 
 def _parts(family: Family) -> list[Markup]:
     """Return the largest number of requests as picture and table, and tables of the others."""
-    picture, tables = None, list[Markup]()
-    for size, rows in sorted(_sizes(family).items(), reverse=True):
+    sizes: dict[int, list[_Row]] = {}
+    for group in family.groups:
+        found: dict[int, list[Record]] = {}
+        for record in (run.record for run in group.runs if run.record.in_seconds):
+            found.setdefault(record.instance.requests, []).append(record)
+        for size, records in found.items():
+            sizes.setdefault(size, []).append(_Row(group.label, records))
+    tables: list[Markup] = []
+    for size, rows in sorted(sizes.items(), reverse=True):
         title = f"{family.name}, {size:,} requests"
-        if not tables:
-            picture = _picture(title, rows)
+        rows.sort(key=lambda row: (row.times["mean"] is None, row.times["mean"] or 0.0, row.name))
         head = ("scheduler", "runs", "completed", *_TIMES, "cache in use", "evictions")
         caption = f"{title}, in seconds."
         tables.append(table(caption, head, [row.cells() for row in rows], f"{caption} Latency"))
     if not tables:
         return []
+    largest = max(sizes)
+    picture = _picture(f"{family.name}, {largest:,} requests", sizes[largest])
     parts = [tag("div", picture, class_="figures wide"), tables[0]]
     if others := tables[1:]:
         parts.append(unfolded(f"{len(others)} more numbers of requests", *others))
     return parts
 
 
-def _sizes(family: Family) -> dict[int, list[_Row]]:
-    """Return the schedulers at each number of requests, the fastest first."""
-    found: dict[int, list[_Row]] = {}
-    for group in family.groups:
-        sizes: dict[int, list[Record]] = {}
-        for run in group.runs:
-            if run.record.in_seconds:
-                sizes.setdefault(run.record.instance.requests, []).append(run.record)
-        for size, records in sizes.items():
-            found.setdefault(size, []).append(_Row(group.label, tuple(records)))
-    return {size: sorted(rows, key=_fastest_first) for size, rows in found.items()}
-
-
-def _fastest_first(row: _Row) -> tuple[bool, float, str]:
-    mean = row.mean(_TIMES["mean"])
-    return mean is None, mean or 0.0, row.name
-
-
 def _picture(title: str, rows: Sequence[_Row]) -> Markup | None:
-    known = [row for row in rows if row.mean(_TIMES["mean"]) is not None]
-    if not known:
-        return None
     made, ends = [], [0.0]
-    for row in known:
-        means = [row.mean(_TIMES[name]) for name in ("median", "p99", "mean")]
-        median, p99, mean = (value or 0.0 for value in means)
-        ends += [median, p99, mean]
-        made.append(Bar(row.name, f"{_shown(means[0])}, {_shown(means[1])} s", median, p99, mean))
-    said = f"{title}: median, 99th percentile and mean latency of {len(known)} schedulers"
-    return figure(title, None, bars(said, made, spread("latency (s)", ends)))
+    for row in rows:
+        if row.times["mean"] is not None:
+            median, p99, mean = (row.times[name] or 0.0 for name in ("median", "p99", "mean"))
+            made.append(Bar(row.name, f"{median:,.3f}, {p99:,.3f} s", median, p99, mean))
+            ends += [median, p99, mean]
+    said = f"{title}: median, 99th percentile and mean latency of {len(made)} schedulers"
+    return figure(title, None, bars(said, made, spread("latency (s)", ends))) if made else None
 
 
 def _shown(value: float | None) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
 from kvopt.reports.charts.axes import Axis, Box, Frame, path
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, number
-from kvopt.reports.layout import Section, by_family, figure
-from kvopt.reports.registry import register
+from kvopt.reports.layout import by_family, figure
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family
 from kvopt.reports.words import counted
 

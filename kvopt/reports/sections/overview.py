@@ -6,10 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 from kvopt.model.scope import COVERED
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, Node, join, tag
-from kvopt.reports.layout import Section, cards, listed
-from kvopt.reports.registry import register
+from kvopt.reports.layout import cards, listed
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import mean_width
 from kvopt.reports.words import counted, percent
 
@@ -25,6 +24,8 @@ _HOW_TO_READ = (
     "optimum is proved. Means and quantiles of the lower ends and of the upper ends enclose those "
     "of the true ratios. Intervals are rounded outward to four places."
 )
+_WIDTH = "mean width of the ratio intervals, as a share of the upper end"
+_LARGEST = "times the optimum: the largest proved ratio"
 _LOST = {"livelock": "in a livelock", "unfinished": "unfinished", "error": "failed"}
 _SIGNS = {
     "reproduced": "✓",
@@ -38,44 +39,33 @@ _SIGNS = {
 @register("overview")
 def overview(context: Context) -> Section:
     """Return the figures that matter most, and every warning."""
+    told = [tag("p", "No run of a scheduler is recorded in this folder.")]
     if context.study.runs:
-        told = join(
+        told = [
             tag("ul", *_tiles(context), class_="tiles"),
             tag("p", _HOW_TO_READ, class_="note"),
             tag("p", f"Of bounds and optima, {COVERED}.", class_="note"),
-        )
-    else:
-        told = tag("p", "No run of a scheduler is recorded in this folder.")
-    return Section("Overview", join(_warnings(context), told))
+        ]
+    return Section("Overview", join(_warnings(context), *told))
 
 
 def _tiles(context: Context) -> list[Markup]:
     study = context.study
-    policies = {run.record.policy for run in study.runs}
+    schedulers = counted(len({run.record.policy for run in study.runs}), "scheduler")
+    instances = counted(len(study.instances), "instance")
     proved = sum(record.proved for record in study.instances)
-    ratios = [ratio for group in context.groups for ratio in group.ratios]
+    ratios = [run.ratio for run in study.judged if run.ratio is not None]
     known = [ratio for ratio in ratios if ratio.width is not None]
     unbounded = len(ratios) - len(known)
+    rest = f"; {unbounded:,} without an upper end" if unbounded else ""
     outcomes = Counter(run.record.outcome for run in study.runs)
     lost = [f", {outcomes[name]:,} {said}" for name, said in _LOST.items() if outcomes[name]]
-    schedulers = counted(len(policies), "scheduler")
     tiles = [
-        (
-            f"{len(study.runs):,}",
-            f"runs: {schedulers} on {counted(len(study.instances), 'instance')}",
-        ),
+        (f"{len(study.runs):,}", f"runs: {schedulers} on {instances}"),
         (f"{proved:,} of {len(study.instances):,}", "instances with a proved optimum"),
-        (
-            percent(mean_width(known)),
-            "mean width of the ratio intervals, as a share of the upper end"
-            + (f"; {unbounded:,} without an upper end" if unbounded else ""),
-        ),
+        (percent(mean_width(known)), f"{_WIDTH}{rest}"),
         *(
-            (
-                str(run.ratio),
-                "times the optimum: the largest proved ratio, "
-                f"{run.record.policy} on {run.record.instance.name}",
-            )
+            (str(run.ratio), f"{_LARGEST}, {run.record.policy} on {run.record.instance.name}")
             for run in study.judged[:1]
         ),
         (f"{outcomes['completed']:,}", "".join(["completed", *lost])),
@@ -85,12 +75,11 @@ def _tiles(context: Context) -> list[Markup]:
 
 def _warnings(context: Context) -> Markup | None:
     study = context.study
-    certificates = {record.certificate for record in study.records if record.certificate}
-    missing = sorted(each for each in certificates if not study.has(each))
     found = [*study.warnings, *(context.checked.faults if context.checked else ())]
     if study.failures:
         found.append(f"{counted(len(study.failures), 'record')} with an error, listed below.")
-    if missing:
+    certificates = {record.certificate for record in study.records if record.certificate}
+    if missing := sorted(each for each in certificates if not study.has(each)):
         gone = counted(len(missing), "certificate")
         found.append(f"{gone} of the folder missing, such as {missing[0]}.")
     if not found:
@@ -103,31 +92,17 @@ def _warnings(context: Context) -> Markup | None:
 def verdicts(context: Context) -> Section | None:
     """Return published claims beside what was found, None where the study tests none."""
     found = context.study.verdicts
-    if not found:
-        return None
-    names = {r.certificate: r.instance.name for r in context.study.records}
-    rows: list[list[Node]] = [
-        [
-            join(verdict.claim, tag("small", verdict.source)),
-            verdict.published,
-            verdict.found,
-            _badge(verdict.verdict),
-            _links(context, verdict.certificates, names),
-        ]
-        for verdict in found
-    ]
-    caption = "What the papers say and what the runs show."
-    if any(verdict.certificates for verdict in found):
-        caption += " Each verdict rests on its certificates."
+    names = {record.certificate: record.instance.name for record in context.study.records}
+    rows: list[list[Node]] = []
+    for each in found:
+        sign = tag("span", _SIGNS[each.verdict], aria_hidden="true")
+        kind = f"verdict {each.verdict.split()[0]}"
+        badge = tag("span", sign, f" {each.verdict}", class_=kind)
+        links = [context.link(c, names.get(c, Path(c).name)) for c in each.certificates]
+        shown = listed(links, _SHOWN_LINKS) if links else "none"
+        claim = join(each.claim, tag("small", each.source))
+        rows.append([claim, each.published, each.found, badge, shown])
+    rest = " Each verdict rests on its certificates." if any(v.certificates for v in found) else ""
+    caption = f"What the papers say and what the runs show.{rest}"
     head = ("Claim", "Published", "Found", "Verdict", "Certificates")
-    return Section("Verdicts", cards(caption, head, rows))
-
-
-def _badge(verdict: str) -> Markup:
-    sign = tag("span", _SIGNS[verdict], aria_hidden="true")
-    return tag("span", sign, f" {verdict}", class_=f"verdict {verdict.split()[0]}")
-
-
-def _links(context: Context, paths: tuple[str, ...], names: dict[str | None, str]) -> Node:
-    links = [context.link(path, names.get(path, Path(path).name)) for path in paths]
-    return listed(links, _SHOWN_LINKS) if links else "none"
+    return Section("Verdicts", cards(caption, head, rows)) if found else None

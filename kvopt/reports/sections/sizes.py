@@ -10,10 +10,9 @@ from typing import Any
 from kvopt.experiments.studies.records import Record
 from kvopt.reports.charts.axes import Axis, spread
 from kvopt.reports.charts.points import Point, chart
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import Charts, Section, by_family, figure, gallery
-from kvopt.reports.registry import register
+from kvopt.reports.layout import by_family, figure, gallery
+from kvopt.reports.registry import Charts, Context, Section, register
 from kvopt.reports.summaries import Group
 from kvopt.reports.words import latency_of
 
@@ -50,18 +49,16 @@ def runs(context: Context) -> Section | None:
     figures: dict[str, list[Markup]] = {}
     for family in context.families:
         drawn = [group for group in family.groups if group.are_many]
-        judged = (run.record for group in drawn for run, _ in group.judged)
-        across, places = _across(context, judged)
+        judged = [run for group in drawn for run in group.runs if run.ratio is not None]
+        across, places = _across(context, [run.record for run in judged])
         figures[family.name] = []
         for group, up in zip(drawn, _upwards(drawn), strict=True):
             points = []
-            for run, ratio in group.judged:
+            for run, ratio in ((run, run.ratio) for run in group.runs if run.ratio is not None):
                 place = context.study.place(run.record)
                 said = f"{latency_of(run.record)}: {ratio} times the optimum"
-                least, most = (
-                    None if end is None else float(end) for end in (ratio.least, ratio.most)
-                )
-                points.append(Point(places[place], least or 0.0, most, place, said))
+                most = None if ratio.most is None else float(ratio.most)
+                points.append(Point(places[place], float(run.least), most, place, said))
             title = f"{group.label}, {group.family}: ratio of {len(points)} runs"
             picture, data = chart(f"{title}, worst {group.worst}", points, across, up)
             name = f"runs-{len(charts)}"

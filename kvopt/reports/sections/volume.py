@@ -7,12 +7,11 @@ from statistics import fmean
 
 from kvopt.experiments.studies.records import Record
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.reports.charts.axes import Box, Frame, label, line, path, spread
-from kvopt.reports.charts.letters import apart, legend
-from kvopt.reports.context import Context
+from kvopt.reports.charts.axes import Box, Frame, path, spread
+from kvopt.reports.charts.letters import beside, legend
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import Section, cell, figure, gallery, table, unfolded
-from kvopt.reports.registry import register
+from kvopt.reports.layout import cell, figure, gallery, table, unfolded
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family
 
 _BOX = Box(440.0, 262.0, 52.0, 400.0, 24.0, 224.0)
@@ -38,14 +37,35 @@ Curve = dict[int, float]
 @register("volume")
 def volume(context: Context) -> Section | None:
     """Return a picture for each family with enough sizes that were not drawn at random."""
-    figures = []
-    for family in context.families:
-        lower = _means((record, record.lower) for record in family.instances)
-        upper = _means((record, record.upper) for record in family.instances)
-        if _FEWEST <= len(upper) <= _MOST:
-            figures.append(_figure(family, lower, upper, context.letters))
+    figures = [_figure(family, context.letters) for family in context.families]
     note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
     return gallery("Latency over request volume", note, figures)
+
+
+def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
+    lower = _means((record, record.lower) for record in family.instances)
+    upper = _means((record, record.upper) for record in family.instances)
+    if not _FEWEST <= len(upper) <= _MOST:
+        return None
+    found = {
+        group.label: curve
+        for group in family.groups
+        if (curve := _means((run.record, run.record.value) for run in group.runs))
+    }
+    picture = _drawn(family, found, lower, upper, letters)
+    head = ["requests", "proved bound", "best schedule"]
+    head += [tag("abbr", letters[name], title=name) for name in found]
+    rows = [
+        [
+            tag("th", f"{size:,}", scope="row", data_value=size),
+            *(_cell(curve.get(size)) for curve in (lower, upper, *found.values())),
+        ]
+        for size in sorted(upper)
+    ]
+    caption = f"Mean latency of a request, {family.name}."
+    numbers = table(caption, head, rows, f"{family.name}: numbers", words=0)
+    parts = join(picture, legend(letters, list(found)), unfolded("Numbers", numbers))
+    return figure(family.name, None, parts)
 
 
 def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
@@ -60,20 +80,6 @@ def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
             unit = NANOSECONDS if record.in_seconds else 1
             sizes.setdefault(count, []).append(total / count / unit)
     return {size: fmean(values) for size, values in sizes.items() if size not in unknown}
-
-
-def _figure(family: Family, lower: Curve, upper: Curve, letters: Mapping[str, str]) -> Markup:
-    found = {
-        group.label: curve
-        for group in family.groups
-        if (curve := _means((run.record, run.record.value) for run in group.runs))
-    }
-    parts = join(
-        _drawn(family, found, lower, upper, letters),
-        legend(letters, list(found)),
-        unfolded("Numbers", _numbers(family.name, found, lower, upper, letters)),
-    )
-    return figure(family.name, None, parts)
 
 
 def _drawn(
@@ -98,46 +104,8 @@ def _drawn(
             join(frame.line(sorted(curve.items()), "trace"), frame.dots(sorted(curve.items())))
             for curve in found.values()
         ),
-        *_letters(letters, found, frame),
+        *beside(frame, {name: max(c.items()) for name, c in found.items()}, letters, led=True),
     )
-
-
-def _letters(letters: Mapping[str, str], found: Mapping[str, Curve], frame: Frame) -> list[Markup]:
-    """Put each letter beside the end of its line, apart from others that end there."""
-    ends: dict[int, list[str]] = {}
-    for name, curve in found.items():
-        ends.setdefault(max(curve), []).append(name)
-    parts = []
-    for end, names in sorted(ends.items()):
-        x = frame.x.at(end)
-        right = _BOX.right + 15 if end == max(ends) else x + 14
-        places = [frame.y.at(found[name][end]) for name in names]
-        moved = apart(places, _BOX.top, _BOX.bottom - 4)
-        for name, place, height in zip(names, places, moved, strict=True):
-            parts.append(line(x + 4, place, right - 2, height, "leader"))
-            parts.append(label(right, height + 3.5, letters[name]))
-    return parts
-
-
-def _numbers(
-    family: str,
-    found: Mapping[str, Curve],
-    lower: Curve,
-    upper: Curve,
-    letters: Mapping[str, str],
-) -> Markup:
-    """Return the curves as a table."""
-    head = ["requests", "proved bound", "best schedule"]
-    names = [tag("abbr", letters[name], title=name) for name in found]
-    rows = [
-        [
-            tag("th", f"{size:,}", scope="row", data_value=size),
-            *(_cell(curve.get(size)) for curve in (lower, upper, *found.values())),
-        ]
-        for size in sorted(upper)
-    ]
-    caption = f"Mean latency of a request, {family}."
-    return table(caption, [*head, *names], rows, f"{family}: numbers", words=0)
 
 
 def _cell(value: float | None) -> Markup:

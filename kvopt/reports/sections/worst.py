@@ -13,10 +13,9 @@ from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import check_schema, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
-from kvopt.reports.context import Context
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import Section, figure
-from kvopt.reports.registry import register
+from kvopt.reports.layout import figure
+from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
 from kvopt.reports.words import counted
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
@@ -66,7 +65,7 @@ def worst(context: Context) -> Section | None:
 
 def _worst_runs(study: Study) -> list[Run]:
     """Return the worst run of each policy, then the second of each, as long as there is room."""
-    beaten = [run for run in study.judged if run.ratio and run.ratio.least and run.ratio.least > 1]
+    beaten = [run for run in study.judged if run.least > 1]
     seen: Counter[str | None] = Counter()
     turns = []
     for place, run in enumerate(beaten):
