@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from importlib.resources import files
 
 from kvopt.reports.html import Markup, Node, breakable, join, tag
 from kvopt.reports.registry import Charts, Section
 
 _SHOWN = 12
 """Pictures of a family that are shown at once; the others unfold."""
+
+
+def asset(name: str) -> str:
+    """Return the text of a file beside this one."""
+    return files("kvopt.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def said_of(section: str) -> str:
+    """Return what the page says of a section that is built in."""
+    return " ".join(tomllib.loads(asset("notes.toml"))[section].split())
 
 
 def figure(title: str, said: str | None, picture: Markup) -> Markup:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from statistics import fmean
 
 from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
 from kvopt.experiments.studies.records import Record
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.study import Run, Study
+
+Curve = dict[int, float]
+"""Mean latency of a request by number of requests, in rounds or in seconds."""
 
 _MANY = 5
 """Ratios from which on pictures of single runs tell more than the table."""
@@ -56,6 +61,12 @@ class Group:
         """Whether every run completed."""
         return self.ended("completed") == len(self.runs)
 
+    def sized(self, size: int) -> Group:
+        """Return the group with its runs on instances of one size alone."""
+        return replace(
+            self, runs=tuple(run for run in self.runs if run.record.instance.requests == size)
+        )
+
     @property
     def evictions(self) -> int:
         """Evictions in all runs."""
@@ -98,6 +109,18 @@ def families(study: Study) -> list[Family]:
 def _order(group: Group) -> tuple[str, bool, Fraction, str]:
     average = group.mean.least
     return group.family, average is None, average or Fraction(0), group.label
+
+
+def mean_latencies(found: Iterable[tuple[Record, int | None]]) -> Curve:
+    """Return the mean latency of a request at each size; where one is unknown there is none."""
+    sizes: dict[int, list[float]] = {}
+    for record, total in found:
+        count = record.instance.requests
+        unit = NANOSECONDS if record.in_seconds else 1
+        each = math.nan if total is None or not count else total / count / unit
+        sizes.setdefault(count, []).append(each)
+    means = {size: fmean(values) for size, values in sizes.items()}
+    return {size: mean for size, mean in means.items() if not math.isnan(mean)}
 
 
 def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:

@@ -12,7 +12,6 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 
@@ -20,6 +19,7 @@ from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.reports.checking import check_certificates
 from kvopt.reports.html import Markup, join, tag, text
+from kvopt.reports.layout import asset
 from kvopt.reports.registry import Context, Section, sections_of
 from kvopt.reports.rows import csv_text
 from kvopt.reports.study import read_study
@@ -102,7 +102,7 @@ def write_report(
 
 def _page(context: Context) -> str:
     """Return the page as text."""
-    skeleton, style, script = map(_asset, ("page.html", "report.css", "report.js"))
+    skeleton, style, script = map(asset, ("page.html", "report.css", "report.js"))
     study, sections = context.study, sections_of(context)
     links = (tag("a", each.title, href=f"#{name}") for name, each in sections.items())
     return Template(skeleton).substitute(
@@ -116,10 +116,6 @@ def _page(context: Context) -> str:
         data=_data(context, sections),
         script=script,
     )
-
-
-def _asset(name: str) -> str:
-    return files("kvopt.reports").joinpath(name).read_text(encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:

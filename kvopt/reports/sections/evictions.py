@@ -6,31 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kvopt.experiments.studies.summary import mean_seconds
-from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.charts.axes import Box, Frame, path, spread
 from kvopt.reports.charts.letters import beside, legend
 from kvopt.reports.charts.points import span
 from kvopt.reports.html import Markup, join, number
-from kvopt.reports.layout import figure, gallery
+from kvopt.reports.layout import figure, gallery, said_of
 from kvopt.reports.registry import Context, Section, register
-from kvopt.reports.summaries import Family, Group
+from kvopt.reports.summaries import Family, Group, mean_latencies
 
 _BOX = Box(440.0, 262.0, 52.0, 404.0, 24.0, 224.0)
 
-_NOTE = (
-    "Mean ratio to the optimum against evictions for each request that was served: down and left "
-    "is better. A dot is the lower end of the ratio, a line leads to the upper end. The stairs "
-    "join schedulers that no other one beats on both, judged by lower ends. Schedulers with runs "
-    "that did not complete are left out."
-)
-_NOTE_IN_SECONDS = (
-    "Mean latency of a request in seconds against evictions for each request, at the largest "
-    "number of requests at which a scheduler evicted and completed: down and left is better. The "
-    "stairs join schedulers that no other one beats on both; the dashed line is the proved bound, "
-    "where there is one. Only instances that all schedulers met count, and schedulers with runs "
-    "that did not complete are left out. Of very many, those stand with a letter that evict, and "
-    "the fastest and the slowest of the others."
-)
 
 _MOST_NAMED = 16
 """Schedulers up to which each has its letter; beyond, only those that stand out."""
@@ -50,33 +35,32 @@ class _Place:
 def evictions(context: Context) -> Section | None:
     """Return a picture for each family in which something was evicted."""
     figures = [_figure(family, context.letters) for family in context.families]
-    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    note = said_of("evictions-seconds" if context.study.in_seconds else "evictions")
     return gallery("Latency against evictions", note, figures)
 
 
 def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
     """Draw a family, in seconds at the largest size with evictions; ratios of all sizes at once."""
-    sizes: list[int | None] = [None]
-    if any(record.in_seconds for record in family.instances):
-        sizes = [*sorted({record.instance.requests for record in family.instances}, reverse=True)]
-    for size in sizes:
-        groups = family.groups if size is None else _comparable(family.groups, size)
+    in_seconds = any(record.in_seconds for record in family.instances)
+    sizes = sorted({record.instance.requests for record in family.instances}, reverse=True)
+    for size in sizes if in_seconds else [0]:
+        groups = _comparable(family.groups, size) if in_seconds else family.groups
         places = [place for group in groups if (place := _place(group)) is not None]
         if any(place.evictions for place in places):
-            named = places if size is None or len(places) <= _MOST_NAMED else _notable(places)
-            title = family.name if size is None else f"{family.name}, {size:,} requests"
-            picture = _drawn(title, places, {p.name: letters[p.name] for p in named}, family, size)
-            key = legend(letters, [place.name for place in named])
-            return figure(title, None, join(picture, key))
+            title = f"{family.name}, {size:,} requests" if in_seconds else family.name
+            many = in_seconds and len(places) > _MOST_NAMED
+            named = {p.name: letters[p.name] for p in (_notable(places) if many else places)}
+            bounds = mean_latencies((record, record.lower) for record in family.instances)
+            bound = bounds.get(size) if in_seconds else None
+            picture = _drawn(title, places, named, bound, in_seconds=in_seconds)
+            return figure(title, None, join(picture, legend(letters, list(named))))
     return None
 
 
 def _comparable(groups: Sequence[Group], size: int) -> list[Group]:
     """Return the runs on instances of one size that all schedulers met: seconds are no ratios."""
-    met = [
-        {run.record.instance.hash for run in group.runs if run.record.instance.requests == size}
-        for group in groups
-    ]
+    groups = [group.sized(size) for group in groups]
+    met = [{run.record.instance.hash for run in group.runs} for group in groups]
     common = set.intersection(*(found for found in met if found))
     return [
         replace(group, runs=tuple(r for r in group.runs if r.record.instance.hash in common))
@@ -96,32 +80,19 @@ def _place(group: Group) -> _Place | None:
     return _Place(group.label, rate, float(least), None if most is None else float(most))
 
 
-def _bound(family: Family, size: int) -> float | None:
-    """Return the mean latency in seconds that is proved to be least, None while it is unknown."""
-    totals = [r.lower for r in family.instances if r.instance.requests == size]
-    known = [total for total in totals if total is not None]
-    served = size * len(totals)
-    return sum(known) / served / NANOSECONDS if served and len(known) == len(totals) else None
-
-
 def _drawn(
     title: str,
     places: Sequence[_Place],
     letters: Mapping[str, str],
-    family: Family,
-    size: int | None,
+    bound: float | None,
+    *,
+    in_seconds: bool,
 ) -> Markup:
-    bound = None if size is None else _bound(family, size)
-    what, unit = ("mean ratio", " to the optimum") if size is None else ("mean latency", " (s)")
-    ends = [end for place in places for end in (place.least, place.most) if end is not None]
-    rates = [0.0, *(place.evictions for place in places)]
-    frame = Frame.of(
-        _BOX,
-        spread("evictions per request", rates),
-        spread(
-            what + unit, ends if bound is None else [*ends, bound], floor=1 if size is None else 0
-        ),
-    )
+    what, unit = ("mean latency", " (s)") if in_seconds else ("mean ratio", " to the optimum")
+    ends = (end for place in places for end in (place.least, place.most, bound))
+    known = [end for end in ends if end is not None]
+    across = spread("evictions per request", [0.0, *(place.evictions for place in places)])
+    frame = Frame.of(_BOX, across, spread(what + unit, known, floor=0 if in_seconds else 1))
     named = {p.name: (p.evictions, p.least) for p in places if p.name in letters}
     spans = (span(frame, place.evictions, place.least, place.most) for place in places)
     return frame.svg(

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from statistics import fmean
 
-from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
 from kvopt.reports.charts.axes import spread
 from kvopt.reports.charts.bars import Bar, bars
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import cell, count, figure, named, table, unfolded
+from kvopt.reports.layout import cell, count, figure, named, said_of, table, unfolded
 from kvopt.reports.registry import Context, Section, register
-from kvopt.reports.summaries import Family
-
-_NOTE = (
-    "Latency of a request in seconds, from its arrival to its last token. A bar goes from the "
-    "median to the 99th percentile, the mark is the mean; means over runs, where there are "
-    "several. The tables have every number of requests, time to the first token, output tokens a "
-    "second, and how much of the cache was in use on average over the run. Where not every run "
-    "completed, what finished says little, and no time is given."
-)
+from kvopt.reports.summaries import Family, Group
 
 _TIMES: dict[str, Callable[[Times], float | None]] = {
     "median": lambda times: times.latency["median"],
@@ -31,87 +20,76 @@ _TIMES: dict[str, Callable[[Times], float | None]] = {
     "first token": lambda times: times.first_token["mean"],
     "first token p99": lambda times: times.first_token["p99"],
     "tokens/s": lambda times: times.tokens_per_second,
+    "cache in use": lambda times: times.mean_memory,
 }
-"""Columns of the table, and how each is read off a run."""
+"""Columns of the table, and how each is read off a run; the last in tokens."""
 
-
-@dataclass(frozen=True)
-class _Row:
-    """The runs of a scheduler on instances of one size, and means of their times."""
-
-    name: str
-    records: Sequence[Record]
-
-    @property
-    def completed(self) -> int:
-        return sum(record.outcome == "completed" for record in self.records)
-
-    @cached_property
-    def times(self) -> dict[str, float | None]:
-        return {name: self.mean(value) for name, value in _TIMES.items()}
-
-    def mean(self, value: Callable[[Times], float | None]) -> float | None:
-        """Return the mean over runs; None where not all of them completed."""
-        found = [None if r.times is None else value(r.times) for r in self.records]
-        known = [each for each in found if each is not None]
-        return fmean(known) if self.completed == len(self.records) == len(known) else None
-
-    def cells(self) -> list[Markup]:
-        memory = self.records[0].instance.memory
-        share = self.mean(lambda times: times.mean_memory and times.mean_memory / memory)
-        return [
-            named(self.name),
-            count(len(self.records)),
-            count(self.completed),
-            *(cell(_shown(mean), mean) for mean in self.times.values()),
-            cell("-" if share is None else f"{share:.1%}", share),
-            count(sum(record.evictions for record in self.records)),
-        ]
+Means = dict[str, float | None]
 
 
 @register("latency")
 def latency(context: Context) -> Section | None:
     """Return pictures and tables, None for a study in rounds."""
     parts = [part for family in context.families for part in _parts(family)]
-    return Section("Latency", join(tag("p", _NOTE), *parts)) if parts else None
+    return Section("Latency", join(tag("p", said_of("latency")), *parts)) if parts else None
 
 
 def _parts(family: Family) -> list[Markup]:
     """Return the largest number of requests as picture and table, and tables of the others."""
-    sizes: dict[int, list[_Row]] = {}
-    for group in family.groups:
-        found: dict[int, list[Record]] = {}
-        for record in (run.record for run in group.runs if run.record.in_seconds):
-            found.setdefault(record.instance.requests, []).append(record)
-        for size, records in found.items():
-            sizes.setdefault(size, []).append(_Row(group.label, records))
-    tables: list[Markup] = []
-    for size, rows in sorted(sizes.items(), reverse=True):
+    sizes = {record.instance.requests for record in family.instances if record.in_seconds}
+    parts: list[Markup] = []
+    others = []
+    for size in sorted(sizes, reverse=True):
         title = f"{family.name}, {size:,} requests"
-        rows.sort(key=lambda row: (row.times["mean"] is None, row.times["mean"] or 0.0, row.name))
-        head = ("scheduler", "runs", "completed", *_TIMES, "cache in use", "evictions")
-        caption = f"{title}, in seconds."
-        tables.append(table(caption, head, [row.cells() for row in rows], f"{caption} Latency"))
-    if not tables:
-        return []
-    largest = max(sizes)
-    picture = _picture(f"{family.name}, {largest:,} requests", sizes[largest])
-    parts = [tag("div", picture, class_="figures wide"), tables[0]]
-    if others := tables[1:]:
+        groups = [group.sized(size) for group in family.groups]
+        rows = [(group, _means(group)) for group in groups if group.runs]
+        rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].label))
+        if parts:
+            others.append(_table(title, rows))
+        else:
+            parts = [tag("div", _picture(title, rows), class_="figures wide"), _table(title, rows)]
+    if others:
         parts.append(unfolded(f"{len(others)} more numbers of requests", *others))
     return parts
 
 
-def _picture(title: str, rows: Sequence[_Row]) -> Markup | None:
+def _means(group: Group) -> Means:
+    """Return means over runs; None where not all of them completed."""
+    times = [run.record.times for run in group.runs if run.record.times is not None]
+    means: Means = {}
+    for name, value in _TIMES.items():
+        known = [each for each in map(value, times) if each is not None]
+        means[name] = fmean(known) if group.completed and len(known) == len(group.runs) else None
+    return means
+
+
+def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup | None:
     made, ends = [], [0.0]
-    for row in rows:
-        if row.times["mean"] is not None:
-            median, p99, mean = (row.times[name] or 0.0 for name in ("median", "p99", "mean"))
-            made.append(Bar(row.name, f"{median:,.3f}, {p99:,.3f} s", median, p99, mean))
+    for group, means in rows:
+        if means["mean"] is not None:
+            median, p99, mean = (means[name] or 0.0 for name in ("median", "p99", "mean"))
+            made.append(Bar(group.label, f"{median:,.3f}, {p99:,.3f} s", median, p99, mean))
             ends += [median, p99, mean]
     said = f"{title}: median, 99th percentile and mean latency of {len(made)} schedulers"
     return figure(title, None, bars(said, made, spread("latency (s)", ends))) if made else None
 
 
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.3f}"
+def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
+    cells = []
+    for group, means in rows:
+        held, memory = means["cache in use"], group.runs[0].record.instance.memory
+        share = None if held is None else held / memory
+        shown = {name: "-" if mean is None else f"{mean:,.3f}" for name, mean in means.items()}
+        cells.append(
+            [
+                named(group.label),
+                count(len(group.runs)),
+                count(group.ended("completed")),
+                *(cell(shown[name], means[name]) for name in [*_TIMES][:-1]),
+                cell("-" if share is None else f"{share:.1%}", share),
+                count(group.evictions),
+            ]
+        )
+    head = ("scheduler", "runs", "completed", *_TIMES, "evictions")
+    caption = f"{title}, in seconds."
+    return table(caption, head, cells, f"{caption} Latency")

@@ -8,7 +8,7 @@ from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
 from kvopt.reports.charts.axes import Axis, Box, Frame, path
 from kvopt.reports.html import Markup, number
-from kvopt.reports.layout import by_family, figure
+from kvopt.reports.layout import by_family, figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family
 from kvopt.reports.words import counted
@@ -17,18 +17,12 @@ _BOX = Box(360.0, 168.0, 46.0, 350.0, 24.0, 132.0)
 _UNEVEN = 3
 """Times by which ends may differ before each picture has its own time axis."""
 
-_NOTE = (
-    "The most tokens held in each two-hundredth of a run, on the first instance with the most "
-    "requests: the fastest scheduler, the slowest, the one with the most evictions and one that "
-    "never ends, where there are such. The dashed line is the cache."
-)
-
 
 @register("memory")
 def memory(context: Context) -> Section | None:
     """Return a picture for each chosen run, None for a study in rounds."""
     figures = {family.name: _figures(family) for family in context.families}
-    return by_family("Memory over time", _NOTE, figures)
+    return by_family("Memory over time", said_of("memory"), figures)
 
 
 def _figures(family: Family) -> list[Markup]:

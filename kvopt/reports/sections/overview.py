@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvopt.model.scope import COVERED
 from kvopt.reports.html import Markup, Node, join, tag
-from kvopt.reports.layout import cards, listed
+from kvopt.reports.layout import cards, listed, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import mean_width
 from kvopt.reports.words import counted, percent
@@ -16,14 +16,6 @@ _SHOWN_WARNINGS = 5
 _SHOWN_LINKS = 4
 """Certificates of a verdict that are listed at once; the others unfold."""
 
-_HOW_TO_READ = (
-    "A ratio is the total latency of a scheduler over the optimum. The optimum is seldom known "
-    "exactly, but it lies between a proved lower bound and the best schedule found. "
-    "So a ratio is an interval, and the true ratio lies in it for certain: the lower end divides "
-    "by the best schedule, the upper end by the proved bound. A single number stands where the "
-    "optimum is proved. Means and quantiles of the lower ends and of the upper ends enclose those "
-    "of the true ratios. Intervals are rounded outward to four places."
-)
 _WIDTH = "mean width of the ratio intervals, as a share of the upper end"
 _LARGEST = "times the optimum: the largest proved ratio"
 _LOST = {"livelock": "in a livelock", "unfinished": "unfinished", "error": "failed"}
@@ -43,7 +35,7 @@ def overview(context: Context) -> Section:
     if context.study.runs:
         told = [
             tag("ul", *_tiles(context), class_="tiles"),
-            tag("p", _HOW_TO_READ, class_="note"),
+            tag("p", said_of("overview"), class_="note"),
             tag("p", f"Of bounds and optima, {COVERED}.", class_="note"),
         ]
     return Section("Overview", join(_warnings(context), *told))

@@ -10,26 +10,12 @@ from kvopt.reports.charts.axes import spread
 from kvopt.reports.charts.bars import Bar, bars
 from kvopt.reports.charts.histograms import histogram
 from kvopt.reports.html import Markup, tag
-from kvopt.reports.layout import by_family, cell, count, figure, gallery, named, table
+from kvopt.reports.layout import by_family, cell, count, figure, gallery, named, said_of, table
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family, Group, mean_width, quantile_of
 from kvopt.reports.words import counted, percent
 
 _SHARES = (Fraction(1, 2), Fraction(95, 100))
-_CAPTION = (
-    "Ratio to the optimum over the runs that completed; 95% is the ratio that 95% of them do not "
-    "exceed. Columns of intervals are sorted by the lower end."
-)
-_MEANS = (
-    "Mean ratio of each scheduler over the runs that completed, the best first. The bar goes from "
-    "the lower end to the upper end; a line leads from there to the largest ratio of a single run "
-    "that is possible. Where optima are proved the bar is a mark."
-)
-_HISTOGRAMS = (
-    "How many runs have which ratio to the optimum. Where optima are open, the lower ends of "
-    "the intervals go up and the upper ends, hatched, go down: the true histogram lies "
-    "between them. Dashed lines mark the means."
-)
 
 
 @register("schedulers")
@@ -46,7 +32,7 @@ def schedulers(context: Context) -> Section | None:
     rows = [{k: c for k, c in _cells(g).items() if shown.get(k, True)} for g in context.groups]
     words = 2 if shown["family"] else 1
     cells = [list(row.values()) for row in rows]
-    made = table(_CAPTION, list(rows[0]), cells, "Table of schedulers", words)
+    made = table(said_of("schedulers"), list(rows[0]), cells, "Table of schedulers", words)
     return Section("Schedulers", made)
 
 
@@ -76,7 +62,7 @@ def _cells(group: Group) -> dict[str, Markup]:
 @register("ranking")
 def ranking(context: Context) -> Section | None:
     """Return a picture of the mean ratios for each family."""
-    return gallery("Mean ratios", _MEANS, map(_ranking, context.families))
+    return gallery("Mean ratios", said_of("ranking"), map(_ranking, context.families))
 
 
 def _ranking(family: Family) -> Markup | None:
@@ -103,7 +89,7 @@ def histograms(context: Context) -> Section | None:
         family.name: [_histogram(group) for group in family.groups if group.are_many]
         for family in context.families
     }
-    return by_family("Histograms of ratios", _HISTOGRAMS, figures)
+    return by_family("Histograms of ratios", said_of("histograms"), figures)
 
 
 def _histogram(group: Group) -> Markup:

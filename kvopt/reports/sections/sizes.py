@@ -11,7 +11,7 @@ from kvopt.experiments.studies.records import Record
 from kvopt.reports.charts.axes import Axis, spread
 from kvopt.reports.charts.points import Point, chart
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import by_family, figure, gallery
+from kvopt.reports.layout import by_family, figure, gallery, said_of
 from kvopt.reports.registry import Charts, Context, Section, register
 from kvopt.reports.summaries import Group
 from kvopt.reports.words import latency_of
@@ -24,22 +24,6 @@ _ROOM = 0.7
 
 _SEVERAL = 3
 """Instances of a size, on average, from which on medians are joined."""
-
-_HINT = tag(
-    "span",
-    "Point at a run, or move from run to run with the arrow keys; a click keeps what is said of "
-    "it, and Enter opens its certificate.",
-    class_="screen",
-)
-_RUNS = (
-    "Each run at the size of its instance, those of one size side by side. A dot is the lower "
-    "end of its ratio, a line leads to the upper end. Panels share their axes, but for those "
-    "of far worse schedulers. "
-)
-_GAPS = (
-    "How much is open: the distance from the proved bound to the best schedule, as a share of "
-    "the schedule. At 0 the optimum is proved. A line joins the medians of equal sizes. "
-)
 
 
 @register("runs")
@@ -64,7 +48,7 @@ def runs(context: Context) -> Section | None:
             name = f"runs-{len(charts)}"
             charts[name] = data
             figures[family.name].append(_pointed(group.label, name, picture))
-    return by_family("Ratio of every run", join(_RUNS, _HINT), figures, charts)
+    return by_family("Ratio of every run", _note("runs"), figures, charts)
 
 
 def _across(context: Context, records: Iterable[Record]) -> tuple[Axis, dict[int, float]]:
@@ -116,7 +100,7 @@ def gaps(context: Context) -> Section | None:
             proved = sum(record.proved for record, _ in known)
             title = f"{family.name}: {proved:,} of {len(known):,} proved"
             figures.append(_pointed(title, name, picture))
-    return gallery("Gap against size", join(_GAPS, _HINT), figures, "figures", charts)
+    return gallery("Gap against size", _note("gaps"), figures, "figures", charts)
 
 
 def _gaps(
@@ -147,3 +131,8 @@ def _pointed(title: str, name: str, picture: Markup) -> Markup:
         aria_label=f"{title}: points; arrow keys move from one to the next",
     )
     return figure(title, None, box)
+
+
+def _note(name: str) -> Markup:
+    hint = tag("span", said_of("points"), class_="screen")
+    return join(said_of(name), " ", hint)

@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from statistics import fmean
+from collections.abc import Mapping
 
-from kvopt.experiments.studies.records import Record
-from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.charts.axes import Box, Frame, path, spread
 from kvopt.reports.charts.letters import beside, legend
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import cell, figure, gallery, table, unfolded
+from kvopt.reports.layout import cell, figure, gallery, said_of, table, unfolded
 from kvopt.reports.registry import Context, Section, register
-from kvopt.reports.summaries import Family
+from kvopt.reports.summaries import Curve, Family, mean_latencies
 
 _BOX = Box(440.0, 262.0, 52.0, 400.0, 24.0, 224.0)
 _FEWEST, _MOST = 3, 12
 """Sizes from which on there is a curve to draw, and up to which chance did not choose them."""
-
-_NOTE = (
-    "Mean latency of a request against the number of requests. Each letter is a scheduler; the "
-    "hatched band holds the optimum, between the proved bound and the best schedule. A scheduler "
-    "has no place where not all of its runs completed."
-)
-_NOTE_IN_SECONDS = (
-    "Mean latency of a request in seconds against the number of requests. Each letter is a "
-    "scheduler. The dashed line is the proved bound on schedules that are covered, and the "
-    "hatched band between it and the best schedule holds the optimum; without certificates there "
-    "is neither. A scheduler has no place where not all of its runs completed."
-)
-
-Curve = dict[int, float]
-"""Mean latency of a request by number of requests."""
 
 
 @register("volume")
 def volume(context: Context) -> Section | None:
     """Return a picture for each family with enough sizes that were not drawn at random."""
     figures = [_figure(family, context.letters) for family in context.families]
-    note = _NOTE_IN_SECONDS if context.study.in_seconds else _NOTE
+    note = said_of("volume-seconds" if context.study.in_seconds else "volume")
     return gallery("Latency over request volume", note, figures)
 
 
 def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
-    lower = _means((record, record.lower) for record in family.instances)
-    upper = _means((record, record.upper) for record in family.instances)
+    lower = mean_latencies((record, record.lower) for record in family.instances)
+    upper = mean_latencies((record, record.upper) for record in family.instances)
     if not _FEWEST <= len(upper) <= _MOST:
         return None
     found = {
         group.label: curve
         for group in family.groups
-        if (curve := _means((run.record, run.record.value) for run in group.runs))
+        if (curve := mean_latencies((run.record, run.record.value) for run in group.runs))
     }
     picture = _drawn(family, found, lower, upper, letters)
     head = ["requests", "proved bound", "best schedule"]
@@ -66,20 +48,6 @@ def _figure(family: Family, letters: Mapping[str, str]) -> Markup | None:
     numbers = table(caption, head, rows, f"{family.name}: numbers", words=0)
     parts = join(picture, legend(letters, list(found)), unfolded("Numbers", numbers))
     return figure(family.name, None, parts)
-
-
-def _means(found: Iterable[tuple[Record, int | None]]) -> Curve:
-    """Return the mean of each size; where something is unknown there is none."""
-    sizes: dict[int, list[float]] = {}
-    unknown: set[int] = set()
-    for record, total in found:
-        count = record.instance.requests
-        if total is None or not count:
-            unknown.add(count)
-        else:
-            unit = NANOSECONDS if record.in_seconds else 1
-            sizes.setdefault(count, []).append(total / count / unit)
-    return {size: fmean(values) for size, values in sizes.items() if size not in unknown}
 
 
 def _drawn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -14,27 +14,20 @@ from kvopt.files.reading import check_schema, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, join, tag
-from kvopt.reports.layout import figure
+from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
 from kvopt.reports.words import counted
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 _SCHEMA = "kvopt.certificate/1"
+_BEST = "best schedule found"
 _LEGEND = {"prompt": "prompt tokens", "grown": "tokens produced", "lost": "lost to an eviction"}
 _FEW, _MOST, _OPEN = 6, 12, 3
 """Runs to draw; up to how many, to have one of each scheduler; and how many are unfolded."""
 
 _UNEVEN = 3
 """Times by which makespans may differ before each picture has its own time axis."""
-
-_NOTE = (
-    "The run of each scheduler whose proved ratio is largest, then, where few were beaten, the "
-    "next. Left the optimum or the best schedule found, right what the scheduler did. Each "
-    "request has a row, in order of start; a thin line is waiting, the height of a bar is the "
-    "tokens held. Below, the tokens held by all; the dashed line is the cache. Starts were "
-    "checked in integers when this page was made."
-)
 
 
 @register("worst")
@@ -47,20 +40,15 @@ def worst(context: Context) -> Section | None:
     if context.study.in_seconds or not runs:
         return None
     swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND.items()]
-    legend = tag("ul", *swatches, class_="legend", aria_label="Legend")
-    # Runs of one certificate are drawn one after another, so that it is read once.
-    content = lru_cache(maxsize=1)(_read)
-    places = sorted(range(len(runs)), key=lambda i: runs[i].record.certificate or "")
-    made = {}
-    for i in places:
+    parts = [tag("p", said_of("worst")), tag("ul", *swatches, class_="legend", aria_label="Legend")]
+    read = lru_cache(maxsize=2)(_read)  # a certificate is of several runs, and may be large
+    for place, run in enumerate(runs):
         try:
-            pictures = _pictures(runs[i], *_pair(context.study, runs[i], content))
+            pictures = _pictures(run, *_pair(context.study, run, read))
         except InvalidInput as error:
             pictures = tag("p", f"Not drawn: {error}", class_="warning")
-        made[i] = _article(context, runs[i], pictures, i < _OPEN)
-    return Section(
-        "Worst instances", join(tag("p", _NOTE), legend, *(made[i] for i in sorted(made)))
-    )
+        parts.append(_article(context, run, pictures, place < _OPEN))
+    return Section("Worst instances", join(*parts))
 
 
 def _worst_runs(study: Study) -> list[Run]:
@@ -77,48 +65,40 @@ def _worst_runs(study: Study) -> list[Run]:
 
 def _article(context: Context, run: Run, pictures: Markup, is_open: bool) -> Markup:
     record = run.record
-    lower = "unknown" if record.lower is None else f"{record.lower:,}"
-    optimum = f"best schedule {record.upper:,}, proved bound {lower}"
-    facts = [
-        f"{counted(record.instance.requests, 'request')}, M = {record.instance.memory:,}",
-        f"total latency {record.value:,}",
-        f"optimum {record.upper:,}" if record.proved else optimum,
-    ]
-    said = tag("p", "; ".join(facts), ". ", context.link(record.certificate))
+    optimum = f"optimum {record.upper:,}"
+    if not record.proved:
+        lower = "unknown" if record.lower is None else f"{record.lower:,}"
+        optimum = f"best schedule {record.upper:,}, proved bound {lower}"
+    size = f"{counted(record.instance.requests, 'request')}, M = {record.instance.memory:,}"
+    facts = f"{size}; total latency {record.value:,}; {optimum}. "
     title = tag("h3", f"{record.policy} on {record.instance.name}")
     summary = tag("summary", title, tag("span", f"ratio {run.ratio}"))
+    said = tag("p", facts, context.link(record.certificate))
     return tag("details", summary, said, pictures, class_="run", open=is_open)
 
 
 def _pictures(run: Run, best: PolicyRun, found: PolicyRun) -> Markup:
     requests = best.instance.requests
     first = min(request.arrival for request in requests)
-    ends = [best.makespan, found.makespan]
-    notes = []
-    if max(ends) > _UNEVEN * min(ends):
-        notes.append("The time axes differ.")
-    else:
-        ends = [max(ends)] * len(ends)
+    longest, shortest = max(best.makespan, found.makespan), min(best.makespan, found.makespan)
+    uneven = longest > _UNEVEN * shortest
+    notes = ["The time axes differ."] if uneven else []
     if len(requests) > MOST_ROWS:
         notes.append(f"With more than {MOST_ROWS} requests, only the tokens held are drawn.")
-    # A lead of idle rounds is shown unless it would take a quarter of the picture.
-    titles = ("optimum" if run.record.proved else best.policy, found.policy)
-    figures = [
-        _drawn(title, each, first if first * 4 > end else 0, end)
-        for title, each, end in zip(titles, (best, found), ends, strict=True)
-    ]
+    figures = []
+    for title, each in (("optimum" if run.record.proved else _BEST, best), (found.policy, found)):
+        end = each.makespan if uneven else longest
+        # A lead of idle rounds is shown unless it would take a quarter of the picture.
+        picture = draw(each, first if first * 4 > end else 0, end)
+        lost = f", {counted(each.evictions, 'eviction')}" if each.evictions else ""
+        said = f"latency {each.objective:,}, makespan {each.makespan:,}{lost}"
+        figures.append(figure(title, said, picture))
     note = tag("p", " ".join(notes)) if notes else None
     return join(note, tag("div", *figures, class_="pair"))
 
 
-def _drawn(title: str, run: PolicyRun, left: int, right: int) -> Markup:
-    lost = f", {counted(run.evictions, 'eviction')}" if run.evictions else ""
-    said = f"latency {run.objective:,}, makespan {run.makespan:,}{lost}"
-    return figure(title, said, draw(run, left, right))
-
-
 def _pair(
-    study: Study, run: Run, content: Callable[[Path], tuple[Instance, Mapping[str, Any]]]
+    study: Study, run: Run, read: Callable[[Path], tuple[Instance, dict[str, Any]]]
 ) -> tuple[PolicyRun, PolicyRun]:
     """Return the best schedule and the run, checked in integers.
 
@@ -132,21 +112,20 @@ def _pair(
         raise InvalidInput("has no certificate", field=record.instance.name)
     path = study.folder / record.certificate
     try:
-        instance, parts = content(path)
+        instance, content = read(path)
         if instance.hash != record.instance.hash:
             raise InvalidInput("is of another instance than its record", field="instance")
-        best = _checked(instance, "best schedule found", parts.get("upper"), record.upper)
-        policies = parts.get("policies")
-        rows = policies if isinstance(policies, list) else ()
-        mine = [r for r in rows if isinstance(r, dict) and r.get("policy") == record.policy]
-        if not mine:
-            raise InvalidInput("is not in the certificate", field=str(record.policy))
-        return best, _checked(instance, record.policy or "", mine[0], record.value)
+        best = _checked(instance, _BEST, content.get("upper"), record.upper)
+        policies = content.get("policies")
+        for row in policies if isinstance(policies, list) else ():
+            if isinstance(row, dict) and row.get("policy") == record.policy:
+                return best, _checked(instance, record.policy or "", row, record.value)
+        raise InvalidInput("is not in the certificate", field=str(record.policy))
     except InvalidInput as error:
         raise error.located(file=str(path)) from None
 
 
-def _read(path: Path) -> tuple[Instance, Mapping[str, Any]]:
+def _read(path: Path) -> tuple[Instance, dict[str, Any]]:
     """Return the instance of a certificate, and the whole."""
     value = parse_json(read_text(path))
     if not isinstance(value, dict):
@@ -161,9 +140,9 @@ def _checked(instance: Instance, label: str, content: object, value: int | None)
         if not isinstance(content, dict):
             raise TypeError
         lost = [Lost(*_integers(piece)) for piece in content.get("lost", ())]
-        starts = _integers(content["starts"])
         if any(piece.request not in range(len(instance)) for piece in lost):
             raise IndexError
+        starts = _integers(content["starts"])
         made = PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
         broken = made.violations()  # refuses starts that are too few or too many
     except (KeyError, IndexError, TypeError, ValueError):
