@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
 
 from kvopt.reports.html import Markup, Node, breakable, join, tag
@@ -21,7 +22,12 @@ def asset(name: str) -> str:
 
 def said_of(section: str) -> str:
     """Return what the page says of a section that is built in."""
-    return " ".join(tomllib.loads(asset("notes.toml"))[section].split())
+    return " ".join(_notes()[section].split())
+
+
+@cache
+def _notes() -> dict[str, str]:
+    return tomllib.loads(asset("notes.toml"))
 
 
 def figure(title: str, said: str | None, picture: Markup) -> Markup:
@@ -79,16 +85,11 @@ def table(
     A heading sorts its column when it is pressed: the first ``words`` as text, the others as
     numbers.
     """
-    columns = [
-        tag(
-            "th",
-            tag("button", title, type="button"),
-            scope="col",
-            aria_sort="none",
-            data_kind="text" if place < words else "number",
-        )
-        for place, title in enumerate(head)
-    ]
+    columns = []
+    for place, title in enumerate(head):
+        kind = "text" if place < words else "number"
+        button = tag("button", title, type="button")
+        columns.append(tag("th", button, scope="col", aria_sort="none", data_kind=kind))
     box = tag(
         "table",
         # The words of the caption stay in view while the table is scrolled.
@@ -120,23 +121,15 @@ def cards(caption: Node, head: Sequence[str], rows: Sequence[Sequence[Node]]) ->
     A browser may take a table that is laid out as blocks for none; the roles say it is one.
     """
     names = [tag("th", name, scope="col", role="columnheader") for name in head]
-    body = [
-        tag(
-            "tr",
-            tag("th", first, scope="row", role="rowheader"),
-            *(
-                tag("td", tag("div", cell), role="cell", data_label=name)
-                for name, cell in zip(head[1:], rest, strict=True)
-            ),
-            role="row",
-        )
-        for first, *rest in rows
-    ]
-    return tag(
-        "table",
+    body = []
+    for first, *rest in rows:
+        cells = [tag("th", first, scope="row", role="rowheader")]
+        for name, said in zip(head[1:], rest, strict=True):
+            cells.append(tag("td", tag("div", said), role="cell", data_label=name))
+        body.append(tag("tr", *cells, role="row"))
+    parts = [
         tag("caption", caption),
         tag("thead", tag("tr", *names, role="row"), role="rowgroup"),
         tag("tbody", *body, role="rowgroup"),
-        class_="cards",
-        role="table",
-    )
+    ]
+    return tag("table", *parts, class_="cards", role="table")

@@ -100,26 +100,27 @@ class Context:
 Make = Callable[[Context], Section | None]
 
 _MODULES = {
-    "overview": ("overview", "verdicts"),
-    "latency": ("latency",),
-    "schedulers": ("schedulers", "ranking", "histograms"),
-    "sizes": ("runs", "gaps"),
-    "volume": ("volume",),
-    "evictions": ("evictions",),
-    "memory": ("memory",),
-    "worst": ("worst",),
-    "closing": ("failures", "provenance"),
+    "overview": "overview",
+    "verdicts": "overview",
+    "latency": "seconds",
+    "schedulers": "schedulers",
+    "ranking": "schedulers",
+    "histograms": "schedulers",
+    "runs": "sizes",
+    "gaps": "sizes",
+    "volume": "latencies",
+    "evictions": "latencies",
+    "memory": "seconds",
+    "worst": "worst",
+    "failures": "closing",
+    "provenance": "closing",
 }
-"""Modules and the sections that each registers, in the order of the page."""
+"""Built-in sections in the order of the page, and the modules that register them."""
 
 SECTIONS: Registry[Make] = Registry(
     "section",
     "kvopt.sections",
-    {
-        name: f"kvopt.reports.sections.{module}"
-        for module, names in _MODULES.items()
-        for name in names
-    },
+    {name: f"kvopt.reports.sections.{module}" for name, module in _MODULES.items()},
 )
 """Functions that make a section, or None without data.  A name is an address on the page."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -19,9 +20,15 @@ from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import Interval, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, read_records
+from kvopt.families import FAMILIES
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.reports.headings import headed
 from kvopt.reports.words import limits_of
+
+_FILE = "file"
+"""Key of an instance from a file, for which its name stands."""
+
+_SIZE = "n"
+"""Key of a family that says how many requests there are: runs of all sizes stand together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,7 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """Records of policies under their headings, without instances that failed as a whole."""
         records = headed([record for record in self.records if record.policy is not None])
-        found = [(record, ratio_of(record)) for record in records]
-        return tuple(Run(record, ratio if ratio.least else None) for record, ratio in found)
+        return tuple(Run(r, ratio if (ratio := ratio_of(r)).least else None) for r in records)
 
     @cached_property
     def judged(self) -> tuple[Run, ...]:
@@ -183,6 +189,54 @@ def _verdict(value: object, path: Path) -> Verdict:
     for certificate in row["certificates"]:
         _check_inside(certificate, path)
     return Verdict(**{**row, "certificates": tuple(row["certificates"])})
+
+
+def headed(records: Sequence[Record]) -> list[Record]:
+    """Return records whose family is the heading under which they stand.
+
+    Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
+    family in which records differ are part of the heading.
+    """
+    files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
+    parameters: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        parameters.setdefault(record.instance.family or "", []).append(record.instance.parameters)
+    ambiguous = len({name for name, _ in files}) < len(files)
+    varied = {family: differing(keys) for family, keys in parameters.items()}
+
+    def heading(record: Record) -> str:
+        if record.instance.family is None:
+            return _file(record) if ambiguous else record.instance.name
+        return _setting(record, varied) if record.in_seconds else record.instance.family
+
+    return [
+        replace(record, instance=replace(record.instance, family=heading(record)))
+        for record in records
+    ]
+
+
+def _file(record: Record) -> str:
+    return str(record.instance.parameters.get(_FILE, ""))
+
+
+def _setting(record: Record, varied: dict[str, list[str]]) -> str:
+    family, keys = record.instance.family or "", record.instance.parameters
+    found = FAMILIES.get(family)
+    stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
+    here = [key for key in varied[family] if key in keys and key != _SIZE]
+    settings = [f"{key} {keys[key]}" for key in here if key != _FILE]
+    if _FILE in here:
+        settings.append(record.instance.name)
+    return ", ".join([family + stand_in, *settings])
+
+
+def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which some mappings differ."""
+    values: dict[str, set[str]] = {}
+    for each in found:
+        for key, value in each.items():
+            values.setdefault(key, set()).add(repr(value))
+    return sorted(key for key, known in values.items() if len(known) > 1)
 
 
 def _work(record: Record) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from statistics import fmean
 from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
 from kvopt.experiments.studies.records import Record
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.reports.study import Run, Study
+from kvopt.reports.study import Run, Study, differing
 
 Curve = dict[int, float]
 """Mean latency of a request by number of requests, in rounds or in seconds."""
@@ -84,18 +84,15 @@ class Family:
 
 def families(study: Study) -> list[Family]:
     """Return the families of a study."""
-    values: dict[str, set[str]] = {}
-    for run in study.runs:
-        for name, value in run.record.limits.items():
-            values.setdefault(name, set()).add(str(value))
-    unequal = sorted(name for name, known in values.items() if len(known) > 1)
+    unequal = differing(run.record.limits for run in study.runs)
     found: dict[tuple[str, str], list[Run]] = {}
     for run in study.runs:
         record = run.record
         limits = (f"{name} {record.limits.get(name)}" for name in unequal)
         label = ", ".join([record.policy or "", *limits])
         found.setdefault((record.instance.family or "", label), []).append(run)
-    groups = sorted((Group(*key, tuple(runs)) for key, runs in found.items()), key=_order)
+    groups = [Group(*key, tuple(runs)) for key, runs in found.items()]
+    groups.sort(key=lambda g: (g.family, g.mean.least is None, g.mean.least or 0, g.label))
     return [
         Family(
             name,
@@ -104,11 +101,6 @@ def families(study: Study) -> list[Family]:
         )
         for name in dict.fromkeys(group.family for group in groups)
     ]
-
-
-def _order(group: Group) -> tuple[str, bool, Fraction, str]:
-    average = group.mean.least
-    return group.family, average is None, average or Fraction(0), group.label
 
 
 def mean_latencies(found: Iterable[tuple[Record, int | None]]) -> Curve:

@@ -8,7 +8,9 @@ anywhere.  What a file of the study says can therefore not run, even if it got p
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,12 +23,28 @@ from kvopt.reports.checking import check_certificates
 from kvopt.reports.html import Markup, join, tag, text
 from kvopt.reports.layout import asset
 from kvopt.reports.registry import Context, Section, sections_of
-from kvopt.reports.rows import csv_text
-from kvopt.reports.study import read_study
+from kvopt.reports.study import Study, read_study
 from kvopt.reports.words import optimum_of
 from kvopt.version import __version__
 
 PAGE = "report.html"
+
+COLUMNS = (
+    "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
+    "outcome", "value", "lower", "upper", "ratio_least", "ratio_most", "proved", "evictions",
+    "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
+    "certificate", "instance_hash", "key",
+)  # fmt: skip
+
+SECONDS_COLUMNS = (
+    "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
+    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "requests_completed", "ended_s",
+)  # fmt: skip
+"""Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a text for a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +112,7 @@ def write_report(
     checked = check_certificates(study, progress) if verify else None
     made = _page(Context(study, target.parent, rows, checked))
     if rows is not None:
-        write_atomically(rows, csv_text(study))
+        write_atomically(rows, _csv(study))
     write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
@@ -146,3 +164,42 @@ def _instance(context: Context, record: Record) -> list[str | None]:
     seed = "" if instance.seed is None else f", seed {instance.seed}"
     size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
     return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]
+
+
+def _csv(study: Study) -> str:
+    """Return the records as CSV; a cell is empty where nothing is known."""
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
+    writer.writerow(columns)
+    for record in study.records:
+        cells = _cells(record)
+        writer.writerow([_safe(cells.get(name)) for name in columns])
+    return sink.getvalue()
+
+
+def _cells(record: Record) -> dict[str, object]:
+    instance, times = record.instance, record.times
+    least, most = record.ratio
+    cells: dict[str, object] = {}
+    if times is not None:
+        cells = {**vars(times), "requests_completed": times.completed, "ended_s": times.ended}
+        cells |= {f"{name}_s": value for name, value in times.latency.items()}
+        cells |= {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    return {
+        **cells,
+        **vars(instance),
+        **vars(record),
+        "instance": instance.name,
+        "parameters": json.dumps(instance.parameters, sort_keys=True),
+        "ratio_least": least,
+        "ratio_most": most,
+        "proved": record.proved,
+        "limits": json.dumps(record.limits, sort_keys=True),
+        "instance_hash": instance.hash,
+    }
+
+
+def _safe(cell: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would run."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

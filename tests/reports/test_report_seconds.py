@@ -18,11 +18,10 @@ from reported import make_study_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
-from kvopt.reports.headings import headed
 from kvopt.reports.registry import Context
-from kvopt.reports.rows import COLUMNS, SECONDS_COLUMNS
-from kvopt.reports.sections.evictions import _comparable, _notable, _Place
-from kvopt.reports.study import read_study
+from kvopt.reports.sections.latencies import _comparable, _notable, _Place
+from kvopt.reports.study import headed, read_study
+from kvopt.reports.writing import COLUMNS, SECONDS_COLUMNS
 
 HEADING = "conversation (stand-in), per_second {}"
 

@@ -104,20 +104,12 @@ class Box(NamedTuple):
     bottom: float
 
 
-@dataclass(frozen=True, slots=True)
 class Frame:
     """The room of a chart, with an axis in each direction."""
 
-    width: float
-    height: float
-    x: Axis
-    y: Axis
-
-    @classmethod
-    def of(cls, box: Box, across: Axis, up: Axis) -> Frame:
-        """Put two axes into a box."""
-        x, y = across.on(box.left, box.right), up.on(box.bottom, box.top)
-        return cls(box.width, box.height, x, y)
+    def __init__(self, box: Box, across: Axis, up: Axis) -> None:
+        self.width, self.height = box.width, box.height
+        self.x, self.y = across.on(box.left, box.right), up.on(box.bottom, box.top)
 
     def at(self, x: float, y: float) -> str:
         """Return the place of a point, as paths have it."""
@@ -127,6 +119,12 @@ class Frame:
         """Return a line through points; nothing where there are none."""
         places = "L".join(self.at(x, y) for x, y in corners)
         return path(f"M{places}", kind) if places else Markup("")
+
+    def area(self, corners: Corners, kind: str) -> Markup:
+        """Return what lies between 0 and a line through points."""
+        places, base = [self.at(x, y) for x, y in corners], number(self.y.at(0))
+        left = places[0].split()[0] if places else ""
+        return path(f"M{left} {base}L{'L'.join(places)}V{base}z" if places else "", kind)
 
     def dots(self, points: Corners) -> Markup:
         """Return a dot for each point."""
@@ -139,29 +137,20 @@ class Frame:
     def bottom(self, *, whole: bool = False) -> Markup:
         """Return ticks and title below."""
         base = self.y.start
-        places = [(self.x.at(value), shown) for value, shown in self.x.ticks(6, whole=whole)]
-        marks = [
-            join(line(x, base, x, base + 4, "tick"), label(x, base + 15, shown, "middle"))
-            for x, shown in places
-        ]
+        parts = []
+        for value, shown in self.x.ticks(6, whole=whole):
+            x = self.x.at(value)
+            parts += [line(x, base, x, base + 4, "tick"), label(x, base + 15, shown, "middle")]
         middle = (self.x.start + self.x.end) / 2
-        return join(*marks, label(middle, self.height - 4, self.x.title, "middle", "title"))
+        return join(*parts, label(middle, self.height - 4, self.x.title, "middle", "title"))
 
     def left(self, most: int = 5, *, whole: bool = False) -> Markup:
         """Return ticks and lines across, the title above; what goes down from 0 is counted too."""
-        lines = [
-            join(
-                self.level(value, "grid"),
-                label(
-                    self.x.start - 5,
-                    self.y.at(value) + 3.5,
-                    shown.removeprefix("-") + self.y.suffix,
-                    "end",
-                ),
-            )
-            for value, shown in self.y.ticks(most, whole=whole)
-        ]
-        return join(*lines, label(2, self.y.end - 8, self.y.title, "start", "title"))
+        x, parts = self.x.start - 5, []
+        for value, shown in self.y.ticks(most, whole=whole):
+            said = shown.removeprefix("-") + self.y.suffix
+            parts += [self.level(value, "grid"), label(x, self.y.at(value) + 3.5, said, "end")]
+        return join(*parts, label(2, self.y.end - 8, self.y.title, "start", "title"))
 
     def axes(self, *, whole: bool = False) -> Markup:
         """Return both axes."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvopt.reports.charts.axes import Axis, Frame, label, line, path
+from kvopt.reports.charts.axes import Axis, Box, Frame, label, line, path
 from kvopt.reports.html import Markup, join, number
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 16.0, 432.0, 4.0
@@ -31,8 +31,9 @@ class Bar:
 def bars(title: str, found: Sequence[Bar], across: Axis) -> Markup:
     """Draw bars over one axis; the title is for readers without the picture."""
     base = _TOP + _ROW * len(found)
-    x = across.on(_LEFT, _RIGHT - 8)
-    frame = Frame(_WIDTH, base + 36, x, Axis("", 0, 1).on(base, _TOP))
+    box = Box(_WIDTH, base + 36, _LEFT, _RIGHT - 8, _TOP, base)
+    frame = Frame(box, across, Axis("", 0, 1))
+    x = frame.x
     return frame.svg(
         title,
         *(line(x.at(tick), _TOP, x.at(tick), base, "grid") for tick, _ in x.ticks(6)),

@@ -41,7 +41,7 @@ def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Marku
     most = -(-most // tick) * tick
     base, bottom = _TOP + _HALF, _TOP + _HALF * (1 if exact else 2)
     across = Axis("ratio to the optimum", 1, float(1 + step * max(4, int(span / step) + 1)))
-    frame = Frame.of(
+    frame = Frame(
         Box(_WIDTH, bottom + 36, _LEFT, _RIGHT, _TOP, bottom),
         across,
         Axis("runs", 0 if exact else -most, most),

@@ -30,18 +30,22 @@ class Point:
     said: str
 
 
+Drawn = tuple[Markup, list[list[Any]]]
+"""A picture, and the data for the script."""
+
+
 def chart(
     name: str,
     points: Sequence[Point],
     across: Axis,
     up: Axis,
     trend: Sequence[tuple[float, float]] = (),
-) -> tuple[Markup, list[list[Any]]]:
+) -> Drawn:
     """Return points as a picture with a name, and their data for the script of the page.
 
     A trend is a line through other points.
     """
-    frame = Frame.of(_BOX, across, up)
+    frame = Frame(_BOX, across, up)
     picture = frame.svg(
         name,
         frame.axes(whole=True),
@@ -49,16 +53,15 @@ def chart(
         frame.dots((each.x, each.low) for each in points),
         frame.line(trend, "trend"),
     )
-    return picture, [_placed(point, frame) for point in points]
+    data = []
+    for each in points:
+        high = each.low if each.high is None else each.high
+        places = (frame.x.at(each.x), frame.y.at(each.low), frame.y.at(high))
+        data.append([*(round(place, 1) for place in places), each.instance, each.said])
+    return picture, data
 
 
 def span(frame: Frame, x: float, low: float, high: float | None) -> str:
     """Return a path from the low end of an interval to the high end; empty without one."""
     end = None if high is None else number(frame.y.at(high))
     return "" if end in {None, number(frame.y.at(low))} else f"M{frame.at(x, low)}V{end}"
-
-
-def _placed(point: Point, frame: Frame) -> list[Any]:
-    high = point.low if point.high is None else point.high
-    places = (frame.x.at(point.x), frame.y.at(point.low), frame.y.at(high))
-    return [*(round(place, 1) for place in places), point.instance, point.said]

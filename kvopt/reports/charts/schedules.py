@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from kvopt.model.instance import Instance
 from kvopt.model.outlines import Piece, Points, Stretch, stretches_of
-from kvopt.reports.charts.axes import Axis, Frame, label, path
+from kvopt.reports.charts.axes import Axis, Box, Frame, label, path
 from kvopt.reports.html import Markup, number
 from kvopt.simulation.runs import Lost, PolicyRun
 
@@ -42,14 +43,14 @@ def draw(run: PolicyRun, left: int, right: int) -> Markup:
     rows = len(instance) if len(instance) <= MOST_ROWS else 0
     row = min(_TALLEST_ROW, _ROWS / max(rows, 1))
     top = _TOP + rows * row + _BETWEEN
-    x = Axis("time (rounds)", left, right).on(_LEFT, _RIGHT)
-    y = Axis("", 0, 1.1 * instance.memory).on(top + _MEMORY, top)
-    frame = Frame(_WIDTH, top + _MEMORY + 34, x, y)
+    box = Box(_WIDTH, top + _MEMORY + 34, _LEFT, _RIGHT, top, top + _MEMORY)
+    frame = Frame(box, Axis("time (rounds)", left, right), Axis("", 0, 1.1 * instance.memory))
+    floor = {piece.request: _TOP + (place + 0.9) * row for place, piece in enumerate(kept)}
     said = f"{run.policy}: total latency {run.objective:,}, makespan {run.makespan:,}, "
     return frame.svg(
         said + f"at most {run.peak_memory:,} of {instance.memory:,} tokens held",
         frame.bottom(),
-        *(_Rows(run, x, row, kept).drawn() if rows else ()),
+        *(_Rows(instance, frame.x, row, floor).drawn(kept, run.lost) if rows else ()),
         *_memory(run, kept, frame),
         frame.tokens(instance.memory),
     )
@@ -57,47 +58,42 @@ def draw(run: PolicyRun, left: int, right: int) -> Markup:
 
 @dataclass(frozen=True)
 class _Rows:
-    """One row for each of the pieces that were kept; heights are tokens on one scale."""
+    """One row a request, above a floor of its own; heights are tokens on one scale."""
 
-    run: PolicyRun
+    instance: Instance
     x: Axis
     row: float
-    kept: Sequence[Work]
+    floor: dict[int, float]
 
-    def drawn(self) -> list[Markup]:
-        floor = {
-            piece.request: _TOP + (place + 0.9) * self.row for place, piece in enumerate(self.kept)
-        }
-        lost = self.run.lost
-        return [
-            path(self._waits(floor), "wait" if self.row > _THIN else "wait many"),
-            *self._bars(self.kept, floor, ("prompt", "grown")),
-            *(
-                self._bars(lost, floor, ("lost", "lost"))
-                if len(lost) <= _MOST_LOST
-                else [self._spans(lost, floor)]
-            ),
-            *self._names(floor),
-        ]
-
-    def _waits(self, floor: dict[int, float]) -> str:
-        requests = self.run.instance.requests
-        return "".join(
-            f"M{self._across(requests[piece.request].arrival)} {number(floor[piece.request])}"
+    def drawn(self, kept: Sequence[Work], lost: Sequence[Work]) -> Iterable[Markup]:
+        requests = self.instance.requests
+        late = [piece for piece in kept if piece.start > requests[piece.request].arrival]
+        waits = (
+            f"M{self._across(requests[piece.request].arrival)} {number(self.floor[piece.request])}"
             f"H{self._across(piece.start)}"
-            for piece in self.kept
-            if piece.start > requests[piece.request].arrival
+            for piece in late
         )
+        yield path("".join(waits), "wait" if self.row > _THIN else "wait many")
+        yield from self._bars(kept, ("prompt", "grown"))
+        if len(lost) <= _MOST_LOST:
+            yield from self._bars(lost, ("lost", "lost"))
+        else:
+            yield self._spans(lost)
+        if len(self.floor) > _LABELLED:
+            yield label(_LEFT - 5, _TOP + 10, str(len(self.floor)), "end")
+            yield label(_LEFT - 5, _TOP + 22, "rows", "end")
+            return
+        for i, floor in self.floor.items():
+            name = requests[i].id or ""
+            yield label(_LEFT - 5, floor, name if len(name) <= 6 else name[:5] + "…", "end")
 
-    def _bars(
-        self, work: Sequence[Work], floor: dict[int, float], kinds: tuple[str, str]
-    ) -> list[Markup]:
+    def _bars(self, work: Sequence[Work], kinds: tuple[str, str]) -> list[Markup]:
+        """Draw prompts as boxes and growth as slopes above them."""
         below, above = [], []
-        requests = self.run.instance.requests
-        tallest = max(request.peak for request in requests)
-        unit = (0.8 if len(floor) <= _LABELLED else 1.5) * self.row / tallest
+        tallest = max(request.peak for request in self.instance)
+        unit = (0.8 if len(self.floor) <= _LABELLED else 1.5) * self.row / tallest
         for piece in work:
-            prompt, base = requests[piece.request].prompt, floor[piece.request]
+            prompt, base = self.instance.requests[piece.request].prompt, self.floor[piece.request]
             left, right = self._across(piece.start), self._across(piece.end)
             top = number(base - prompt * unit)
             peak = number(base - (prompt + piece.end - piece.start) * unit)
@@ -106,7 +102,7 @@ class _Rows:
         paths = zip((below, above), kinds, strict=True)
         return [path("".join(part), kind) for part, kind in paths if part]
 
-    def _spans(self, work: Sequence[Work], floor: dict[int, float]) -> Markup:
+    def _spans(self, work: Sequence[Work]) -> Markup:
         """Draw one flat bar where pieces follow each other more closely than can be seen."""
         spans: list[list[int]] = []
         gap = 2 * (self.x.high - self.x.low) / (self.x.end - self.x.start)
@@ -117,22 +113,12 @@ class _Rows:
                 spans.append([piece.request, piece.start, piece.end])
         parts = []
         for i, begin, end in spans:
-            base, top = number(floor[i]), number(floor[i] - 0.4 * self.row)
+            base, top = number(self.floor[i]), number(self.floor[i] - 0.4 * self.row)
             parts.append(f"M{self._across(begin)} {base}V{top}H{self._across(end)}V{base}z")
         return path("".join(parts), "lost")
 
     def _across(self, time: int) -> str:
         return number(self.x.at(time))
-
-    def _names(self, floor: dict[int, float]) -> list[Markup]:
-        if len(floor) > _LABELLED:
-            words = ((10, str(len(floor))), (22, "rows"))
-            return [label(_LEFT - 5, _TOP + down, said, "end") for down, said in words]
-        names = {i: self.run.instance.requests[i].id or "" for i in floor}
-        return [
-            label(_LEFT - 5, floor[i], name if len(name) <= 6 else name[:5] + "…", "end")
-            for i, name in names.items()
-        ]
 
 
 def _memory(run: PolicyRun, kept: Sequence[Work], frame: Frame) -> Iterable[Markup]:
@@ -142,7 +128,7 @@ def _memory(run: PolicyRun, kept: Sequence[Work], frame: Frame) -> Iterable[Mark
         requests = run.instance.requests
         pieces = (Piece(each.start, each.end, requests[each.request].prompt) for each in work)
         found = [corner for stretch in stretches_of(pieces) for corner in corners(stretch)]
-        return path(_area(found, frame), kind)
+        return frame.area(_thin(found), kind)
 
     def held(stretch: Stretch) -> Points:
         return stretch.outline(stepped=False)
@@ -154,14 +140,6 @@ def _memory(run: PolicyRun, kept: Sequence[Work], frame: Frame) -> Iterable[Mark
         yield area([*run.lost, *kept], held, "lost")
     yield area(kept, held, "grown")
     yield area(kept, prompts, "prompt")
-
-
-def _area(corners: Points, frame: Frame) -> str:
-    if not corners:
-        return ""
-    base = number(frame.y.at(0))
-    places = "L".join(frame.at(time, held) for time, held in _thin(corners))
-    return f"M{number(frame.x.at(corners[0][0]))} {base}L{places}V{base}z"
 
 
 def _thin(corners: Points) -> Points:

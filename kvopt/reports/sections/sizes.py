@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 from kvopt.experiments.studies.records import Record
 from kvopt.reports.charts.axes import Axis, spread
-from kvopt.reports.charts.points import Point, chart
+from kvopt.reports.charts.points import Drawn, Point, chart
 from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.layout import by_family, figure, gallery, said_of
 from kvopt.reports.registry import Charts, Context, Section, register
@@ -33,8 +32,8 @@ def runs(context: Context) -> Section | None:
     figures: dict[str, list[Markup]] = {}
     for family in context.families:
         drawn = [group for group in family.groups if group.are_many]
-        judged = [run for group in drawn for run in group.runs if run.ratio is not None]
-        across, places = _across(context, [run.record for run in judged])
+        judged = [run.record for group in drawn for run in group.runs if run.ratio is not None]
+        across, places = _across(context, judged)
         figures[family.name] = []
         for group, up in zip(drawn, _upwards(drawn), strict=True):
             points = []
@@ -44,10 +43,10 @@ def runs(context: Context) -> Section | None:
                 most = None if ratio.most is None else float(ratio.most)
                 points.append(Point(places[place], float(run.least), most, place, said))
             title = f"{group.label}, {group.family}: ratio of {len(points)} runs"
-            picture, data = chart(f"{title}, worst {group.worst}", points, across, up)
-            name = f"runs-{len(charts)}"
-            charts[name] = data
-            figures[family.name].append(_pointed(group.label, name, picture))
+            picture = chart(f"{title}, worst {group.worst}", points, across, up)
+            figures[family.name].append(
+                _pointed(group.label, charts, f"runs-{len(charts)}", picture)
+            )
     return by_family("Ratio of every run", _note("runs"), figures, charts)
 
 
@@ -95,17 +94,14 @@ def gaps(context: Context) -> Section | None:
             if record.upper and record.lower is not None
         ]
         if len(known) > 1:
-            name = f"gaps-{len(charts)}"
-            picture, charts[name] = _gaps(context, family.name, known)
             proved = sum(record.proved for record, _ in known)
             title = f"{family.name}: {proved:,} of {len(known):,} proved"
-            figures.append(_pointed(title, name, picture))
+            picture = _gaps(context, family.name, known)
+            figures.append(_pointed(title, charts, f"gaps-{len(charts)}", picture))
     return gallery("Gap against size", _note("gaps"), figures, "figures", charts)
 
 
-def _gaps(
-    context: Context, family: str, known: Sequence[tuple[Record, float]]
-) -> tuple[Markup, list[list[Any]]]:
+def _gaps(context: Context, family: str, known: Sequence[tuple[Record, float]]) -> Drawn:
     across, places = _across(context, [record for record, _ in known])
     points = []
     sizes: dict[float, list[float]] = {}
@@ -120,15 +116,12 @@ def _gaps(
     return chart(name, points, across, up, trend)
 
 
-def _pointed(title: str, name: str, picture: Markup) -> Markup:
+def _pointed(title: str, charts: Charts, name: str, drawn: Drawn) -> Markup:
+    """Return a picture whose points are among the charts of the section."""
+    picture, charts[name] = drawn
+    said = f"{title}: points; arrow keys move from one to the next"
     box = tag(
-        "div",
-        picture,
-        class_="points",
-        data_chart=name,
-        tabindex=0,
-        role="group",
-        aria_label=f"{title}: points; arrow keys move from one to the next",
+        "div", picture, class_="points", data_chart=name, tabindex=0, role="group", aria_label=said
     )
     return figure(title, None, box)
 

@@ -34,7 +34,7 @@ _UNEVEN = 3
 def worst(context: Context) -> Section | None:
     """Return the pictures, None where no run is proved to be worse than the optimum.
 
-    In seconds rounds differ in length, and `kvopt.reports.sections.memory` draws runs instead.
+    In seconds rounds differ in length, and `kvopt.reports.sections.seconds` draws runs instead.
     """
     runs = _worst_runs(context.study)
     if context.study.in_seconds or not runs:
@@ -100,13 +100,7 @@ def _pictures(run: Run, best: PolicyRun, found: PolicyRun) -> Markup:
 def _pair(
     study: Study, run: Run, read: Callable[[Path], tuple[Instance, dict[str, Any]]]
 ) -> tuple[PolicyRun, PolicyRun]:
-    """Return the best schedule and the run, checked in integers.
-
-    Raises
-    ------
-    InvalidInput
-        If the certificate cannot be read, is of another instance or claims other numbers.
-    """
+    """Return the best schedule and the run, checked in integers; refuse what does not fit."""
     record = run.record
     if record.certificate is None:
         raise InvalidInput("has no certificate", field=record.instance.name)
