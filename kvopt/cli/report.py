@@ -32,6 +32,7 @@ def report_command(
     verify: Annotated[
         bool, typer.Option("--verify", help="Verify every certificate before it is linked.")
     ] = False,
+    _modules: common.Modules = None,
 ) -> None:
     """Write what a study found as a page that needs no network, and its records as CSV.
 

@@ -26,52 +26,37 @@ class Checked:
 
 
 def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Checked:
-    """Verify every certificate of the records and compare it with them.
-
-    Parameters
-    ----------
-    study
-        The study.
-    progress
-        Called with how many are done, and how many there are.
-    """
+    """Verify every certificate and compare it with its records; say how many of how many are."""
     owners: dict[str, list[Record]] = {}
     for record in study.records:
         if record.certificate is not None:
             owners.setdefault(record.certificate, []).append(record)
     faults = []
     for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
-        fault = _fault(study, certificate, records)
-        if fault is not None:
-            faults.append(f"{certificate}: {fault}")
+        path = study.folder / certificate
+        verdict = verify(path, _BUDGET)
+        wrong = None if verdict.valid else verdict.lines[-1]
+        if verdict.valid:
+            content = parse_json(read_text(path))
+            found = ((record.policy, _difference(content, record)) for record in records)
+            wrong = next((f"{policy}: {said}" for policy, said in found if said), None)
+        if wrong is not None:
+            faults.append(f"{certificate}: {wrong}")
         progress(done, len(owners))
     return Checked(len(owners) - len(faults), tuple(faults))
-
-
-def _fault(study: Study, certificate: str, records: list[Record]) -> str | None:
-    path = study.folder / certificate
-    verdict = verify(path, _BUDGET)
-    if not verdict.valid:
-        return verdict.lines[-1]
-    content = parse_json(read_text(path))
-    return next((f"{r.policy}: {f}" for r in records if (f := _difference(content, r))), None)
 
 
 def _difference(content: Mapping[str, Any], record: Record) -> str | None:
     """Return what a record says and its certificate does not."""
     runs = {run["policy"]: run for run in content.get("policies", ())}
-    run = runs.get(record.policy, {"value": None})
+    nothing = {"value": None}
     said = {
         "instance": (record.instance.hash, content["hash"]),
-        "upper": (record.upper, _value(content["upper"])),
-        "lower": (record.lower, _value(content["lower"])),
-        "value": (record.value, run["value"]),
+        "upper": (record.upper, (content["upper"] or nothing)["value"]),
+        "lower": (record.lower, (content["lower"] or nothing)["value"]),
+        "value": (record.value, runs.get(record.policy, nothing)["value"]),
     }
     for name, (ours, theirs) in said.items():
         if ours != theirs:
             return f"{name} is {ours} in the record and {theirs} in the certificate"
     return None
-
-
-def _value(side: Mapping[str, Any] | None) -> int | None:
-    return None if side is None else side["value"]

@@ -50,6 +50,8 @@ def text(node: Node) -> str:
 
 def visible(value: str) -> str:
     """Show what a page cannot hold, such as control characters, as its escape."""
+    if value.isprintable():
+        return value
     return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in value)
 
 
@@ -70,5 +72,4 @@ def _attribute(key: str, value: Attribute) -> str:
     name = key.rstrip("_").replace("_", "-")
     if value is True:
         return f" {name}"
-    shown = number(value) if isinstance(value, float) else escape(visible(str(value)))
-    return f' {name}="{shown}"'
+    return f' {name}="{number(value) if isinstance(value, float) else text(str(value))}"'

@@ -8,26 +8,43 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, get_args
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import Interval, ratio_of
-from kvopt.experiments.studies.records import FILE, Record, StudiedInstance, read_records
-from kvopt.files.reading import read_text
-from kvopt.reports.claims import check_inside, read_verdicts
-from kvopt.reports.families import headed
+from kvopt.experiments.studies.records import FILE, Record, read_records
+from kvopt.families import FAMILIES
+from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
+from kvopt.reports.words import limits_of
+
+_FILE = "file"
+"""Key of an instance from a file, for which its name stands."""
+
+_SIZE = "n"
+"""Key of a family that says how many requests there are: runs of all sizes stand together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A record of a policy, with the interval that holds its ratio (None unless completed)."""
+    """A record of a policy, with the interval that holds its ratio.
+
+    It is None unless the run completed; an optimum of 0 has no ratio.
+    """
 
     record: Record
     ratio: Interval | None
+
+    @property
+    def least(self) -> Fraction:
+        """Lower end of the ratio, 0 where there is none."""
+        return (self.ratio and self.ratio.least) or Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -63,16 +80,14 @@ class Study:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Records of policies under their headings, without instances that failed as a whole."""
-        return tuple(
-            Run(record, None if record.value is None else ratio_of(record))
-            for record in headed([r for r in self.records if r.policy is not None])
-        )
+        records = headed([record for record in self.records if record.policy is not None])
+        return tuple(Run(r, ratio if (ratio := ratio_of(r)).least else None) for r in records)
 
     @cached_property
     def judged(self) -> tuple[Run, ...]:
         """Runs with a ratio, the largest proved ratio first."""
-        found = [run for run in self.runs if run.ratio is not None and run.ratio.least]
-        return tuple(sorted(found, key=_most_first))
+        found = [run for run in self.runs if run.ratio is not None]
+        return tuple(sorted(found, key=lambda run: (-run.least, _order(run.record))))
 
     @cached_property
     def failures(self) -> tuple[Record, ...]:
@@ -114,13 +129,14 @@ def read_study(folder: Path) -> Study:
     warnings: list[str] = []
     records = sorted(read_records(folder, warnings.append), key=_order)
     for record in records:
-        check_inside(record.certificate, path)
+        if record.certificate is not None:
+            _check_inside(record.certificate, path)
         _check_bound(record, path)
     verdicts, description = folder / "verdicts.json", folder / "study.toml"
     return Study(
         folder=folder,
         records=tuple(records),
-        verdicts=read_verdicts(verdicts) if verdicts.exists() else (),
+        verdicts=_read_verdicts(verdicts) if verdicts.exists() else (),
         description=read_text(description) if description.exists() else None,
         digest="sha256:" + hashlib.sha256(path.read_bytes()).hexdigest(),
         warnings=tuple(warnings),
@@ -136,14 +152,91 @@ def _check_bound(record: Record, path: Path) -> None:
         raise InvalidInput(f"{place}: {reason}", field="lower", file=str(path))
 
 
-def limits_of(record: Record) -> str:
-    """Return the limits of a record on one line."""
-    return ", ".join(f"{name} {_said(value)}" for name, value in sorted(record.limits.items()))
+def _check_inside(certificate: object, path: Path) -> None:
+    """Refuse a certificate that would lead out of the folder."""
+    if isinstance(certificate, str) and certificate and "\0" not in certificate:
+        place = PurePosixPath(certificate)
+        if not place.is_absolute() and ".." not in place.parts:
+            return
+    reason = f"must be a path inside the folder, got {shown(certificate)}"
+    raise InvalidInput(reason, field="certificate", file=str(path))
 
 
-def _said(value: Any) -> str:
-    """Return a limit in words: of a model that says how long rounds last its name."""
-    return str(value.get("name") or "without a name") if isinstance(value, dict) else str(value)
+def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
+    """Read what became of published claims."""
+    try:
+        value = parse_json(read_text(path))
+        if isinstance(value, dict):
+            check_schema(value, "kvopt.verdicts/1")
+        top = check_fields(value, "verdicts", ("schema", "study", "verdicts"), ())
+        if not isinstance(top["verdicts"], list):
+            raise InvalidInput("must be a list", field="verdicts")
+        return tuple(_verdict(row, path) for row in top["verdicts"])
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def _verdict(value: object, path: Path) -> Verdict:
+    names = [item.name for item in fields(Verdict)]
+    row = check_fields(value, "verdict", names, ())
+    for name in names:
+        kind, wanted = (list, "a list") if name == "certificates" else (str, "text")
+        if not isinstance(row[name], kind):
+            raise InvalidInput(f"must be {wanted}, got {shown(row[name])}", field=name)
+    if row["verdict"] not in (known := get_args(Judgement)):
+        reason = f"must be one of {', '.join(known)}, got {shown(row['verdict'])}"
+        raise InvalidInput(reason, field="verdict")
+    for certificate in row["certificates"]:
+        _check_inside(certificate, path)
+    return Verdict(**{**row, "certificates": tuple(row["certificates"])})
+
+
+def headed(records: Sequence[Record]) -> list[Record]:
+    """Return records whose family is the heading under which they stand.
+
+    Traffic at one rate is not comparable with traffic at another; so in seconds the keys of a
+    family in which records differ are part of the heading.
+    """
+    files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
+    parameters: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        parameters.setdefault(record.instance.family or "", []).append(record.instance.parameters)
+    ambiguous = len({name for name, _ in files}) < len(files)
+    varied = {family: differing(keys) for family, keys in parameters.items()}
+
+    def heading(record: Record) -> str:
+        if record.instance.family is None:
+            return _file(record) if ambiguous else record.instance.name
+        return _setting(record, varied) if record.in_seconds else record.instance.family
+
+    return [
+        replace(record, instance=replace(record.instance, family=heading(record)))
+        for record in records
+    ]
+
+
+def _file(record: Record) -> str:
+    return str(record.instance.parameters.get(_FILE, ""))
+
+
+def _setting(record: Record, varied: dict[str, list[str]]) -> str:
+    family, keys = record.instance.family or "", record.instance.parameters
+    found = FAMILIES.get(family)
+    stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
+    here = [key for key in varied[family] if key in keys and key != _SIZE]
+    settings = [f"{key} {keys[key]}" for key in here if key != _FILE]
+    if _FILE in here:
+        settings.append(record.instance.name)
+    return ", ".join([family + stand_in, *settings])
+
+
+def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the keys in which some mappings differ."""
+    values: dict[str, set[str]] = {}
+    for each in found:
+        for key, value in each.items():
+            values.setdefault(key, set()).add(repr(value))
+    return sorted(key for key, known in values.items() if len(known) > 1)
 
 
 def _work(record: Record) -> tuple[str, str]:
@@ -151,13 +244,7 @@ def _work(record: Record) -> tuple[str, str]:
 
 
 def _order(record: Record) -> tuple[Any, ...]:
-    instance: StudiedInstance = record.instance
+    instance = record.instance
     seed = -1 if instance.seed is None else instance.seed
     size = (instance.requests, instance.memory)
     return instance.family or "", *size, seed, *_work(record), record.policy or ""
-
-
-def _most_first(run: Run) -> tuple[Any, ...]:
-    assert run.ratio is not None
-    assert run.ratio.least is not None
-    return -run.ratio.least, *_order(run.record)

@@ -2,89 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from statistics import fmean
 
 from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
-from kvopt.reports.quantiles import mean_width, quantile_of
-from kvopt.reports.study import Run, Study
+from kvopt.experiments.studies.records import Record
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.reports.study import Run, Study, differing
+
+Curve = dict[int, float]
+"""Mean latency of a request by number of requests, in rounds or in seconds."""
 
 _MANY = 5
-_HALF, _MOST = Fraction(1, 2), Fraction(95, 100)
+"""Ratios from which on pictures of single runs tell more than the table."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one policy on one family within the same limits.
+    """The runs of one policy on one family within the same limits, completed or not.
 
-    Parameters
-    ----------
-    family, policy
-        What they have in common.
-    limits
-        Limits of the search for optima where the study has several, else empty.
-    runs
-        All of them, completed or not.
+    The label is the policy, with its limits where the study has several.
     """
 
     family: str
-    policy: str
-    limits: str
+    label: str
     runs: tuple[Run, ...]
 
-    @property
-    def label(self) -> str:
-        """The policy, with its limits where these differ."""
-        return f"{self.policy}, {self.limits}" if self.limits else self.policy
-
-    @property
+    @cached_property
     def ratios(self) -> list[Interval]:
-        """Of runs that completed; an optimum of 0 has no ratio and is left out."""
-        return [run.ratio for run in self.runs if run.ratio is not None and run.ratio.least]
+        """Ratios of the runs that have one."""
+        return [run.ratio for run in self.runs if run.ratio is not None]
 
     @property
     def are_many(self) -> bool:
         """Whether pictures of single runs tell more than the table."""
         return len(self.ratios) >= _MANY
 
-    @property
+    @cached_property
     def mean(self) -> Interval:
         """Mean ratio."""
         return mean_of(self.ratios)
 
-    @property
-    def median(self) -> Interval:
-        """Ratio that half of the runs do not exceed."""
-        return quantile_of(self.ratios, _HALF)
-
-    @property
-    def high(self) -> Interval:
-        """Ratio that 95% of the runs do not exceed."""
-        return quantile_of(self.ratios, _MOST)
-
-    @property
+    @cached_property
     def worst(self) -> Interval:
         """Largest ratio."""
         return largest_of(self.ratios)
 
-    @property
-    def width(self) -> Fraction | None:
-        """Mean width of the intervals, as a share of their upper end: the mean gap."""
-        return mean_width(self.ratios)
-
-    @property
-    def optimal(self) -> int:
-        """Runs that are proved to be optimal."""
-        return sum(ratio.most == 1 for ratio in self.ratios)
-
-    @property
-    def beaten(self) -> int:
-        """Runs that are proved not to be optimal."""
-        return sum(ratio.least is not None and ratio.least > 1 for ratio in self.ratios)
-
     def ended(self, outcome: str) -> int:
         """Return how many runs ended like this."""
         return sum(run.record.outcome == outcome for run in self.runs)
+
+    @property
+    def completed(self) -> bool:
+        """Whether every run completed."""
+        return self.ended("completed") == len(self.runs)
+
+    def sized(self, size: int) -> Group:
+        """Return the group with its runs on instances of one size alone."""
+        return replace(
+            self, runs=tuple(run for run in self.runs if run.record.instance.requests == size)
+        )
 
     @property
     def evictions(self) -> int:
@@ -92,28 +73,62 @@ class Group:
         return sum(run.record.evictions for run in self.runs)
 
 
-def groups(study: Study) -> list[Group]:
-    """Return the groups of a study: family by family, the least mean ratio first."""
-    unequal = _unequal(study)
-    found: dict[tuple[str, str, str], list[Run]] = {}
+@dataclass(frozen=True)
+class Family:
+    """What stands under one heading: its groups, the least mean ratio first, and its instances."""
+
+    name: str
+    groups: tuple[Group, ...]
+    instances: tuple[Record, ...]
+
+
+def families(study: Study) -> list[Family]:
+    """Return the families of a study."""
+    unequal = differing(run.record.limits for run in study.runs)
+    found: dict[tuple[str, str], list[Run]] = {}
     for run in study.runs:
         record = run.record
-        limits = ", ".join(f"{name} {record.limits.get(name)}" for name in unequal)
-        heading = record.instance.family or ""
-        found.setdefault((heading, record.policy or "", limits), []).append(run)
-    made = [Group(*key, tuple(runs)) for key, runs in found.items()]
-    return sorted(made, key=_order)
+        limits = (f"{name} {record.limits.get(name)}" for name in unequal)
+        label = ", ".join([record.policy or "", *limits])
+        found.setdefault((record.instance.family or "", label), []).append(run)
+    groups = [Group(*key, tuple(runs)) for key, runs in found.items()]
+    groups.sort(key=lambda g: (g.family, g.mean.least is None, g.mean.least or 0, g.label))
+    return [
+        Family(
+            name,
+            tuple(group for group in groups if group.family == name),
+            tuple(record for record in study.instances if record.instance.family == name),
+        )
+        for name in dict.fromkeys(group.family for group in groups)
+    ]
 
 
-def _unequal(study: Study) -> list[str]:
-    """Return the names of limits that are not the same for all runs."""
-    found: dict[str, set[str]] = {}
-    for run in study.runs:
-        for name, value in run.record.limits.items():
-            found.setdefault(name, set()).add(str(value))
-    return sorted(name for name, values in found.items() if len(values) > 1)
+def mean_latencies(found: Iterable[tuple[Record, int | None]]) -> Curve:
+    """Return the mean latency of a request at each size; where one is unknown there is none."""
+    sizes: dict[int, list[float]] = {}
+    for record, total in found:
+        count = record.instance.requests
+        unit = NANOSECONDS if record.in_seconds else 1
+        each = math.nan if total is None or not count else total / count / unit
+        sizes.setdefault(count, []).append(each)
+    means = {size: fmean(values) for size, values in sizes.items()}
+    return {size: mean for size, mean in means.items() if not math.isnan(mean)}
 
 
-def _order(group: Group) -> tuple[str, bool, Fraction, str]:
-    average = group.mean.least
-    return group.family, average is None, average or Fraction(0), group.label
+def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:
+    """Return where the least number lies that so many of them do not exceed (nearest rank).
+
+    A quantile does not fall when one of the numbers rises.  So the quantile of the lower ends and
+    that of the upper ends enclose the quantile of the numbers themselves.
+    """
+    if not found:
+        return Interval(None, None)
+    rank = max(1, math.ceil(share * len(found))) - 1
+    least = sorted((each.least for each in found), key=lambda end: (end is not None, end or 0))
+    most = sorted((each.most for each in found), key=lambda end: (end is None, end or 0))
+    return Interval(least[rank], most[rank])
+
+
+def mean_width(found: Iterable[Interval]) -> Fraction | None:
+    """Return the mean width of intervals, None if there are none or one of them is open."""
+    return mean_of(Interval(each.width, each.width) for each in found).least

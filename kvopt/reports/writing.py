@@ -1,19 +1,50 @@
-"""``write_report``: from the folder of a study to its page and its table."""
+"""``write_report``: from the folder of a study to its page and its table.
+
+The page is one file that needs nothing else and asks for nothing over a network.  Its policy of
+content allows this very style sheet and this very script, by their digests, and nothing from
+anywhere.  What a file of the study says can therefore not run, even if it got past the escaping.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
+from kvopt.experiments.studies.records import Record
 from kvopt.files.atomic import own_descriptor, write_atomically
 from kvopt.reports.checking import check_certificates
-from kvopt.reports.context import Context
-from kvopt.reports.page import page
-from kvopt.reports.rows import csv_text
-from kvopt.reports.study import read_study
+from kvopt.reports.html import Markup, join, tag, text
+from kvopt.reports.layout import asset
+from kvopt.reports.registry import Context, Section, sections_of
+from kvopt.reports.study import Study, read_study
+from kvopt.reports.words import optimum_of
+from kvopt.version import __version__
 
 PAGE = "report.html"
+
+COLUMNS = (
+    "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
+    "outcome", "value", "lower", "upper", "ratio_least", "ratio_most", "proved", "evictions",
+    "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
+    "certificate", "instance_hash", "key",
+)  # fmt: skip
+
+SECONDS_COLUMNS = (
+    "mean_s", "median_s", "p99_s", "first_token_mean_s", "first_token_median_s",
+    "first_token_p99_s", "tokens_per_second", "arriving_tokens_per_second", "mean_memory",
+    "requests_completed", "ended_s",
+)  # fmt: skip
+"""Further columns of a study in seconds, whose latencies in other columns are nanoseconds."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a text for a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +106,100 @@ def write_report(
     """
     study = read_study(Path(folder))
     target = Path(folder) / PAGE if output is None else Path(output)
-    rows = Path(table) if table is not None else _beside(target)
+    rows = None if table is None else Path(table)
+    if rows is None and own_descriptor(target) is None:  # a stream has nothing beside it
+        rows = target.with_suffix(".csv")
     checked = check_certificates(study, progress) if verify else None
-    text = page(Context(study, target.parent, rows, checked))
+    made = _page(Context(study, target.parent, rows, checked))
     if rows is not None:
-        write_atomically(rows, csv_text(study))
-    write_atomically(target, text)
+        write_atomically(rows, _csv(study))
+    write_atomically(target, made)
     faults = () if checked is None else checked.faults
     return Written(target, rows, len(study.records), study.warnings, faults)
 
 
-def _beside(target: Path) -> Path | None:
-    """Return where the table goes; a stream has nothing beside it."""
-    return None if own_descriptor(target) is not None else target.with_suffix(".csv")
+def _page(context: Context) -> str:
+    """Return the page as text."""
+    skeleton, style, script = map(asset, ("page.html", "report.css", "report.js"))
+    study, sections = context.study, sections_of(context)
+    links = (tag("a", each.title, href=f"#{name}") for name, each in sections.items())
+    return Template(skeleton).substitute(
+        policy=text(_policy(style, script)),
+        version=text(__version__),
+        name=text(study.name),
+        style=style,
+        title=tag("p", study.title) if study.in_seconds else "",
+        links=join(*(tag("li", link) for link in links)),
+        sections=join(*(_section(name, section) for name, section in sections.items())),
+        data=_data(context, sections),
+        script=script,
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    digests = (hashlib.sha256(part.encode()).digest() for part in (style, script))
+    allowed = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
+    return (
+        f"default-src 'none'; style-src {allowed[0]}; script-src {allowed[1]}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _section(name: str, section: Section) -> Markup:
+    heading = tag("h2", section.title, id=f"{name}-heading")
+    return tag("section", heading, section.body, id=name, aria_labelledby=f"{name}-heading")
+
+
+def _data(context: Context, sections: Mapping[str, Section]) -> str:
+    """Return what the script needs; a ``<`` inside would end the element too early."""
+    content = {
+        "instances": [_instance(context, record) for record in context.study.instances],
+        "charts": {name: data for each in sections.values() for name, data in each.charts.items()},
+    }
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _instance(context: Context, record: Record) -> list[str | None]:
+    instance = record.instance
+    seed = "" if instance.seed is None else f", seed {instance.seed}"
+    size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
+    return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]
+
+
+def _csv(study: Study) -> str:
+    """Return the records as CSV; a cell is empty where nothing is known."""
+    sink = io.StringIO(newline="")
+    writer = csv.writer(sink, lineterminator="\n")
+    columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
+    writer.writerow(columns)
+    for record in study.records:
+        cells = _cells(record)
+        writer.writerow([_safe(cells.get(name)) for name in columns])
+    return sink.getvalue()
+
+
+def _cells(record: Record) -> dict[str, object]:
+    instance, times = record.instance, record.times
+    least, most = record.ratio
+    cells: dict[str, object] = {}
+    if times is not None:
+        cells = {**vars(times), "requests_completed": times.completed, "ended_s": times.ended}
+        cells |= {f"{name}_s": value for name, value in times.latency.items()}
+        cells |= {f"first_token_{name}_s": value for name, value in times.first_token.items()}
+    return {
+        **cells,
+        **vars(instance),
+        **vars(record),
+        "instance": instance.name,
+        "parameters": json.dumps(instance.parameters, sort_keys=True),
+        "ratio_least": least,
+        "ratio_most": most,
+        "proved": record.proved,
+        "limits": json.dumps(record.limits, sort_keys=True),
+        "instance_hash": instance.hash,
+    }
+
+
+def _safe(cell: object) -> object:
+    """Put an apostrophe before text that a spreadsheet would run."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -27,7 +27,7 @@ from reported import BROKEN, RECORDS
 from kvopt.experiments.studies.records import FILE, Record, StudiedInstance, read_records
 from kvopt.model.scope import COVERED
 from kvopt.reports import write_report
-from kvopt.reports.rows import COLUMNS
+from kvopt.reports.writing import COLUMNS
 
 _COLUMNS = 12
 """Cells in a row of the table of schedulers, which no other table has."""

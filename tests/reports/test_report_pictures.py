@@ -14,12 +14,12 @@ from strategies import instances
 
 from kvopt import Instance, run
 from kvopt.experiments.studies.intervals import Interval
-from kvopt.reports.axes import Scale, labels
-from kvopt.reports.histograms import histogram
+from kvopt.reports.charts.axes import Axis
+from kvopt.reports.charts.histograms import histogram
+from kvopt.reports.charts.letters import apart, letter
+from kvopt.reports.charts.schedules import draw
 from kvopt.reports.html import Markup, tag
-from kvopt.reports.legend import apart, letter
-from kvopt.reports.quantiles import quantile_of
-from kvopt.reports.schedules import draw
+from kvopt.reports.summaries import quantile_of
 
 
 @st.composite
@@ -57,7 +57,8 @@ def test_quantiles_of_ends_enclose_the_quantile(
 def test_bars_of_a_histogram_count_every_ratio(lows: list[Fraction], exact: bool) -> None:
     ratios = [Interval(low, low if exact else low + Fraction(1, 7)) for low in lows]
     drawn = histogram("x", ratios, Interval(lows[0], lows[0]))
-    unit = abs(_grid_line(drawn, 0) - _grid_line(drawn, 1)) / _first_tick(drawn)
+    between = abs(_grid_line(drawn, 0) - _grid_line(drawn, 1))
+    unit = between / abs(_tick(drawn, 0) - _tick(drawn, 1))
     for kind in ("least",) if exact else ("least", "most"):
         path = re.search(rf'<path d="([^"]*)" class="bar {kind}"/>', drawn)
         assert path is not None
@@ -71,8 +72,8 @@ def _grid_line(drawn: str, which: int) -> float:
     return float(re.findall(r'y1="([\d.]+)"[^>]*class="grid"', drawn)[which])
 
 
-def _first_tick(drawn: str) -> float:
-    return float(re.findall(r'text-anchor="end">([\d,]+)<', drawn)[1].replace(",", ""))
+def _tick(drawn: str, which: int) -> float:
+    return float(re.findall(r'text-anchor="end">([\d,]+)<', drawn)[which].replace(",", ""))
 
 
 @given(instances(most_requests=6))
@@ -113,11 +114,11 @@ def test_letters_never_run_out() -> None:
 def test_ticks_are_few_distinct_and_inside(
     low: float, factor: float, logarithmic: bool, most: int
 ) -> None:
-    scale = Scale(low, low * factor, 0, 100, logarithmic)
-    ticks = scale.ticks(most)
+    axis = Axis("x", low, low * factor, logarithmic).on(0, 100)
+    ticks = axis.ticks(most)
     assert len(ticks) <= most + 1
-    assert len(set(labels(ticks))) == len(ticks)
-    assert all(-1e-6 <= scale.at(tick) <= 100 + 1e-6 for tick in ticks)
+    assert len({shown for _, shown in ticks}) == len(ticks)
+    assert all(-1e-6 <= axis.at(tick) <= 100 + 1e-6 for tick, _ in ticks)
 
 
 @given(st.text(), st.text())

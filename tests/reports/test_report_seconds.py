@@ -18,11 +18,10 @@ from reported import make_study_in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
-from kvopt.reports.context import Context
-from kvopt.reports.families import headed
-from kvopt.reports.rows import COLUMNS, SECONDS_COLUMNS
-from kvopt.reports.study import read_study
-from kvopt.reports.tradeoff import _comparable, _notable, _Place
+from kvopt.reports.registry import Context
+from kvopt.reports.sections.latencies import _comparable, _notable, _Place
+from kvopt.reports.study import headed, read_study
+from kvopt.reports.writing import COLUMNS, SECONDS_COLUMNS
 
 HEADING = "conversation (stand-in), per_second {}"
 
@@ -132,12 +131,8 @@ def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
     (traffic / FILE).write_text("".join(json.dumps(r.to_json()) + "\n" for r in lines))
     context = Context(read_study(traffic), traffic, None)
     for family in context.families:
-        groups = [group for group in context.groups if group.family == family]
-        for group in _comparable(groups, 90):
+        for group in _comparable(family.groups, 90):
             assert {run.record.instance.seed for run in group.runs} == {0}
-        assert [len(group.runs) for group in _comparable(groups, None)] == [
-            len(group.runs) for group in groups
-        ]
 
 
 def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:

@@ -10,9 +10,10 @@ from kvopt.bounds.registry import BOUNDS
 from kvopt.engines.registry import ENGINES
 from kvopt.kernels.registry import Registry
 from kvopt.policies.registry import POLICIES
+from kvopt.reports.registry import SECTIONS
 from kvopt.traces.formats import FORMATS
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS, SECTIONS)
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Pictures as SVG: what a section draws, without the study that it is about."""
