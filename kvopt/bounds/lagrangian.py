@@ -24,37 +24,21 @@ from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
+from kvopt.search.params import LagrangianParams, LagrangianStage
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
 
-LONGEST = 20_000_000
-"""Limit of the rounds with prices; about 8 GB."""
-
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
-
-MOST_STEPS = 6000
-"""Limit of the steps without a time limit; small instances converge long before."""
 
 _FIRST_COSTS = 20_000_000
 """Limit of the costs that a first bound looks at without compiled code."""
 _LOADING = 0.6
 """Seconds of the time limit from which on loading compiled code is worth while."""
 
-_MEMORY = 0.95
-"""Weight of the directions so far in the next one."""
 _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
-
-_STAGES = ((10, 0.002), (100, 0.003))
-"""Hasty and patient steps: failures before the aim is lowered, first aim as share of the value."""
-_LOWERED = 0.7
-"""Factor on the aim after it was not met."""
-_RAISED = 1.5
-"""Factor on the aim after progress again and again."""
-_END = 1e-6
-"""Aim, as a share of the value, below which the ascent ends."""
 
 
 def first_prices(instance: Instance) -> Floats:
@@ -66,18 +50,18 @@ def first_prices(instance: Instance) -> Floats:
 class Ascent:
     """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats."""
 
-    def __init__(self, instance: Instance, scanner: Scanner) -> None:
+    def __init__(self, instance: Instance, scanner: Scanner, params: LagrangianParams) -> None:
         self._memory = instance.memory
-        self._scanner = scanner
+        self._scanner, self._params = scanner, params
         self.prices = first_prices(instance)
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
         self._from_the_best()
-        self.begin_stage(*_STAGES[0])
+        self.begin_stage(params.stages[0])
 
-    def begin_stage(self, patience: int, aim: float) -> None:
-        """Aim higher again, for as long as the patience allows."""
-        self._patience = patience
-        self._aim = aim * max(self.value, 1.0)
+    def begin_stage(self, stage: LagrangianStage) -> None:
+        """Aim higher again, for as long as the patience of the stage allows."""
+        self._patience = stage.failures
+        self._aim = stage.aim * max(self.value, 1.0)
         self._from_the_best()
 
     def _from_the_best(self) -> None:
@@ -89,11 +73,11 @@ class Ascent:
     @property
     def converged(self) -> bool:
         """Whether further steps are not worth their time."""
-        return self._aim <= _END * max(self.value, 1.0)
+        return self._aim <= self._params.end * max(self.value, 1.0)
 
     def step(self) -> None:
         """Take one step, and lower the aim when it was missed for too long."""
-        self._direction = self._excess + _MEMORY * self._direction
+        self._direction = self._excess + self._params.memory * self._direction
         direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
         scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=1.0))
         steepness = float((scale * direction * direction).sum())
@@ -107,19 +91,17 @@ class Ascent:
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
         if self._gains >= 10:  # the aim is met again and again: it is too low
-            self._aim *= _RAISED
+            self._aim *= self._params.raised
             self._gains = 0
         if self._at_value > self.value:
             self.prices, self.value = self._at, self._at_value
             self._best_excess = self._excess
         if self._idle >= self._patience:
-            self._aim *= _LOWERED
+            self._aim *= self._params.lowered
             self._from_the_best()
 
 
-def offer_lagrangian_bound(
-    search: Search, most_steps: int = MOST_STEPS, time_limit: float = math.inf
-) -> None:
+def offer_lagrangian_bound(search: Search, time_limit: float = math.inf) -> None:
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
     The time limit is for the ascent alone, beside the limit of the search.
@@ -127,8 +109,9 @@ def offer_lagrangian_bound(
     end = working_time() + time_limit
     if search.should_stop():
         return
-    if (rounds := fluid_end(search.instance)) > LONGEST:
-        raise TooLarge(f"{rounds:,} rounds are more than the limit of {LONGEST:,}")
+    params = search.params.lagrangian
+    if (rounds := fluid_end(search.instance)) > params.longest:
+        raise TooLarge(f"{rounds:,} rounds are more than the limit of {params.longest:,}")
     search.refuse_beyond_budget(_BYTES * rounds)
     kinds = Kinds.of(search.instance)
     if len(kinds) * rounds <= _FIRST_COSTS:
@@ -139,7 +122,7 @@ def offer_lagrangian_bound(
 
     scanner = Scanner(kinds, search.threads, search.should_stop)
     try:
-        ascent = Ascent(search.instance, scanner)
+        ascent = Ascent(search.instance, scanner, params)
         began = working_time()
         _offer(search, ascent.prices, scanner)
         spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
@@ -147,7 +130,7 @@ def offer_lagrangian_bound(
         def is_late() -> bool:
             return min(search.remaining, end - working_time()) < spare
 
-        _climb(search, ascent, scanner, most_steps, is_late)
+        _climb(search, ascent, scanner, is_late)
     except Interrupted:
         return
 
@@ -156,20 +139,20 @@ def _climb(
     search: Search,
     ascent: Ascent,
     scanner: Scanner,
-    most_steps: int,
     is_late: Callable[[], bool],
 ) -> None:
     """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
-    stages = iter(_STAGES[1:])
-    for count in range(most_steps):
+    params = search.params.lagrangian
+    stages = iter(params.stages[1:])
+    for count in range(params.most_steps):
         if is_late():
             break
         if ascent.converged:
             stage = next(stages, None)
             if stage is None:
                 break
-            ascent.begin_stage(*stage)
+            ascent.begin_stage(stage)
         ascent.step()
         due = count >= 2 * at + 16
         if due and ascent.value > offered:

@@ -19,7 +19,6 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.lagrangian import LONGEST
 from kvopt.bounds.scan import Scanner
 from kvopt.heuristics.passing import (
     FRONT,
@@ -83,7 +82,11 @@ class Plan(NamedTuple):
 def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     """Roll with more and more tries, for so long or until nothing improves any more."""
     instance = search.instance
-    if search.schedule is None or len(instance) < 2 or fluid_end(instance) > LONGEST:
+    if (
+        search.schedule is None
+        or len(instance) < 2
+        or fluid_end(instance) > search.params.lagrangian.longest
+    ):
         return
     end = working_time() + seconds
     crowd, keys = crowd_of(instance)

@@ -25,6 +25,11 @@ def test_what_is_printed_reads_back() -> None:
     assert SolveParams.of(tomllib.loads(other.to_toml())) == other != SolveParams()
 
 
+def test_the_page_shows_all_of_them() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
+    assert SolveParams().to_toml() in page
+
+
 def test_stages_are_a_list_of_tables() -> None:
     text = "[[configuration.stages]]\nsteps = 5\n[[configuration.stages]]\nheat = 0.5\n"
     first, second = SolveParams.of(tomllib.loads(text)).configuration.stages
