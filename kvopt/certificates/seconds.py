@@ -17,7 +17,7 @@ from kvopt.kernels.dependencies import versions
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Policy
-from kvopt.policies.least_share import LeastShare
+from kvopt.policies.patient import LeastShare
 from kvopt.policies.registry import policy as policy_from
 from kvopt.search.incumbent import checked_limit
 from kvopt.search.result import relative_gap

@@ -10,8 +10,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.policies.fcfs import Fcfs
-from kvopt.policies.mc_sf import McSf
-from kvopt.policies.mc_sf_total import McSfTotal
+from kvopt.policies.mc_sf import McSf, McSfTotal
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Search
 from kvopt.simulation.simulator import Stopped, simulate

@@ -140,9 +140,8 @@ def worth_of(instance: Instance, known: Prices | None, threads: int = 1) -> Wort
         prices = np.array(known.numerators, dtype=float) / known.denominator
     kinds = Kinds.of(instance)
     costs, starts = Scanner(kinds, threads).least_costs(prices, 1)
-    columns = (kinds.arrivals, kinds.prompts, kinds.outputs)
-    numbers = {kind: j for j, kind in enumerate(zip(*map(Integers.tolist, columns), strict=True))}
-    which = [numbers[r.arrival, r.prompt, r.output] for r in instance]
+    rows = [(r.arrival, r.prompt, r.output) for r in instance]
+    which = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
     times = np.arange(1, len(prices) + 1)
     paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
     return Worth(paid, moment, np.asarray(costs, dtype=float)[which], starts[which])

@@ -1,4 +1,4 @@
-"""The schedulers of the papers, one file each, and the registry that finds them by name."""
+"""The schedulers of the papers and their variants, and the registry that finds them by name."""
 
 from kvopt.policies.base import Need, Policy, View
 from kvopt.policies.prefix import PrefixPolicy

@@ -1,4 +1,4 @@
-"""A request that is not finished after the short length goes to the end of the queue."""
+"""Requests not finished after the short length go to the end, or a-min where that is better."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import heapq
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
-from kvopt.policies.base import Need, View
+from kvopt.policies.a_min import AMin
+from kvopt.policies.base import Need, Policy, View
 from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
 
@@ -83,3 +84,34 @@ class AL(PrefixPolicy):
     def learned(self) -> Hashable:
         """Return how many were removed: each is, once, and that alone changes the queue."""
         return len(self._removed)
+
+
+@register
+@dataclass
+class ASwitch(Policy):
+    """Use a-l where ``l / u`` is below ``(3 - sqrt 5) / 2``, else a-min.
+
+    With ``x = l / u`` that is where ``x^2 - 3 x + 1 > 0``, which integers decide exactly.  The
+    smallest lower end and the largest upper end of all intervals count.
+    """
+
+    name = "a-switch"
+    source = "chen-2025, section 5.1"
+    needs = (Need.INTERVALS,)
+
+    def begin(self, view: View) -> None:
+        """Choose, and let the chosen one answer from now on."""
+        low, high = min(view.beliefs.lower, default=1), max(view.beliefs.upper, default=1)
+        short = low * low - 3 * low * high + high * high > 0
+        self._chosen: AL | AMin = AL(seed=self.seed) if short else AMin(seed=self.seed)
+        self._chosen.begin(view)
+        for method in ("arrived", "finished", "evict", "evicted", "wake", "learned"):
+            setattr(self, method, getattr(self._chosen, method))
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Ask the chosen one."""
+        return self._chosen.admit(view)
+
+    def note(self) -> str:
+        """Say which one was chosen."""
+        return f"chose {self._chosen.name}"

@@ -1,9 +1,10 @@
-"""Every output is taken for the longest that it can be."""
+"""A random order among those believed alike: outputs at their longest, or known."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvopt.errors import InvalidInput
 from kvopt.policies.base import Need, View, shuffled_ranks
 from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
@@ -34,3 +35,37 @@ class AMax(PrefixPolicy):
     def key(self, view: View, i: int) -> Key:
         """Return the upper end and the drawn place."""
         return view.beliefs.upper[i], self._rank[i]
+
+
+@register
+@dataclass
+class ARandom(PrefixPolicy):
+    """Admit in the order of one random permutation and stop at the first that does not fit.
+
+    Parameters
+    ----------
+    memory
+        Tokens it may use, when that is less than M: the paper couples it on ``alpha M``.
+    """
+
+    name = "a-random"
+    source = "chen-2025, Algorithm 4"
+
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.memory is not None and self.memory < 1:
+            raise InvalidInput(f"must be at least 1, got {self.memory}", field="memory")
+
+    def begin(self, view: View) -> None:
+        """Draw the permutation."""
+        super().begin(view)
+        self._rank = shuffled_ranks(len(view.prompts), self.seed)
+
+    def capacity(self, view: View) -> int:
+        """Return M, or the smaller memory that was asked for."""
+        return view.memory if self.memory is None else min(self.memory, view.memory)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the place in the permutation."""
+        return (self._rank[i],)

@@ -10,18 +10,14 @@ from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
 
 
-@register
 @dataclass
-class AMin(PrefixPolicy):
-    """Believe the lower end; evict the smallest belief first, and learn from what it lost.
+class LeastBelief(PrefixPolicy):
+    """Believe the least output that is known, and evict the smallest belief first.
 
-    The belief of an evicted request rises to the tokens that it had produced: its output is
-    at least that.  Nothing else changes beliefs, so an active request that outlives its own
-    is expected to need one round more.  Intervals may differ (Algorithm 5).
+    That is the lower end of the interval, and after an eviction the tokens that had been
+    produced, if these are more.  Ties are broken by a drawn place.
     """
 
-    name = "a-min"
-    source = "chen-2025, Algorithms 2 and 5"
     needs = (Need.INTERVALS,)
 
     def begin(self, view: View) -> None:
@@ -32,18 +28,18 @@ class AMin(PrefixPolicy):
         self._rank = shuffled_ranks(len(view.prompts), self.seed)
 
     def belief(self, view: View, i: int) -> int:
-        """Return the least output that is known."""
+        """Return the least output that was known when the request last started."""
         return self._least[i]
 
-    def key(self, view: View, i: int) -> Key:
-        """Return the least output that is known and the drawn place."""
-        return self._least[i], self._rank[i]
+    def active_belief(self, view: View, i: int) -> int:
+        """Return what evictions of active requests go by."""
+        return self._least[i]
 
     def evict(self, view: View) -> Iterable[int]:
         """Give up the smallest beliefs until the next round fits."""
         if view.next_load <= view.memory:
             return
-        for i in sorted(view.active, key=lambda i: (self._least[i], self._rank[i])):
+        for i in sorted(view.active, key=lambda i: (self.active_belief(view, i), self._rank[i])):
             yield i
             if view.next_load <= view.memory:
                 return
@@ -54,8 +50,26 @@ class AMin(PrefixPolicy):
         if view.now - start > self._least[i]:
             self._least[i] = view.now - start
             self._lessons += 1
-        self.arrived(view, i)
+        self.rejoin(view, i)
 
     def learned(self) -> Hashable:
         """Return how often it learned: beliefs only rise, so this tells states apart."""
         return self._lessons
+
+
+@register
+@dataclass
+class AMin(LeastBelief):
+    """Believe the lower end; evict the smallest belief first, and learn from what it lost.
+
+    The belief of an evicted request rises to the tokens that it had produced: its output is
+    at least that.  Nothing else changes beliefs, so an active request that outlives its own
+    is expected to need one round more.  Intervals may differ (Algorithm 5).
+    """
+
+    name = "a-min"
+    source = "chen-2025, Algorithms 2 and 5"
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the least output that is known and the drawn place."""
+        return self._least[i], self._rank[i]

@@ -1,9 +1,11 @@
-"""First come, first served, with look-ahead."""
+"""First come, first served: as soon as it fits, or with a pause after every start."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kvopt.errors import InvalidInput
 from kvopt.policies.base import View
 from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
@@ -21,6 +23,44 @@ class Fcfs(PrefixPolicy):
         """Return the arrival: ties are broken by position alone."""
         return (view.arrivals[i],)
 
-    def full_key(self, view: View, i: int) -> Key:
-        """Return the arrival alone: position breaks ties."""
-        return self.key(view, i)
+    full_key = key
+
+
+@register
+@dataclass
+class Paced(Fcfs):
+    """Scan requests by arrival with look-ahead, and start at most one every ``gap`` rounds.
+
+    Requests that start together end together, and the cache is full only then.  Where they start
+    one after another some are young while others are old, and more of them share the cache.
+
+    Parameters
+    ----------
+    gap
+        Rounds from one start to the next, at least.
+    """
+
+    name = "paced"
+    source = "kvopt, docs/findings/theory.md"
+
+    gap: int = 1
+
+    def __post_init__(self) -> None:
+        if self.gap < 1:
+            raise InvalidInput(f"must be at least 1, got {self.gap}", field="gap")
+
+    def begin(self, view: View) -> None:
+        """Nothing was started yet."""
+        super().begin(view)
+        self._next = 0
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Start the first in line if it fits and the pause is over."""
+        self._wake = None
+        if view.now >= self._next:
+            for i in super().admit(view):
+                self._next = view.now + self.gap
+                yield i
+                break
+        if self._line and view.now < self._next:
+            self._wake = self._next

@@ -82,14 +82,20 @@ _FIRST_CHAINS = 2**15
 FREE = Prices(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, eq=False)
 class Together:
-    """Candidates that are to start together, beside what is running.
+    """Candidates that are to start together, beside what is running, in sets of limited size.
 
     Parameters
     ----------
     prompts, outputs
         Of the candidates.
+    memory, most
+        Tokens that may be held, and members that a set may have.
+    running
+        Tokens held now, and rounds to the believed completion, of each active request.
+
+    Attributes
+    ----------
     joins
         For each place and c: the most S with which it can be the c-th member.
     between
@@ -97,47 +103,25 @@ class Together:
         running requests between the output before and its own.
     """
 
-    prompts: Integers
-    outputs: Integers
-    joins: Integers
-    between: Integers
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         prompts: Integers,
         outputs: Integers,
         memory: int,
         most: int,
         running: Sequence[tuple[int, int]] = (),
-    ) -> Together:
-        """Prepare for sets of at most so many.
-
-        Parameters
-        ----------
-        prompts, outputs
-            Of the candidates.
-        memory, most
-            Tokens that may be held, and members that a set may have.
-        running
-            Tokens held now, and rounds to the believed completion, of each active request.
-        """
+    ) -> None:
+        self.prompts, self.outputs, self.memory, self.most = prompts, outputs, memory, most
         counts = np.arange(most + 1)
-        joins = memory - _times(outputs, counts, memory)
-        between = np.full(joins.shape, memory)
+        self.joins = memory - _times(outputs, counts, memory)
+        self.between = np.full(self.joins.shape, memory)
         if running:
             held, rest = np.array(sorted(running, key=lambda pair: pair[1]), dtype=np.int64).T
-            joins -= _loads(held, rest, outputs)[:, None]
+            self.joins -= _loads(held, rest, outputs)[:, None]
             place = outputs.searchsorted(rest)
             inside = place < len(outputs)
             limits = memory - _loads(held, rest, rest)[:, None] - _times(rest, counts, memory)
-            np.minimum.at(between, place[inside], limits[inside])
-        return cls(prompts, outputs, joins, between)
-
-    @property
-    def most(self) -> int:
-        """Members that a set may have."""
-        return int(self.joins.shape[1]) - 1
+            np.minimum.at(self.between, place[inside], limits[inside])
 
     def largest(self) -> tuple[int, int]:
         """Return the size of the largest sets and the sum of outputs of one of them."""
@@ -146,7 +130,7 @@ class Together:
         return int(found[0]), int(found[1])
 
     def best(
-        self, sizes: range, longest: Sequence[int], memory: int = 0, prices: Prices = FREE
+        self, sizes: range, longest: Sequence[int], prices: Prices = FREE
     ) -> dict[int, tuple[int, list[int]]]:
         """Return the least sum of outputs by size, and the places of the first such set.
 
@@ -156,9 +140,8 @@ class Together:
             Sizes that are of interest.
         longest
             For each of them the most that a sum of outputs may be; what is above is left out.
-        memory, prices
-            Tokens that may be held, and what they cost at times: the better the prices, the
-            sooner is seen what will be above.
+        prices
+            What tokens cost at times: the better they are, the sooner is seen what will be above.
         """
         room = np.full((len(self.prompts) + 1, self.most + 1), -1)
         self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
@@ -166,13 +149,13 @@ class Together:
         costs = self.outputs * prices.scale + self.prompts * paid[1:] + timed[1:]
         limits = np.full(room.shape, -(2**62))
         scaled = np.array(longest) * prices.scale
-        self._quick(_limits)(costs, paid * memory, timed, scaled, sizes.start, limits)
+        self._quick(_limits)(costs, paid * self.memory, timed, scaled, sizes.start, limits)
         sums, heads, places, tails = self._searched(room, limits, paid, prices.scale)
-        found = {}
-        for size in sizes:
-            if sums[size] < NO_LIMIT:
-                found[size] = int(sums[size]), _chain(int(heads[size]), places, tails)
-        return found
+        return {
+            size: (int(sums[size]), _chain(int(heads[size]), places, tails))
+            for size in sizes
+            if sums[size] < NO_LIMIT
+        }
 
     def _searched(
         self, room: Integers, limits: Integers, paid: Integers, scale: int

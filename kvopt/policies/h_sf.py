@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kvopt.policies.base import Policy, View
-from kvopt.policies.largest_set import largest_set
+from kvopt.policies.fronts import Integers, Together, undominated
 from kvopt.policies.lookahead import look_ahead
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.phase1.batch import columns
@@ -24,7 +26,7 @@ class HSf(Policy):
 
     Among largest sets the least sum of outputs wins, then the one that is earlier by
     (output, prompt, arrival, position).  Shortest first finds such a set only where prompts
-    are equal, so it is searched for (`kvopt.policies.largest_set`).
+    are equal, so it is searched for.
     """
 
     name = "h-sf"
@@ -99,3 +101,32 @@ class HSf(Policy):
         waiting = self._waiting.items()
         places = largest_set(*columns(waiting), running, view.memory)
         return [waiting[place] for place in places]
+
+
+def largest_set(
+    prompts: Integers, outputs: Integers, running: Sequence[tuple[int, int]], memory: int
+) -> list[int]:
+    """Return the places of the largest set that fits, in ascending order.
+
+    Among largest sets the least sum of outputs wins, then the set whose first differing place
+    is earlier.
+
+    Parameters
+    ----------
+    prompts, outputs
+        Of waiting requests, by ascending output.
+    running
+        Of each active request the tokens held now, and the rounds to its believed completion.
+    memory
+        Tokens that may be held.
+    """
+    room = memory - sum(held for held, _ in running) - len(running)  # in the next round
+    most = int(np.searchsorted((np.sort(prompts) + 1).cumsum(), room, "right"))
+    places = undominated(prompts, most)
+    together = Together(prompts[places], outputs[places], memory, most, running)
+    size, longest = together.largest()
+    places = places[undominated(prompts[places], size)]
+    together = Together(prompts[places], outputs[places], memory, size, running)
+    _, best = together.best(range(size, size + 1), [longest])[size]
+    found: list[int] = places[best].tolist()
+    return found

@@ -4,6 +4,9 @@ What is active is kept by believed completion, together with the tokens that wil
 each of those times.  Memory grows between completions, so those times and the completion of
 the newcomer are all that a look-ahead has to visit, and adding or removing a request changes
 one stretch of the table.
+
+Here numpy goes through that table, in `kvopt.policies.lookahead_loops` compiled loops, three times
+as fast: but loading them takes longer than a run of 10,000 requests by numpy.
 """
 
 from __future__ import annotations
@@ -60,13 +63,11 @@ class LookAhead:
         past = int(ends.searchsorted(now, "right"))
         until = int(ends.searchsorted(end, "left"))
         later = self._offsets[first + until : last]
-        own = int(later.sum()) + end * len(later) + prompt + output
-        wait = 1 if own > self._capacity else 0
+        most = int(later.sum()) + end * len(later) + prompt + output
         if past:
-            held = int(self._offsets[first : first + past].sum()) + past * (now + 1)
-            rest = self._offsets[first + past : last]
-            held += int(rest.sum()) + len(rest) * (now + 1)
-            wait = max(wait, 1 if held + prompt + 1 > self._capacity else 0)
+            held = int(self._offsets[first:last].sum()) + len(ends) * (now + 1)
+            most = max(most, held + prompt + 1)
+        wait = int(most > self._capacity)
         if past < until:
             times = ends[past:until]
             excess = self._loads[first + past : first + until] + times
@@ -87,7 +88,8 @@ class LookAhead:
             array[position + 1 : self._stop + 1] = array[position : self._stop]
             array[position] = value
         self._stop += 1
-        self._hold(offset, position, end)
+        self._loads[self._first : position] += self._ends[self._first : position] + offset
+        self._loads[position + 1 : self._after(end)] += offset + end
 
     def remove(self, prompt: int, output: int, start: int) -> None:
         """Remove a request that was added with these three numbers."""
@@ -95,7 +97,8 @@ class LookAhead:
         position = self._first + int(self._ends[self._first : self._stop].searchsorted(end))
         while self._offsets[position] != offset:
             position += 1
-        self._release(offset, end)
+        until = self._after(end)
+        self._loads[self._first : until] -= self._ends[self._first : until] + offset
         if position == self._first:
             self._first += 1
             return
@@ -103,18 +106,9 @@ class LookAhead:
             array[position : self._stop - 1] = array[position + 1 : self._stop]
         self._stop -= 1
 
-    def _hold(self, offset: int, position: int, end: int) -> None:
-        """Let the completions before and at ``end`` carry one more request."""
-        self._loads[self._first : position] += self._ends[self._first : position] + offset
-        same = slice(position + 1, self._first + self._count_until(end))
-        self._loads[same] += offset + end
-
-    def _release(self, offset: int, end: int) -> None:
-        stretch = slice(self._first, self._first + self._count_until(end))
-        self._loads[stretch] -= self._ends[stretch] + offset
-
-    def _count_until(self, end: int) -> int:
-        return int(self._ends[self._first : self._stop].searchsorted(end, "right"))
+    def _after(self, end: int) -> int:
+        """Return where completions after a time begin."""
+        return self._first + int(self._ends[self._first : self._stop].searchsorted(end, "right"))
 
     def _make_room(self) -> None:
         """Move what is in use to the front, of arrays twice as long if they are full."""

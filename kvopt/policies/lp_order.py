@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,8 +16,10 @@ from kvopt.bounds.mean_starts import (
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.model.instance import Instance, Request
 from kvopt.policies.base import Need, View
-from kvopt.policies.phase1 import Candidate
+from kvopt.policies.phase1 import Candidate, batches
+from kvopt.policies.phase1.swap import swapped
 from kvopt.policies.planned import PlannedPolicy
+from kvopt.policies.registry import register
 from kvopt.policies.svf import Svf
 from kvopt.simulation.simulator import simulate
 
@@ -114,3 +116,69 @@ class LpOrderPolicy(PlannedPolicy):
         """Return where the mean starts came from."""
         sources = ", ".join(f"{count} {name}" for name, count in sorted(self._plans.items()))
         return f"plans by mean starts: {sources}" if sources else None
+
+
+@register
+@dataclass
+class SortedLp(LpOrderPolicy):
+    """Scan requests by mean start in the LP relaxation and stop at the first that does not fit.
+
+    Parameters
+    ----------
+    hindsight
+        Plan once, over everything that will ever arrive.  A request that has not arrived does not
+        hold up those behind.
+    """
+
+    name = "sorted-lp"
+    source = "wang-2025, Algorithm 6"
+
+    hindsight: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hindsight:
+            vars(self)["needs"] = (*type(self).needs, Need.ARRIVALS)
+
+    def begin(self, view: View) -> None:
+        """Start with no plan, or with the only one."""
+        super().begin(view)
+        if self.hindsight:
+            requests = [self.candidate(view, i) for i in range(len(view.prompts))]
+            order = self.by_mean_start(view, requests, arrivals=True)
+            self._places = {c.position: place for place, c in enumerate(order)}
+
+    def arrived(self, view: View, i: int) -> None:
+        """Take one's place in the only plan, or wait for the plan of this round."""
+        if self.hindsight:
+            self.rejoin(view, i)
+        else:
+            super().arrived(view, i)
+
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield all requests, by mean start."""
+        yield [candidate.position for candidate in self.by_mean_start(view, waiting)]
+
+
+@register
+@dataclass
+class LpSwap(LpOrderPolicy):
+    """Fill batches by mean start in the LP relaxation, swap locally while that lowers F.
+
+    The mean starts are those of one LP for a whole plan.  Swaps are tried in their order, and
+    batches keep to the sufficient condition that all peaks fit together.
+    """
+
+    name = "lp-swap"
+    source = "wang-2025, Algorithm 7"
+
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield batch after batch, each by believed output."""
+        ordered = self.by_mean_start(view, waiting)
+        places = {candidate.position: place for place, candidate in enumerate(ordered)}
+
+        def solve(left: Sequence[Candidate], memory: int) -> list[Candidate]:
+            return swapped(sorted(left, key=lambda c: places[c.position]), memory)
+
+        for batch in batches(waiting, view.memory, solve):
+            yield [candidate.position for candidate in batch]

@@ -1,4 +1,4 @@
-"""Memory-constrained shortest first."""
+"""Memory-constrained shortest first, by output alone or with prompts in the order."""
 
 from __future__ import annotations
 
@@ -44,3 +44,16 @@ class McSf(PrefixPolicy):
     def key(self, view: View, i: int) -> Key:
         """Return the believed output."""
         return (view.beliefs.output[i],)
+
+
+@register
+@dataclass
+class McSfTotal(PrefixPolicy):
+    """Scan requests by prompt plus believed output and stop at the first that does not fit."""
+
+    name = "mc-sf-total"
+    source = "wang-2025, Theorem 8.2"
+
+    def key(self, view: View, i: int) -> Key:
+        """Return the believed peak."""
+        return (view.prompts[i] + view.beliefs.output[i],)

@@ -1,20 +1,29 @@
-"""Smallest volume first, but a request that fits may go before one that does not, for a while."""
+"""A request that fits may go before one that does not, for a while.
+
+The rollouts have the rule of `patient` in compiled loops (`kvopt.heuristics.passing`), which take
+a hundredth of the time; but loading them takes longer than most runs of a policy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 
+from kvopt.bounds.seconds_evaluation import shares
 from kvopt.errors import InvalidInput
+from kvopt.model.batch_time import BatchTime
+from kvopt.model.instance import Instance
 from kvopt.policies.base import View
-from kvopt.policies.prefix import Key, PrefixPolicy
+from kvopt.policies.prefix import Key
 from kvopt.policies.registry import register
+from kvopt.policies.svf import Svf
 from kvopt.policies.waiting import SortedLine
 
 
 @register
 @dataclass
-class Patient(PrefixPolicy):
+class Patient(Svf):
     """Scan the first in line by believed token-rounds and start those that fit.
 
     Parameters
@@ -37,22 +46,15 @@ class Patient(PrefixPolicy):
     patience: int = 16
 
     def __post_init__(self) -> None:
-        for field, least in (("window", 1), ("patience", 0)):
-            if getattr(self, field) < least:
-                raise InvalidInput(
-                    f"must be at least {least}, got {getattr(self, field)}", field=field
-                )
+        for name, least in (("window", 1), ("patience", 0)):
+            if (value := getattr(self, name)) < least:
+                raise InvalidInput(f"must be at least {least}, got {value}", field=name)
 
     def begin(self, view: View) -> None:
         """Start with no request in line."""
         super().begin(view)
         self._queue: SortedLine[Key] = SortedLine()  # negated: the first in line is the last
-        self._passed: dict[int, int] = {}
-
-    def key(self, view: View, i: int) -> Key:
-        """Return the volume ``s o + o (o + 1) / 2``."""
-        output = view.beliefs.output[i]
-        return (view.prompts[i] * output + output * (output + 1) // 2,)
+        self._passed: Counter[int] = Counter()
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line, kept sorted: more than its front is looked at."""
@@ -69,7 +71,7 @@ class Patient(PrefixPolicy):
         while place < len(line) and seen < self.window:
             item = line[-1 - place]
             first, i = -line[-1][-1], -item[-1]
-            if place and passed.get(first, 0) >= self.patience:
+            if place and passed[first] >= self.patience:
                 return
             prompt, output = view.prompts[i], self.belief(view, i)
             # The look-ahead would say no too, but takes longer.
@@ -79,7 +81,59 @@ class Patient(PrefixPolicy):
                 place += 1
                 continue
             if place:
-                passed[first] = passed.get(first, 0) + 1
+                passed[first] += 1
             self._queue.remove(item)
             self._ahead.add(prompt, output, view.now)
             yield i
+
+
+@dataclass
+class LeastShare(Patient):
+    """Look at the first in line by what they take of the machine, and start those that fit.
+
+    Every request that is passed over counts, not the first in line alone, and one that was passed
+    over so often ends the round.  It knows all outputs, as the bound does, and is asked for by no
+    name: it looks for a schedule that a certificate can hold as its upper side.
+
+    Parameters
+    ----------
+    takes
+        What each request takes.
+    """
+
+    name = "least-share"
+    source = "the order in which the fluid of the bound serves requests"
+    takes: Sequence[int] = field(default=(), kw_only=True)
+
+    @classmethod
+    def of(
+        cls, instance: Instance, model: BatchTime, lines: Sequence[int], window: int, patience: int
+    ) -> LeastShare:
+        """Return the policy for an instance and some lines of a model."""
+        part = shares(instance, model, [model.lines[i] for i in lines], object)
+        return cls(takes=part.takes.tolist(), window=window, patience=patience)
+
+    def key(self, view: View, i: int) -> Key:
+        """Return what the request takes."""
+        return (self.takes[i],)
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Start requests that fit, in the order of the line."""
+        line, place = self._queue.items(), 0
+        waits: list[int] = []
+        while place < min(len(line), self.window):
+            item = line[-1 - place]
+            i = -item[-1]
+            prompt, output = view.prompts[i], self.belief(view, i)
+            if wait := self._ahead.wait(prompt, output, view.now):
+                waits.append(wait)
+                place += 1
+                if self._passed[i] >= self.patience:
+                    break
+                continue
+            self._passed.update(-before[-1] for before in line[len(line) - place :])
+            self._queue.remove(item)
+            self._ahead.add(prompt, output, view.now)
+            yield i
+        # Alone every request fits: with nothing active none waits.
+        self._wake = view.now + min(waits) if waits else None

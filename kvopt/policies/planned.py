@@ -54,11 +54,6 @@ class PlannedPolicy(PrefixPolicy):
         self._wait(view, i)
         self._stale = True
 
-    def evicted(self, view: View, i: int, start: int) -> None:
-        """Give back what was promised and return to one's place."""
-        self.finished(view, i, start)
-        self.rejoin(view, i)
-
     def rejoin(self, view: View, i: int) -> None:
         """Wait at the place that one has."""
         self._wait(view, i)

@@ -55,6 +55,10 @@ class PrefixPolicy(Policy):
     def evicted(self, view: View, i: int, start: int) -> None:
         """Give back what was promised and join the line again."""
         self.finished(view, i, start)
+        self.rejoin(view, i)
+
+    def rejoin(self, view: View, i: int) -> None:
+        """Join the line again after an eviction."""
         self.arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:

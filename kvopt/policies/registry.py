@@ -21,16 +21,21 @@ _SIGNATURES = {
 }
 """What to write for a method that a policy needs."""
 
+_MODULES = {
+    "paced": "fcfs", "mc-sf-total": "mc_sf", "alpha-beta": "alpha_protect", "a-random": "a_max",
+    "a-switch": "a_l", "sorted-f-a-min": "sorted_f", "sorted-lp": "lp_order", "lp-swap": "lp_order",
+}  # fmt: skip
+"""Where policies are that share the module of another one; others have one of their name."""
 _BUILT_IN = (
-    "fcfs", "mc_sf", "mc_sf_total", "svf", "patient", "h_sf", "paced",
-    "alpha_protect", "alpha_beta",
-    "a_max", "a_min", "a_l", "a_switch", "a_random",
-    "sorted_f", "sorted_f_a_min", "sorted_lp", "lp_swap",
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "patient", "h-sf", "paced",
+    "alpha-protect", "alpha-beta",
+    "a-max", "a-min", "a-l", "a-switch", "a-random",
+    "sorted-f", "sorted-f-a-min", "sorted-lp", "lp-swap",
 )  # fmt: skip
 POLICIES: Registry[type[Policy]] = Registry(
     "policy",
     "kvopt.policies",
-    {module.replace("_", "-"): f"kvopt.policies.{module}" for module in _BUILT_IN},
+    {name: f"kvopt.policies.{_MODULES.get(name, name.replace('-', '_'))}" for name in _BUILT_IN},
 )
 _NO_CLASS = (
     "must be the class of a policy: write @register above it without brackets; register of bounds, "

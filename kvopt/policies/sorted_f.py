@@ -1,10 +1,11 @@
-"""Batches of least F, one after the other."""
+"""Batches of least F, one after the other: by believed outputs, or the shortest possible ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kvopt.policies.a_min import LeastBelief
 from kvopt.policies.base import View
 from kvopt.policies.phase1 import Auto, Candidate, Phase1, batches, solver
 from kvopt.policies.planned import PlannedPolicy
@@ -49,3 +50,22 @@ class SortedF(PlannedPolicy):
             return None
         used = ", ".join(f"{count} {name}" for name, count in sorted(self._solve.used.items()))
         return f"batches: {used}"
+
+
+@register
+@dataclass
+class SortedFAMin(LeastBelief, SortedF):
+    """Plan batches by the least outputs that are known; evict the smallest of these first.
+
+    The belief of a request starts at the lower end of its interval and is raised in every
+    round to the tokens that it has produced.  When the next round would not fit, the smallest
+    belief goes first, ties by a drawn place, until it does.  The evicted keep their place in
+    the plan and may start again at once; only an arrival makes a new plan.
+    """
+
+    name = "sorted-f-a-min"
+    source = "wang-2025, Algorithm 5"
+
+    def active_belief(self, view: View, i: int) -> int:
+        """Return the belief, raised to the tokens produced so far."""
+        return max(self._least[i], view.generated(i))

@@ -12,14 +12,13 @@ from strategies import instances, plain
 
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
-from kvopt.heuristics.annealing import anneal, trial_of
 from kvopt.heuristics.decode import Problem, line_of, problem_of
 from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_neighbourhoods
 from kvopt.heuristics.list_schedules import (
     offer_list_schedules,
     one_after_another,
 )
-from kvopt.heuristics.local_search import search_orders
+from kvopt.heuristics.local_search import anneal, search_orders, trial_of
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 

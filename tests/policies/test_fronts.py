@@ -5,19 +5,19 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 
+import numpy as np
 import pytest
 
 from kvopt.errors import TooLarge
 from kvopt.kernels.machine_code import interruptible
 from kvopt.policies import fronts
-from kvopt.policies.largest_set import largest_set
+from kvopt.policies.h_sf import largest_set
 from kvopt.policies.phase1 import Auto, Candidate
-from kvopt.policies.phase1.batch import columns, starts_together
+from kvopt.policies.phase1.batch import best_count, columns, starts_together
 from kvopt.policies.phase1.exact import exact
 from kvopt.policies.phase1.swap import swap
-from kvopt.policies.phase1.table import Rule, least_f
 
 EXACT = sys.modules[exact.__module__]
 Running = Sequence[tuple[int, int]]
@@ -35,12 +35,33 @@ def waiting_and_memory(rng: random.Random, most: int, largest: int) -> tuple[lis
 
 def in_a_table(waiting: list[Candidate], memory: int) -> list[Candidate]:
     """Return the best batch with an entry for each count and sum of prompts."""
-    rule = Rule(
-        weight=lambda candidate: candidate.prompt,
-        room=lambda candidate, count: memory - count * candidate.output,
-        fits=lambda batch: starts_together(batch, memory),
-    )
-    return least_f(waiting, memory, rule)
+    easy = waiting[: best_count([0, *accumulate(c.output for c in waiting)])]
+    if starts_together(easy, memory):
+        return easy
+    count = sum(1 for held in accumulate(sorted(c.peak for c in waiting)) if held <= memory)
+    count = max(count, 1)
+    while True:  # with more members than peaks fit, until a further one finds no place
+        sums = np.full((count + 2, memory + 1), 2**62)
+        sums[0, 0], joined = 0, []
+        for c in reversed(waiting):
+            fits = np.add.outer(np.arange(count + 2) * c.output, np.arange(memory + 1)) <= memory
+            total = np.full_like(sums, 2**62)
+            total[1:, c.prompt :] = sums[:-1, : memory + 1 - c.prompt] + c.output
+            joined.append(fits & (total <= sums) & (total < 2**62))
+            sums = np.where(joined[-1], total, sums)
+        if sums[count + 1].min() == 2**62:
+            break
+        count *= 2
+    least = [int(total) if total < 2**62 else None for total in sums.min(axis=1)]
+    size = best_count(least)
+    alive, batch = sums[size] == least[size], []
+    for c, taken in zip(waiting, reversed(joined), strict=True):
+        here = taken[size] & alive
+        if size and here.any():
+            batch.append(c)
+            alive = np.append(here[c.prompt :], np.zeros(c.prompt, np.bool_))
+            size -= 1
+    return batch
 
 
 @pytest.mark.parametrize("few", [0, 10**9])

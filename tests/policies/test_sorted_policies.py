@@ -301,7 +301,7 @@ def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:
         text=True,
         check=True,
     ).stdout.split()
-    assert "kvopt.policies.lp_swap" in loaded
+    assert "kvopt.policies.lp_order" in loaded
     assert {"highspy", "numba", "scipy", "ortools", "pyomo"}.isdisjoint(loaded)
 
 

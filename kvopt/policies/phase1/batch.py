@@ -96,3 +96,14 @@ def starts_together(batch: Sequence[Candidate], memory: int) -> bool:
 def peaks_fit(batch: Sequence[Candidate], memory: int) -> bool:
     """Whether even the sum of all peaks fits: sufficient to start together, not necessary."""
     return sum(candidate.peak for candidate in batch) <= memory
+
+
+def fill(chosen: Marks, places: Integers, peaks: Integers, memory: int) -> int:
+    """Choose whatever fits, in the order of the places; return the memory that is left."""
+    taken = []
+    for place, peak in zip(places.tolist(), peaks[places].tolist(), strict=True):
+        if peak <= memory:
+            taken.append(place)
+            memory -= peak
+    chosen[taken] = True
+    return memory

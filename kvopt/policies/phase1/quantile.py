@@ -12,7 +12,7 @@ from random import Random
 
 import numpy as np
 
-from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns
+from kvopt.policies.phase1.batch import Candidate, Integers, columns, fill
 
 
 def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[Candidate]:
@@ -27,10 +27,10 @@ def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[C
     small = peaks <= _lower_quantile(peaks[sample])
     small &= outputs <= _lower_quantile(outputs[sample])
     chosen = np.zeros(len(waiting), dtype=np.bool_)
-    memory = _fill(chosen, np.flatnonzero(small), peaks, memory)
+    memory = fill(chosen, np.flatnonzero(small), peaks, memory)
     rest = np.flatnonzero(~chosen)
     order = _by_ratio([waiting[place] for place in rest.tolist()], outputs[rest], peaks[rest])
-    _fill(chosen, rest[order], peaks, memory)
+    fill(chosen, rest[order], peaks, memory)
     return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
 
 
@@ -38,17 +38,6 @@ def _lower_quantile(values: Integers) -> int:
     """Return the 0.3 quantile, the lower one of the two values around it."""
     rank = 3 * (len(values) - 1) // 10
     return int(np.partition(values, rank)[rank])
-
-
-def _fill(chosen: Marks, places: Integers, peaks: Integers, memory: int) -> int:
-    """Choose whatever fits, in the order of the places; return the memory that is left."""
-    taken = []
-    for place, peak in zip(places.tolist(), peaks[places].tolist(), strict=True):
-        if peak <= memory:
-            taken.append(place)
-            memory -= peak
-    chosen[taken] = True
-    return memory
 
 
 def _by_ratio(rest: Sequence[Candidate], outputs: Integers, peaks: Integers) -> Integers:

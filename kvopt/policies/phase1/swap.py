@@ -3,7 +3,8 @@
 Fill a batch greedily by peak, then exchange a member for an outsider as long as that lowers
 F.  The size stays, so F falls exactly when the outsider's output is smaller.  The paper scans
 pairs, members first, makes the first exchange that helps and begins again, which costs up to
-n^2 looks an exchange.  The same pair is found with one pass (`kvopt.policies.phase1.exchanges`).
+n^2 looks an exchange.  The same pair is found with one pass: among outsiders sorted by peak, the
+least output up to a peak tells each member whether any small enough is shorter.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvopt.kernels.machine_code import machine_code
-from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns
-from kvopt.policies.phase1.exchanges import exchange
+from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns, fill
 
 _FEW = 128
 """Candidates up to which loading a compiler takes longer than it saves."""
@@ -45,19 +45,41 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
 
 def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
     """Return what is in the batch, for candidates in the order of scanning."""
-    chosen = _filled(peaks.tolist(), memory)
-    slack = memory - int(peaks[chosen].sum())
+    chosen = np.zeros(len(peaks), dtype=np.bool_)
+    slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
     by_size = peaks.argsort(kind="stable")
     exchanging = exchange if len(peaks) <= _FEW else machine_code(exchange)
     exchanging(peaks, outputs, by_size, chosen, slack)
     return chosen
 
 
-def _filled(peaks: list[int], memory: int) -> Marks:
-    """Take whatever still fits, in order; what does not is skipped."""
-    chosen = np.zeros(len(peaks), dtype=np.bool_)
-    for place, peak in enumerate(peaks):
-        if peak <= memory:
-            chosen[place] = True
-            memory -= peak
-    return chosen
+def exchange(
+    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Marks, slack: int
+) -> None:
+    """Exchange the first member that a shorter one can replace by the first that can.
+
+    That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending
+    order; ``by_size`` has them by ascending peak.
+    """
+    count = len(peaks)
+    sizes, shortest = peaks[by_size], np.empty(count + 1, np.int64)
+    shortest[0] = 2**62  # more than any output
+    while True:
+        for rank in range(count):
+            place = by_size[rank]
+            least = shortest[rank]
+            shortest[rank + 1] = least if chosen[place] else min(least, outputs[place])
+        out = 0
+        while out < count:
+            if chosen[out]:
+                within = np.searchsorted(sizes, peaks[out] + slack, "right")
+                if shortest[within] < outputs[out]:
+                    break
+            out += 1
+        if out == count:
+            return
+        into = 0
+        while chosen[into] or outputs[into] >= outputs[out] or peaks[into] > peaks[out] + slack:
+            into += 1
+        chosen[out], chosen[into] = False, True
+        slack += peaks[out] - peaks[into]
