@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from kvopt.experiments.hunting.space import changed
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.model.instance import Instance, Request
 from kvopt.policies.base import Policy
@@ -86,15 +87,9 @@ def _smaller(case: Case) -> Iterator[Case]:
     for i in range(len(requests)):
         yield memory, requests[:i] + requests[i + 1 :]
     for column in (1, 2):  # all prompts, or all outputs, with the cache
-        yield memory - 1, tuple(_less(request, column) for request in requests)
+        yield memory - 1, tuple(changed(request, column, -1) for request in requests)
     yield memory - 1, requests
-    yield memory, tuple(_less(request, 1) for request in requests)
+    yield memory, tuple(changed(request, 1, -1) for request in requests)
     for i, request in enumerate(requests):
         for column in range(3):
-            yield memory, (*requests[:i], _less(request, column), *requests[i + 1 :])
-
-
-def _less(request: tuple[int, int, int], column: int) -> tuple[int, int, int]:
-    changed = list(request)
-    changed[column] -= 1
-    return changed[0], changed[1], changed[2]
+            yield memory, (*requests[:i], changed(request, column, -1), *requests[i + 1 :])

@@ -76,10 +76,8 @@ class Space:
                 step = rng.choice((-1, 1))
                 requests = [(a, s + step, o) for a, s, o in requests]
             case _:
-                changed = list(requests[i])
                 column = rng.choice((0, 2) if self.equal_prompts else (0, 1, 2))
-                changed[column] += rng.choice((-2, -1, 1, 2))
-                requests[i] = (changed[0], changed[1], changed[2])
+                requests[i] = changed(requests[i], column, rng.choice((-2, -1, 1, 2)))
         found = (self.memory, tuple(requests))
         return found if self.holds(found) else case
 
@@ -111,6 +109,13 @@ class Space:
     def _request(self, rng: Random, prompt: int | None) -> Triple:
         s = rng.randrange(self.memory) if prompt is None else prompt
         return rng.randint(0, self.last_arrival), s, rng.randint(1, self.memory - s)
+
+
+def changed(request: Triple, column: int, by: int) -> Triple:
+    """Return a request with one of its numbers changed."""
+    numbers = list(request)
+    numbers[column] += by
+    return numbers[0], numbers[1], numbers[2]
 
 
 def needs_order(policies: Sequence[Policy]) -> bool:

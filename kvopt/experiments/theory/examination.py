@@ -9,10 +9,8 @@ from functools import wraps
 from typing import Any, Literal
 
 from kvopt.errors import InvalidInput
-from kvopt.experiments.studies.claims.verdict import Judgement, Verdict
+from kvopt.experiments.studies.claims.verdict import Verdict as Verdict
 from kvopt.model.instance import checked_integer
-
-__all__ = ["TOPICS", "Curve", "Examination", "Judgement", "Parts", "Verdict", "examine", "topic"]
 
 
 @dataclass(frozen=True)
