@@ -40,6 +40,7 @@ def test_every_part_is_multiplied_out() -> None:
         '[[instances]]\nfamily = "arrival-1"\npolicies = ["fcfs", "mc-sf:alpha=0.1"]\n'
     )
     assert study.limits == (Limits(1, 1, 2), Limits(2.5, 2.5, 2))
+    assert study_from_text(resolved_text(study)) == study
     assert [(e.source.n, e.source.parameters["u"]) for e in study.entries[:4]] == [
         (3, 4), (3, 5), (4, 4), (4, 5),
     ]  # fmt: skip
@@ -52,6 +53,13 @@ def test_every_part_is_multiplied_out() -> None:
     assert [source.seed for source in study.entries[0].sources(2)] == [7, 8]
     assert len(list(tasks_of(study))) == (4 * 3 + 1) * 2
     assert len(list(tasks_of(study, 1))) == 5 * 2
+
+
+def test_each_time_limit_may_have_its_own_for_policies() -> None:
+    limits = "[limits]\ntime_limit = [1, 2, 3]\npolicy_time_limit = [4, 4, 5]\n"
+    study = study_from_text(HEAD + limits + ENTRY)
+    assert study.limits == (Limits(1, 4), Limits(2, 4), Limits(3, 5))
+    assert study_from_text(resolved_text(study)) == study
 
 
 def test_what_comes_up_twice_is_done_once(tmp_path: Path) -> None:
@@ -107,6 +115,10 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         ),
         (HEAD + "limits = 3\n" + ENTRY, "line 3: limits: must be a table [limits], got 3"),
         (HEAD + "[limits]\ntime_limit = 0\n" + ENTRY, "line 4: limits.time_limit: must be finite "),
+        (
+            HEAD + "[limits]\ntime_limit = [1, 2]\npolicy_time_limit = [1, 2, 3]\n" + ENTRY,
+            "line 5: limits.policy_time_limit: must be a number, or one for each time limit",
+        ),
         (HEAD + '[limits]\nthreads = "2"\n' + ENTRY, "line 4: limits.threads: must be an integer"),
         ('policies = ["no"]\n' + ENTRY, "line 1: policies: no: policy: must be one of "),
         ('policies = ["mc-sf:x=1"]\n' + ENTRY, "line 1: policies: mc-sf:x=1: x: is not a key of "),

@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.sources import Kind, Source
-from kvopt.experiments.studies.tables import Table
+from kvopt.experiments.studies.tables import Table, boolean, positives, texts
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
@@ -152,13 +152,13 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     name = top.string("name", None if file is None else file.stem)
     if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
-    modules = tuple(located(module, folder) for module in top.strings("modules", ()))
+    modules = tuple(located(module, folder) for module in top.take("modules", (), texts))
     try:
         import_modules(modules)
     except InvalidInput as error:
         raise top.fault("modules", str(error)) from None
-    clock, certify = clock_of(top, folder), top.boolean("certify", True)
-    models = top.strings("predictions", ("",))
+    clock, certify = clock_of(top, folder), top.take("certify", True, boolean)
+    models = top.take("predictions", ("",), texts)
     policies = _policies(top, models, ())
     entries = tuple(
         entry
@@ -167,7 +167,7 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
-    claims = top.strings("claims", ())
+    claims = top.take("claims", (), texts)
     for claim in claims:
         if claim not in CLAIMS:
             raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {claim!r}")
@@ -175,7 +175,7 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
         name=name,
         title=top.string("title", name),
         entries=entries,
-        limits=tuple(_limits(top.table("limits"), clock, certify)),
+        limits=tuple(dict.fromkeys(_limits(top.table("limits"), clock, certify))),
         claims=claims,
         modules=modules,
     )
@@ -188,7 +188,7 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     if "policies" not in table:
         return tuple(default)
     found = []
-    for name, model in product(table.strings("policies"), models):
+    for name, model in product(table.take("policies", check=texts), models):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
         try:
             policy_from(label)
@@ -200,13 +200,17 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
 
 def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Limits]:
     fallback = Limits()
-    time_limits = table.numbers("time_limit", fallback.time_limit)
-    policy_time_limit = table.number("policy_time_limit", 0.0)
+    time_limits = table.take("time_limit", [fallback.time_limit], positives)
+    policy_time_limits = table.take("policy_time_limit", time_limits, positives)
+    if len(policy_time_limits) == 1:
+        policy_time_limits = policy_time_limits * len(time_limits)
+    if len(policy_time_limits) != len(time_limits):
+        raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
     table.done(*LIMITS)
-    for limit in time_limits:
-        yield Limits(limit, policy_time_limit or limit, threads, seed, clock, certify)
+    for limits in zip(time_limits, policy_time_limits, strict=True):
+        yield Limits(*limits, threads, seed, clock, certify)
 
 
 def _entries(
@@ -262,8 +266,8 @@ def resolved_text(study: Study) -> str:
     }
     limits: dict[str, Any] = {}
     for key in LIMITS:
-        values = list(dict.fromkeys(getattr(each, key) for each in study.limits))
-        limits[key] = values[0] if len(values) == 1 else values
+        values = [getattr(each, key) for each in study.limits]
+        limits[key] = values if len(set(values)) > 1 else values[0]
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         draws = None if entry.source.seed is None else entry.draws

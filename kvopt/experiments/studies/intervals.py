@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 from kvopt.model.batch_time import NANOSECONDS
 
 
@@ -44,19 +44,17 @@ def ratio_of(record: Record) -> Interval:
 
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
-    found = list(intervals)
-    return Interval(_mean([i.least for i in found]), _mean([i.most for i in found]))
+    ends = [(i.least, i.most) for i in intervals]
+    return Interval(*map(_mean, zip(*ends, strict=True))) if ends else Interval(None, None)
 
 
 def largest_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the largest number."""
     found = list(intervals)
+    most = [i.most for i in found if i.most is not None]
     least = [i.least for i in found if i.least is not None]
-    most = [i.most for i in found]
-    known = [end for end in most if end is not None]
-    return Interval(
-        max(least, default=None), max(known) if known and len(known) == len(most) else None
-    )
+    is_known = bool(most) and len(most) == len(found)
+    return Interval(max(least, default=None), max(most) if is_known else None)
 
 
 def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
@@ -105,25 +103,17 @@ class PolicyRow:
 
 def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
     """Return a row for each policy, in the order of the records."""
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        if record.policy is not None:
-            groups.setdefault(record.policy, []).append(record)
-    return [_row(policy, group) for policy, group in groups.items()]
-
-
-def _row(policy: str, records: list[Record]) -> PolicyRow:
-    completed = [record for record in records if record.value is not None]
-    ratios = [ratio_of(record) for record in completed]
-    return PolicyRow(
-        policy=policy,
-        runs=len(records),
-        completed=len(completed),
-        proved=sum(record.proved for record in completed),
-        mean=mean_of(ratios),
-        worst=largest_of(ratios),
-        latency=mean_seconds(completed) if len(completed) == len(records) else None,
-    )
+    rows = []
+    for policy, runs in grouped(records, lambda record: record.policy).items():
+        if policy is None:
+            continue
+        completed = [record for record in runs if record.value is not None]
+        proved = sum(record.proved for record in completed)
+        ratios = [ratio_of(record) for record in completed]
+        latency = mean_seconds(completed) if len(completed) == len(runs) else None
+        counts = (len(runs), len(completed), proved)
+        rows.append(PolicyRow(policy, *counts, mean_of(ratios), largest_of(ratios), latency))
+    return rows
 
 
 def mean_seconds(records: Iterable[Record]) -> float | None:

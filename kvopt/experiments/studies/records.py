@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
@@ -20,6 +20,8 @@ from kvopt.files.reading import check_fields, check_schema, parse_json
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
+
+Key = TypeVar("Key", bound=Hashable)
 
 OUTCOMES = ("completed", "livelock", "unfinished", "error")
 
@@ -220,6 +222,14 @@ def lines_of(
             (report or _warn)(message)
         else:
             yield record
+
+
+def grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
+    """Return records by what a function says of them, in the order in which that comes up."""
+    groups: dict[Key, list[Record]] = {}
+    for record in records:
+        groups.setdefault(key(record), []).append(record)
+    return groups
 
 
 def _warn(message: str) -> None:

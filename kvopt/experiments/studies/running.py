@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from concurrent.futures import CancelledError, Future, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from kvopt.experiments.studies.description import Study, builtin_study, read_stu
 from kvopt.experiments.studies.records import Record, lines_of, read_records
 from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
-from kvopt.experiments.studies.workers import Submit, workers
+from kvopt.experiments.studies.workers import workers
 from kvopt.model.instance import checked_integer
 from kvopt.search.incumbent import available_threads
 
@@ -195,28 +195,17 @@ class _Run:
         return left
 
     def to_the_end(self, tasks: Sequence[Task], jobs: int, scheduler: str | None) -> None:
-        """Do what is left; an interrupt keeps what is done."""
+        """Do what is left, and write down each end; an interrupt keeps what is done."""
         self._tell()
-        if tasks:
-            with self._interruptible(), workers(jobs, scheduler) as (submit, window):
-                self._work(tasks, submit, window)
-
-    def _work(self, tasks: Sequence[Task], submit: Submit, window: int) -> None:
-        pending: dict[Future[TaskResult], Task] = {}
-        for task in tasks:
-            pending[submit(task)] = task
-            if len(pending) >= window:
-                self._keep_next(pending)
-        while pending:
-            self._keep_next(pending)
-
-    def _keep_next(self, pending: dict[Future[TaskResult], Task]) -> None:
-        """Wait for what is done next, and write it down."""
-        for future in wait(pending, return_when=FIRST_COMPLETED).done:
-            found = _came_of(future, pending.pop(future))
-            folder.append(self.directory, found)
-            self.progress = self.progress.counting(found.records)
-            self._tell()
+        if not tasks:
+            return
+        with self._interruptible(), workers(jobs, scheduler) as submit:
+            pending = {submit(task): task for task in tasks}
+            for future in as_completed(pending):
+                found = _came_of(future, pending.pop(future))
+                folder.append(self.directory, found)
+                self.progress = self.progress.counting(found.records)
+                self._tell()
 
     def _tell(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
@@ -259,18 +248,12 @@ class _Run:
 
 def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
     """Return the records of a task that was done before, None of another."""
-    found = [earlier.get(task.handle(policy)) for policy in task.policies]
-    kept = [
-        record
-        for record in found
-        if record is not None
-        and (
-            not task.limits.certify
-            or (record.certificate is not None and (directory / record.certificate).is_file())
-        )
-    ]
-    if len(kept) == len(found):
-        return kept
+    handles = [task.handle(policy) for policy in task.policies]
+    found = [earlier[handle] for handle in handles if handle in earlier]
+    if task.limits.certify:
+        found = [r for r in found if r.certificate and (directory / r.certificate).is_file()]
+    if len(found) == len(handles):
+        return found
     whole = earlier.get(task.handle(None))
     return None if whole is None else [whole]
 

@@ -69,29 +69,9 @@ class Table:
         """Return a text that is not empty."""
         return self.take(key, default, _text)
 
-    def strings(self, key: str, default: tuple[str, ...] = _MISSING) -> Any:
-        """Return a tuple of texts, each given once."""
-        return self.take(key, default, _texts)
-
-    def boolean(self, key: str, default: bool) -> Any:
-        """Return true or false."""
-        return self.take(key, default, _boolean)
-
     def integer(self, key: str, default: int, least: int = 0) -> Any:
         """Return an integer."""
         return self.take(key, default, lambda value: checked_integer(value, key, least))
-
-    def number(self, key: str, default: float) -> Any:
-        """Return a positive number."""
-        return self.take(key, default, lambda value: checked_number(value, key, positive=True))
-
-    def numbers(self, key: str, default: float) -> Any:
-        """Return positive numbers: a list, or one of them."""
-        return self.take(
-            key,
-            [default],
-            lambda value: [checked_number(part, key, positive=True) for part in _listed(value)],
-        )
 
     def choices(self, key: str) -> Any:
         """Return the values that a key runs through: a list, or one value; none if it is absent."""
@@ -132,7 +112,8 @@ def _text(value: object) -> str:
     return value
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def texts(value: object) -> tuple[str, ...]:
+    """Return a list of texts, each given once, as a tuple."""
     if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
         raise InvalidInput(f"must be a list of texts, got {shown(value)}")
     for place, part in enumerate(value):
@@ -141,10 +122,16 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _boolean(value: object) -> bool:
+def boolean(value: object) -> bool:
+    """Return true or false."""
     if not isinstance(value, bool):
         raise InvalidInput(f"must be true or false, got {shown(value)}")
     return value
+
+
+def positives(value: object) -> list[float]:
+    """Return positive numbers: a list, or one of them."""
+    return [checked_number(part, "number", positive=True) for part in _listed(value)]
 
 
 def _listed(value: object) -> list[Any]:

@@ -31,9 +31,6 @@ from kvopt.experiments.studies.tasks import Task
 from kvopt.kernels import memory
 from kvopt.version import __version__
 
-Submit = Callable[[Task], "Future[TaskResult]"]
-"""Hands a task to a worker, of this machine or of a cluster."""
-
 _PATIENCE = 10
 """Seconds in which a Dask scheduler has to answer, else the study is refused."""
 _STARTING = 120.0
@@ -48,25 +45,25 @@ _BEGIN = (
 
 
 @contextmanager
-def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, int]]:
-    """Yield how to hand over a task, and how many should be under way at a time."""
+def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Future[TaskResult]]]:
+    """Yield what hands a task to a worker, of this machine or of a cluster."""
     if scheduler is not None:
-        with _cluster(scheduler) as (cluster, threads):
-            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), 3 * threads
+        with _cluster(scheduler) as cluster:
+            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__)
         return
     pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread does nothing but wait for the process that it has.
-        yield lambda task: executor.submit(pool.run, task), jobs
+        yield lambda task: executor.submit(pool.run, task)
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         pool.close()
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
-    """Yield the executor of a Dask cluster and the number of its threads."""
+def _cluster(address: str) -> Iterator[Executor]:
+    """Yield the executor of a Dask cluster."""
     try:
         from distributed import Client
     except ImportError:
@@ -79,9 +76,8 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"
         raise InvalidInput(reason, field="--scheduler") from None
     try:
-        threads = sum(client.nthreads().values())
         # A worker that is lost is no fault of the task: another one gets it.
-        yield client.get_executor(pure=False, retries=5), max(threads, 1)
+        yield client.get_executor(pure=False, retries=5)
     finally:
         client.close(timeout=_PATIENCE)
 

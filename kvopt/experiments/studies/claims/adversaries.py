@@ -9,7 +9,7 @@ from math import log
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
 from kvopt.experiments.studies.intervals import Interval, mean_of, ratio_of
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 
 _GROWING = 0.35
 """A slope of the logarithm of the ratio over that of n that counts as growth like sqrt(n)."""
@@ -31,10 +31,8 @@ _AGAINST_ALL = (
 
 def adversary(records: Sequence[Record]) -> Iterator[Verdict]:
     """Judge each game and each fixed construction."""
-    families: dict[str | None, list[Record]] = {}
-    for record in records:
-        if record.value is not None:
-            families.setdefault(record.instance.family, []).append(record)
+    completed = (record for record in records if record.value is not None)
+    families = grouped(completed, lambda record: record.instance.family)
     yield from _square_root(families.get("thm-4.1", []))
     for family, policy, place, text, ratio in _AGAINST_ONE_RULE:
         runs = [r for r in families.get(family, []) if r.policy == policy and r.value]
@@ -100,10 +98,8 @@ def _against_one_rule(
 
 def _no_constant(runs: Sequence[Record], kind: str, source: str) -> Verdict:
     """Say what was measured: a theorem about every constant is not settled by sizes."""
-    policies: dict[str, list[Interval]] = {}
-    for run in runs:
-        policies.setdefault(run.policy or "", []).append(ratio_of(run))
-    means = {policy: mean_of(ratios) for policy, ratios in policies.items()}
+    policies = grouped(runs, lambda run: run.policy)
+    means = {policy: mean_of(map(ratio_of, mine)) for policy, mine in policies.items()}
     best = min(means, key=lambda policy: means[policy].least or Fraction(0))
     worst = max(means, key=lambda policy: means[policy].least or Fraction(0))
     return Verdict(

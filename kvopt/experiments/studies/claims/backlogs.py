@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, beaten, certificates_of
 from kvopt.experiments.studies.intervals import rounded
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 
 CLOSE = Fraction("1.05")
 """Factor up to which two curves are what papers call "nearly identical"."""
@@ -135,11 +135,10 @@ def _compared(
     papers measured seconds on data that cannot be had; a claim that does not show on the
     stand-in is left open, not refuted.
     """
-    groups: dict[str, dict[str | None, Record]] = {}
-    for record in records:
-        if record.policy is not None and record.value is not None:
-            groups.setdefault(record.instance.hash, {})[record.policy] = record
-    busy = [group for group in groups.values() if len({r.value for r in group.values()}) > 1]
+    runs = (r for r in records if r.policy is not None and r.value is not None)
+    groups = grouped(runs, lambda run: run.instance.hash).values()
+    by_policy = [{run.policy: run for run in group} for group in groups]
+    busy = [group for group in by_policy if len({run.value for run in group.values()}) > 1]
     for said in claims:
         pairs = [
             (g[said.policy], g[said.other]) for g in busy if {said.policy, said.other} <= g.keys()

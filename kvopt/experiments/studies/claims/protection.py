@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from kvopt.experiments.studies.claims.traffic import by_rate, latency, told
 from kvopt.experiments.studies.claims.verdict import Verdict
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 
 _SAFE = {50.0: Fraction(21, 100), 10.0: Fraction(24, 100)}
 """Smallest alpha without a loop, by requests a second."""
@@ -44,11 +44,8 @@ def protection(records: Sequence[Record]) -> Iterator[Verdict]:
                 bool(loops),
                 loops or loopy,
             )
-        sweeps: dict[str, list[Record]] = {}
-        for record in runs:
-            name, keys = keys_of(record.policy)
-            if name == "alpha-beta":
-                sweeps.setdefault(keys["beta"], []).append(record)
+        swept = [r for r in runs if keys_of(r.policy)[0] == "alpha-beta"]
+        sweeps = grouped(swept, lambda record: keys_of(record.policy)[1]["beta"])
         for beta, sweep in sorted(sweeps.items()):
             yield from _curve(f"{rate:g} requests a second, beta = {beta}", sweep)
 
@@ -59,11 +56,8 @@ def _alpha(record: Record) -> Fraction:
 
 def _smallest(rate: float, grid: Sequence[Record]) -> Iterator[Verdict]:
     """Compare with the alpha from which on every run of an instance completes."""
-    instances: dict[str, list[Record]] = {}
-    for record in grid:
-        instances.setdefault(record.instance.hash, []).append(record)
     safe: dict[int, list[Fraction | None]] = {}
-    for runs in instances.values():
+    for runs in grouped(grid, lambda record: record.instance.hash).values():
         if len(runs) >= _FEWEST:
             safe.setdefault(runs[0].instance.requests, []).append(_safe_alpha(runs))
     if safe and rate in _SAFE:

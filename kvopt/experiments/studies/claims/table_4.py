@@ -9,7 +9,7 @@ from math import sqrt
 from statistics import mean, stdev
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 
 _POLICIES = ("sorted-lp", "sorted-f:phase1=swap", "lp-swap")
 _PRINTED = {
@@ -49,11 +49,9 @@ def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
 
 def _rows(runs: Sequence[Record]) -> list[Row]:
     """Return the instances on which all three completed."""
-    values: dict[str, dict[str | None, int]] = {}
-    for run in runs:
-        if run.value is not None:
-            values.setdefault(run.instance.hash, {})[run.policy] = run.value
-    whole = [found for found in values.values() if len(found) == len(_POLICIES)]
+    completed = grouped((r for r in runs if r.value is not None), lambda run: run.instance.hash)
+    values = [{run.policy: run.value or 0 for run in mine} for mine in completed.values()]
+    whole = [found for found in values if len(found) == len(_POLICIES)]
     return [tuple(found[policy] for policy in _POLICIES) for found in whole]
 
 

@@ -9,7 +9,7 @@ from statistics import stdev
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
 from kvopt.experiments.studies.intervals import largest_of, mean_of, ratio_of
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 from kvopt.model.batch_time import NANOSECONDS
 
 _SOURCE = "jaillet-2025-v2 section 5.2"
@@ -57,12 +57,10 @@ def latency(record: Record) -> Fraction | None:
 
 def by_rate(records: Iterable[Record]) -> dict[float, list[Record]]:
     """Return the runs of policies by requests that arrive in a second, the highest rate first."""
-    found: dict[float, list[Record]] = {}
-    for record in records:
-        rate = record.instance.parameters.get("per_second")
-        if record.in_seconds and record.policy is not None and isinstance(rate, (int, float)):
-            found.setdefault(float(rate), []).append(record)
-    return dict(sorted(found.items(), reverse=True))
+    runs = [r for r in records if r.in_seconds and r.policy is not None]
+    found = grouped(runs, lambda record: record.instance.parameters.get("per_second"))
+    rates = [rate for rate in found if isinstance(rate, (int, float))]
+    return {float(rate): found[rate] for rate in sorted(rates, reverse=True)}
 
 
 def told(
@@ -117,20 +115,19 @@ def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
 
 def _curves(runs: Sequence[Record]) -> dict[str, Curve]:
     """Return the curves of schedulers that completed wherever mc-sf did; of draws the means."""
-    values: dict[str, dict[int, list[Fraction | None]]] = {}
-    for run in runs:
-        sizes = values.setdefault(run.policy or "", {})
-        sizes.setdefault(run.instance.requests, []).append(latency(run))
-    curves = {
-        policy: {
-            size: sum((v for v in found if v is not None), Fraction()) / len(found)
-            for size, found in sorted(sizes.items())
-            if None not in found
-        }
-        for policy, sizes in values.items()
-    }
+    curves: dict[str, Curve] = {}
+    for policy, mine in grouped(runs, lambda run: run.policy or "").items():
+        sizes = sorted(grouped(mine, lambda run: run.instance.requests).items())
+        means = [(size, _mean_latency(draws)) for size, draws in sizes]
+        curves[policy] = {size: mean for size, mean in means if mean is not None}
     wanted = curves.get(_OURS, {}).keys()
     return {policy: curve for policy, curve in curves.items() if curve.keys() == wanted}
+
+
+def _mean_latency(runs: Sequence[Record]) -> Fraction | None:
+    """Return the mean latency of some runs, None unless all completed."""
+    found = [mean for run in runs if (mean := latency(run)) is not None]
+    return sum(found, Fraction()) / len(found) if found and len(found) == len(runs) else None
 
 
 def _order(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> Verdict:
