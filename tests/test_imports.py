@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from importlinter.cli import lint_imports
+from interpreters import printed
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {"highspy", "matplotlib", "numba", "numpy", "ortools", "pyomo"}
@@ -42,17 +42,6 @@ def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_files_stand_at_the_root() -> None:
     assert len([*(ROOT / "kvopt").glob("*.py")]) <= 5
-
-
-def printed(code: str) -> list[str]:
-    """Return the words that a fresh interpreter prints."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
 
 
 def test_the_verifier_stands_on_the_standard_library_alone() -> None:
