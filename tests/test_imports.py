@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from importlinter.cli import lint_imports
+from interpreters import printed
 
 import kvopt
 
@@ -60,17 +60,6 @@ def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_few_files_stand_at_the_root() -> None:
     assert len([*(ROOT / "kvopt").glob("*.py")]) <= 5
-
-
-def printed(code: str) -> list[str]:
-    """Return the words that a fresh interpreter prints."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
 
 
 def test_the_verifier_stands_on_the_standard_library_alone() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
+from interpreters import printed
 from literal import wang as literal
 from literal import wang_phase1
 from strategies import instances
@@ -294,13 +292,7 @@ def test_wrong_parameters_are_refused() -> None:
 
 def test_looking_policies_up_loads_no_solver_and_no_compiler() -> None:
     code = "import sys; from kvopt.policies import policies; policies(); print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    loaded = printed(code)
     assert "kvopt.policies.lp_order" in loaded
     assert {"highspy", "numba", "scipy", "ortools", "pyomo"}.isdisjoint(loaded)
 

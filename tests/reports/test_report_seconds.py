@@ -6,13 +6,13 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 from commands import Run
+from pages import rewrite
 from reported import make_study_in_seconds
 
 from kvopt.errors import InvalidInput
@@ -31,7 +31,7 @@ def traffic(study_in_seconds: Path, tmp_path: Path) -> Path:
     return shutil.copytree(study_in_seconds, tmp_path / "study")
 
 
-def page_of(folder: Path) -> str:
+def text_of(folder: Path) -> str:
     return write_report(folder).page.read_text()
 
 
@@ -43,11 +43,6 @@ def section(page: str, place: str) -> str:
 
 def cells(row: str) -> list[str]:
     return [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", row)]
-
-
-def rewrite(folder: Path, change: Callable[[Record], Record]) -> None:
-    lines = [json.dumps(change(record).to_json()) for record in read_records(folder)]
-    (folder / FILE).write_text("".join(line + "\n" for line in lines))
 
 
 def runs(folder: Path, rate: int, size: int, policy: str) -> list[Record]:
@@ -67,7 +62,7 @@ def test_the_study_of_these_tests_has_what_they_look_at(traffic: Path) -> None:
 
 
 def test_latencies_are_those_of_the_records(traffic: Path) -> None:
-    found = section(page_of(traffic), "latency")
+    found = section(text_of(traffic), "latency")
     tables = re.findall(r"<table>.*?</table>", found, re.DOTALL)
     assert len(tables) == 2 * 3
     for text in tables:
@@ -95,7 +90,7 @@ def test_latencies_are_those_of_the_records(traffic: Path) -> None:
 
 
 def test_curves_are_mean_latencies_over_the_certified_bound(traffic: Path) -> None:
-    found = section(page_of(traffic), "volume")
+    found = section(text_of(traffic), "volume")
     assert "mean latency (s)" in found
     assert found.count('class="band"') == 2
     assert len(re.findall(r'class="trend"', found)) == 2
@@ -111,7 +106,7 @@ def test_curves_are_mean_latencies_over_the_certified_bound(traffic: Path) -> No
 
 
 def test_pareto_view_has_who_completed(traffic: Path) -> None:
-    found = section(page_of(traffic), "evictions")
+    found = section(text_of(traffic), "evictions")
     assert "mean latency (s)" in found
     assert 'class="capacity"' in found, "the proved bound"
     titles = re.findall(r"<strong>(.*?)</strong>", found)
@@ -144,7 +139,7 @@ def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:
 
 
 def test_memory_of_chosen_runs(traffic: Path) -> None:
-    found = section(page_of(traffic), "memory")
+    found = section(text_of(traffic), "memory")
     drawn = re.findall(r"<strong>(.*?), 90 requests</strong><span>(.*?)</span>", found)
     assert len(drawn) >= 4
     for policy, said in drawn:
@@ -187,7 +182,7 @@ def test_certificates_are_verified_and_compared(traffic: Path, run: Run) -> None
 
 
 def test_without_certificates_nothing_is_bounded(tmp_path: Path) -> None:
-    page = page_of(make_study_in_seconds(tmp_path, certify=False))
+    page = text_of(make_study_in_seconds(tmp_path, certify=False))
     found = section(page, "volume")
     assert 'class="trend"' not in found
     assert 'class="capacity"' not in section(page, "evictions")
@@ -208,7 +203,7 @@ def test_hostile_times_are_refused_not_shown(traffic: Path) -> None:
 def test_a_title_that_is_no_text_is_left_out(traffic: Path) -> None:
     for text in ("title = 3", "title = ", ""):
         (traffic / "study.toml").write_text(text)
-        assert "<header>" in page_of(traffic)
+        assert "<header>" in text_of(traffic)
 
 
 def test_headings_say_in_what_the_records_differ(traffic: Path) -> None:
