@@ -7,20 +7,27 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from commands import EC1, Run
+from effort import NORMAL, THOROUGH
 from hypothesis import settings
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
+from kvopt.experiments.studies import builtin
 
 # The same examples in every run: a failure is always the fault of the change at hand.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
+# Other examples in every run, and many of them: `make test-thorough`.
+settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+_builtin_study = cache(builtin.builtin_study)
 
 
 @pytest.fixture
@@ -64,6 +71,12 @@ def large(tmp_path: Path) -> Path:
     path = tmp_path / "large.json"
     write_instance(generate("arrival-1", n=40, seed=1), path)
     return path
+
+
+@pytest.fixture
+def studies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read each built-in study once for all tests: it draws instances to see if they exist."""
+    monkeypatch.setattr(builtin, "builtin_study", _builtin_study)
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,7 @@ class TestSignals:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, **pipes) as child:  # type: ignore[call-overload]
             child.stderr.readline()  # both sides are known: the engine is about to begin
-            time.sleep(1.0)
+            time.sleep(0.5)
             os.kill(child.pid, number)
             out, _ = child.communicate(timeout=20)
         row = out.splitlines()[1].split()

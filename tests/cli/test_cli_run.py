@@ -97,21 +97,31 @@ def test_policies_lists_every_name(run: Run) -> None:
 
 
 def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
-    file = tmp_path / "big.json"
-    assert run("generate", "conversation", "--n", 4000, "-m", 16492, "-o", file)[0] == 0
-    command = [
-        sys.executable,
-        "-c",
-        "from kvopt.cli import main; main()",
-        "run",
-        str(file),
-        "--json",
-    ]
-    slow = ["-P", "mc-sf", *["-P", "h-sf"] * 50]
+    file, begun = tmp_path / "big.json", tmp_path / "begun"
+    assert run("generate", "conversation", "--n", 1000, "-m", 16492, "-o", file)[0] == 0
+    (tmp_path / "theirs.py").write_text(
+        "import time\n"
+        "from dataclasses import dataclass\n"
+        "from pathlib import Path\n"
+        "from kvopt import PrefixPolicy, register\n"
+        "@register\n"
+        "@dataclass\n"
+        "class Slow(PrefixPolicy):\n"
+        "    name = 'slow'\n"
+        "    source = 'a test'\n"
+        "    def key(self, view, i):\n"
+        f"        Path({str(begun)!r}).touch()\n"
+        "        time.sleep(0.01)\n"
+        "        return (i,)\n"
+    )
+    command = [sys.executable, "-c", "from kvopt.cli import main; main()", "run", str(file)]
+    slow = ["--json", "--module", str(tmp_path / "theirs.py"), "-P", "mc-sf", "-P", "slow"]
     child = subprocess.Popen(
         [*command, *slow], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}
     )
-    time.sleep(6)
+    while not begun.exists():
+        assert child.poll() is None
+        time.sleep(0.02)
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=30)
     assert child.returncode == 130

@@ -77,6 +77,7 @@ def test_no_command_cuts_names(
     is_whole(out, width, *names, *sentence)
 
 
+@pytest.mark.usefixtures("studies_read_once")
 @pytest.mark.parametrize("command", [("policies",), ("study",)])
 def test_lists_cut_nothing(run: Run, width: int, command: tuple[str, ...]) -> None:
     _, listed, _ = run(*command, "--json")

@@ -128,7 +128,7 @@ class TestSweep:
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = random.Random(seed)
-        for instance in random_instances(15, 80 + seed, least_requests=2):
+        for instance in random_instances(8, 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, 3)
@@ -232,7 +232,9 @@ class TestLookahead:
 
     def test_large_tables_do_not_fit(self) -> None:
         instance = Instance(100_000, [Request(0, 1, 50)] * 50)
-        assert not Lookahead.fits(States.of(instance), without_prices(instance, 1000), 5)
+        states, evaluation = States.of(instance), without_prices(instance, 4)
+        assert Lookahead.fits(states, evaluation, 1)
+        assert not Lookahead.fits(states, evaluation, 5)
 
 
 def slacks_of(

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
 
@@ -81,7 +82,7 @@ def test_it_is_cp_sat(family: str, n: int) -> None:
             assert_optimal(found, expected.objective)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
 def test_bounds_the_optimum_and_schedules_are_in_order(
     instance: Instance, presolve: bool, quick: bool

@@ -118,7 +118,7 @@ def test_local_search_beats_the_seed() -> None:
 
 
 def test_what_would_take_too_long_is_searched_locally() -> None:
-    found = hunt(["mc-sf"], n=10, memory=14, equal_prompts=True, time_limit=3, seed=1)
+    found = hunt(["mc-sf"], n=10, memory=14, equal_prompts=True, time_limit=1, seed=1)
     assert found.exhausted < 10
     assert found.tried > 0
 

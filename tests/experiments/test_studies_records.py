@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from studied import record
 
@@ -48,7 +49,7 @@ def test_a_record_comes_back_as_it_was(made: Record) -> None:
 
 
 @given(records(), st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_a_changed_byte_is_seen(made: Record, data: st.DataObject) -> None:
     line = bytearray(json.dumps(made.to_json()).encode())
     place = data.draw(st.integers(0, len(line) - 1))

@@ -321,7 +321,7 @@ class TestFailures:
             with ThreadPoolExecutor(1) as executor:
                 answer = executor.submit(pool.run, slow)
                 until(lambda: set(children(os.getpid())) - before)
-                time.sleep(1.5)  # it is at work
+                time.sleep(1.0)  # it is at work
                 (worker,) = set(children(os.getpid())) - before
                 os.kill(worker, number)
                 (found,) = TaskResult.from_json(answer.result()).records
@@ -423,6 +423,7 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     assert "3 of 3 instances done" in text
 
 
+@pytest.mark.usefixtures("studies_read_once")
 def test_studies_are_listed_and_described(run: Run) -> None:
     code, out, _ = run("study")
     assert code == 0

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 from strategies import instances
@@ -252,7 +253,7 @@ def test_the_preset_is_what_run_takes_too() -> None:
 class TestTimes:
     """What a record keeps of a run."""
 
-    @settings(max_examples=60)
+    @examples(60)
     @given(instances(last_arrival=0), st.sampled_from(["fcfs", "alpha-protect:alpha=0"]))
     def test_against_every_round(self, instance: Instance, policy: str) -> None:
         run = simulate_seconds(instance, policy, MODEL)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances
 
@@ -93,7 +94,7 @@ def test_settings_are_every_combination() -> None:
         settings_of("fcfs", [tenth])
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(instances(last_arrival=0), st.booleans())
 def test_runs_are_those_of_single_simulations(instance: Instance, in_seconds: bool) -> None:
     tried = settings_of("alpha-protect", grid("0:0.9:0.1", "--alpha"))
@@ -109,7 +110,7 @@ def test_runs_are_those_of_single_simulations(instance: Instance, in_seconds: bo
         assert run.completed == len(instance) or run.run.outcome is Outcome.LIVELOCK
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(instances(last_arrival=0))
 def test_going_down_finds_what_the_whole_grid_says(instance: Instance) -> None:
     tried = settings_of("alpha-protect", grid("0:0.9:0.1", "--alpha"))
@@ -197,16 +198,34 @@ class TestCommand:
         assert wanted in err
 
     def test_an_interrupt_keeps_what_was_found(self, tmp_path: Path) -> None:
-        path = tmp_path / "large.json"
-        write_instance(generate("conversation", n=3_000, memory=16_492, seed=1), path)
+        path, begun = tmp_path / "large.json", tmp_path / "begun"
+        write_instance(generate("conversation", n=300, memory=16_492, seed=1), path)
+        (tmp_path / "theirs.py").write_text(
+            "from dataclasses import dataclass\n"
+            "from pathlib import Path\n"
+            "from kvopt import PrefixPolicy, register\n"
+            "@register\n"
+            "@dataclass\n"
+            "class Noted(PrefixPolicy):\n"
+            "    name = 'noted'\n"
+            "    source = 'a test'\n"
+            "    alpha: float = 0.0\n"
+            "    def key(self, view, i):\n"
+            "        if self.alpha > 0.3:\n"  # the first run is done
+            f"            Path({str(begun)!r}).touch()\n"
+            "        return (i,)\n"
+        )
         command = [sys.executable, "-m", "kvopt", "sweep", str(path), "--json"]
+        theirs = ["--module", str(tmp_path / "theirs.py"), "--policy", "noted"]
         child = subprocess.Popen(
-            [*command, "--alpha", "0.3:0.9:0.0001"],
+            [*command, *theirs, "--alpha", "0.3:0.9:0.0001"],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "PYTHONPATH": "."},
         )
-        time.sleep(4)
+        while not begun.exists():
+            assert child.poll() is None
+            time.sleep(0.02)
         child.send_signal(signal.SIGINT)
         out, _ = child.communicate(timeout=30)
         said = json.loads(out)

@@ -8,7 +8,8 @@ import numpy as np
 import oracle
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
@@ -51,7 +52,7 @@ def test_pyomo_and_arrays_are_the_same_matrix_on_random_instances(order: bool) -
         assert_same_program(instance, None, order)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(instances(most_requests=5), st.integers(0, 20))
 def test_pyomo_and_arrays_are_the_same_matrix_in_short_windows(
     instance: Instance, upper: int

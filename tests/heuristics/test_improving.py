@@ -176,11 +176,11 @@ def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
 
 
 def test_a_limit_is_kept() -> None:
-    # Three seconds are kept within some tenths where nobody else needs the cores.
+    # The second is kept within some tenths where nobody else needs the cores.
     began = working_time()
-    search = started(generate("conversation", 2000, 16492, seed=1), time_limit=3.0)
+    search = started(generate("conversation", 2000, 16492, seed=1), time_limit=1.0)
     improve(search)
-    assert working_time() - began < 12.0
+    assert working_time() - began < 10.0
     assert search.result("auto").stop_reason is StopReason.TIME_LIMIT
 
 
@@ -193,7 +193,7 @@ def test_too_long_horizons_are_left_alone() -> None:
 def test_auto_uses_them() -> None:
     instance = generate("conversation", 300, 3000, seed=1)
     plain_start = started(instance).progress.objective
-    result = solve(instance, time_limit=4.0)
+    result = solve(instance, time_limit=2.0)
     assert plain_start is not None
     assert result.objective is not None
     assert result.objective < plain_start

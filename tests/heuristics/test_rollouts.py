@@ -93,10 +93,10 @@ def test_rollouts_beat_lists_where_many_wait() -> None:
     search = begun(CHAT)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_rollouts(search, 3.0)
+    search_rollouts(search, 1.0)
     assert search.found_by == "rollouts"
     assert search.schedule.objective < 0.98 * before
-    proof = bound(CHAT, "lagrangian", time_limit=2)
+    proof = bound(CHAT, "lagrangian", time_limit=1)
     assert proof.value is not None
     assert proof.value <= search.schedule.objective
 
@@ -136,7 +136,7 @@ def test_limit_and_interrupt_end_rollouts() -> None:
 
 def test_improve_takes_what_finds_more() -> None:
     search = begun(CHAT)
-    improve(search, 4.0)
+    improve(search, 2.0)
     assert search.schedule is not None
     assert search.schedule.check().feasible
     assert search.schedule.objective < min(run(CHAT, p).objective or 0 for p in ("svf", "patient"))

@@ -61,7 +61,7 @@ def test_compiled_functions_return_numbers() -> None:
 
 def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
-    write_instance(generate("conversation", n=20_000, memory=16_492), file)
+    write_instance(generate("conversation", n=6_000, memory=16_492), file)
     command = [*COMMAND, "run", str(file), "--json", *["-P", "fcfs"] * 3]
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=buffered) as child:
@@ -72,7 +72,7 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
         rest = child.stdout.read()
     assert child.returncode == 130
     runs = json.loads(begin + rest)["policies"]
-    assert [len(run["starts"]) for run in runs] == 3 * [20_000]
+    assert [len(run["starts"]) for run in runs] == 3 * [6_000]
 
 
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:

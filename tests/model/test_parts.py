@@ -154,7 +154,7 @@ def test_a_loop_before_a_long_gap_ends() -> None:
 def test_certificates_of_parts(begin: int, gap: int, tmp_path: Path) -> None:
     large = generate("conversation", n=40, memory=1_500, seed=1)
     parts = alike([large, SMALL, generate("uniform", n=3, memory=50, seed=3)])
-    made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=12)
+    made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=2)
     assert made.lower is not None
     assert isinstance(made.lower.proof, SplitProof)
     write_certificate(made, tmp_path / "c.json")
@@ -164,7 +164,7 @@ def test_certificates_of_parts(begin: int, gap: int, tmp_path: Path) -> None:
 
 
 def test_many_parts_take_a_moment(tmp_path: Path) -> None:
-    requests = [Request(FAR + i * 10**7, 3, 1 + i % 5) for i in range(20_000)]
+    requests = [Request(FAR + i * 10**7, 3, 1 + i % 5) for i in range(5_000)]
     instance = Instance(10, requests)
     made = certify(instance, ["fcfs"], time_limit=60)
     assert made.objective == made.lower_bound == instance.total_output
