@@ -33,6 +33,7 @@ def test_light_module_loads_nothing_heavy(module: str) -> None:
     assert HEAVY.isdisjoint(loaded)
 
 
+@pytest.mark.slow
 def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rooms and their order stand in pyproject.toml; imports inside functions count."""
     monkeypatch.chdir(ROOT)

@@ -52,6 +52,7 @@ class TestPriceBounds:
                 tight += value == best
         assert tight > 300
 
+    @pytest.mark.slow
     def test_it_is_the_definition_rounded_up(self) -> None:
         source = random.Random(12)
         for instance in random_instances(1500, 6, last_arrival=12):
@@ -59,6 +60,7 @@ class TestPriceBounds:
             exact = literal_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("shape", ["falling", "rough", "spiky", "waves"])
     def test_long_tables_are_searched_exactly(
         self, shape: str, monkeypatch: pytest.MonkeyPatch
@@ -77,6 +79,7 @@ class TestPriceBounds:
                 monkeypatch.setattr(checker, "_SMALL", small)
                 assert proved(instance, proof) == math.ceil(exact)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("length", [1, 2, 63, 64, 65])
     def test_outputs_longer_than_the_table(self, length: int) -> None:
         source = random.Random(length)

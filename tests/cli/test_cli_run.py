@@ -78,6 +78,7 @@ def test_plot_refuses_two_sources(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path) -> None:
     picture = tmp_path / "p.svg"
     assert run("plot", ec1, "--policy", "mc-sf", "--prices", "-o", picture)[0] == 0
@@ -87,6 +88,7 @@ def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path)
     assert run("plot", ec1, "--prices", "-o", picture)[0] == 2
 
 
+@pytest.mark.slow
 def test_policies_lists_every_name(run: Run) -> None:
     code, out, _ = run("policies", "--json")
     rows = json.loads(out)["policies"]
@@ -128,6 +130,7 @@ def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
     assert json.loads(out)["policies"][0]["policy"] == "mc-sf"
 
 
+@pytest.mark.slow
 def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path) -> None:
     """As `docs/policies.md` says: an entry point, and every command knows the name."""
     (tmp_path / "theirs.py").write_text(

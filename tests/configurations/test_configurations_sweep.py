@@ -76,6 +76,7 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
 class TestSweep:
     """It finds a best schedule below the target, or none exactly when there is none."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         source = random.Random(seed)
@@ -92,6 +93,7 @@ class TestSweep:
             optimum, _ = oracle.optimum(*plain(instance))
             assert_exhaustive(Sweep(states, twins, found, 0), instance, optimum)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
         source = random.Random(seed)
@@ -113,6 +115,7 @@ class TestSweep:
                 assert sweep.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
+    @pytest.mark.slow
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
         """One price, and arrivals up to thirty rounds after it."""
         source = random.Random(7)
@@ -124,6 +127,7 @@ class TestSweep:
             optimum, _ = oracle.optimum(*plain(instance))
             assert_exhaustive(Sweep(states, twins_of(instance), found, 0), instance, optimum)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(parallel, "_WORTH_IT", 1)
@@ -161,6 +165,7 @@ class TestSweep:
         assert found is not None
         assert oracle.feasible(*plain(instance), found)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, 1, 7, 30])
     def test_it_stops_when_asked(self, calls: int) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
@@ -171,6 +176,7 @@ class TestSweep:
         with pytest.raises(Stopped):
             sweep.search_with_beam(100, lambda: True)
 
+    @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
         instance = generate("arrival-2", 8, 40, seed=3)
         search = searched(instance)
@@ -183,6 +189,7 @@ class TestSweep:
                 search.offer_starts(found, "test")
         assert kept[-1] < kept[0]
 
+    @pytest.mark.slow
     def test_a_look_ahead_leaves_less_to_do(self) -> None:
         instance = generate("arrival-1", 10, seed=0)
         search = searched(instance)
@@ -200,6 +207,7 @@ class TestSweep:
 
 
 class TestLookahead:
+    @pytest.mark.slow
     def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
@@ -278,6 +286,7 @@ def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
 
 
 class TestRising:
+    @pytest.mark.slow
     def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
         source = random.Random(1)
         removed = schedules = 0
@@ -304,6 +313,7 @@ class TestRising:
         assert removed > 200
         assert schedules > 300
 
+    @pytest.mark.slow
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
         met = 0
         for number, instance in enumerate(random_instances(120, 82, least_requests=1)):
@@ -324,6 +334,7 @@ class TestRising:
             met += search.lower_bound == optimum
         assert met > 90
 
+    @pytest.mark.slow
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
         offer_list_schedules(search)

@@ -43,11 +43,13 @@ def written(folder: Path, *lines: Record | str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @given(records())
 def test_a_record_comes_back_as_it_was(made: Record) -> None:
     assert Record.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
+@pytest.mark.slow
 @given(records(), st.data())
 @examples(150)
 def test_a_changed_byte_is_seen(made: Record, data: st.DataObject) -> None:
@@ -130,6 +132,7 @@ class TestIntervals:
         assert largest_of([half, whole]) == Interval(Fraction(2), None)
         assert mean_of([]) == Interval(None, None) == largest_of([])
 
+    @pytest.mark.slow
     @given(st.fractions(), st.integers(0, 6))
     def test_rounding_goes_outward(self, value: Fraction, places: int) -> None:
         low, high = (

@@ -94,6 +94,7 @@ def test_settings_are_every_combination() -> None:
         settings_of("fcfs", [tenth])
 
 
+@pytest.mark.slow
 @examples(25)
 @given(instances(last_arrival=0), st.booleans())
 def test_runs_are_those_of_single_simulations(instance: Instance, in_seconds: bool) -> None:
@@ -145,6 +146,7 @@ class TestCommand:
         assert rows[0][-5:] == ["livelock;", "31", "of", "300", "finished"]
         assert rows[1][1:] == ["146,307", "487.69", "0", "completed"]
 
+    @pytest.mark.slow
     def test_seconds_and_the_smallest_safe(self, chat: Path, run: Run) -> None:
         args = ("sweep", chat, "--seconds", "--smallest-safe", "--alpha", "0:0.4:0.05")
         code, out, _ = run(*args)

@@ -25,6 +25,7 @@ def measured(model: BatchTime, tokens: int, prompts: int = 0, held: int = 0) -> 
     return Measured(tokens, time / 1_000_000, prompts, held)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(
     fixed=st.integers(10**6, 10**8),

@@ -45,6 +45,7 @@ def passed_over(
     return starts, cost + advance(crowd, scene, worth, window, patience, until, starts)
 
 
+@pytest.mark.slow
 @given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
@@ -53,6 +54,7 @@ def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patie
     assert starts.tolist() == list(policy.starts)
 
 
+@pytest.mark.slow
 @given(instances(most_requests=9), st.lists(st.integers(0, 9), min_size=1, max_size=30))
 def test_cost_is_latency_less_the_bound_of_the_prices(
     instance: Instance, numerators: list[int]
@@ -89,6 +91,7 @@ def begun(instance: Instance, time_limit: float | None = None) -> Search:
     return search
 
 
+@pytest.mark.slow
 def test_rollouts_beat_lists_where_many_wait() -> None:
     search = begun(CHAT)
     assert search.schedule is not None
@@ -117,6 +120,7 @@ def test_one_seed_makes_one_roll(arrivals: bool) -> None:
     assert Schedule(instance, one).check().feasible
 
 
+@pytest.mark.slow
 def test_a_roll_that_has_to_stop_ends_with_a_whole_schedule() -> None:
     crowd, keys = crowd_of(CHAT)
     starts = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
@@ -134,6 +138,7 @@ def test_limit_and_interrupt_end_rollouts() -> None:
     assert time.monotonic() - began < 500
 
 
+@pytest.mark.slow
 def test_improve_takes_what_finds_more() -> None:
     search = begun(CHAT)
     improve(search, 2.0)

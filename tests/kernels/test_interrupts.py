@@ -48,6 +48,7 @@ def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path}: {node.name}", node
 
 
+@pytest.mark.slow
 def test_compiled_functions_return_numbers() -> None:
     """Where they return several arrays, or a named tuple, Ctrl-C can end the process."""
     seen = dict(compiled_functions())
@@ -59,6 +60,7 @@ def test_compiled_functions_return_numbers() -> None:
         assert names - {""} <= SCALARS, label
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
     write_instance(generate("conversation", n=6_000, memory=16_492), file)
@@ -75,6 +77,7 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
     assert [len(run["starts"]) for run in runs] == 3 * [6_000]
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
     (tmp_path / "theirs.py").write_text(
@@ -138,6 +141,7 @@ def test_ctrl_c_between_search_and_file(
         assert json.loads(Path("out.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     instance = generate("conversation", n=30_000, memory=16_492)
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)

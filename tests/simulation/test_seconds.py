@@ -92,6 +92,7 @@ def test_lines_are_checked(numbers: tuple[int, int]) -> None:
 # ---- rounds of one length ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
 @examples(40)
 @given(instance=instances())
