@@ -5,7 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 
-.PHONY: demo test docs clean
+# Python files are compiled once: tests begin hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+
+.PHONY: demo lint types layers check test test-thorough docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -29,11 +33,26 @@ demo: $(STAMP)
 	$(BIN)/kvopt study smoke --limit 1 --out demo-out/study
 	$(BIN)/kvopt report demo-out/study
 
-test: $(STAMP)
+lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+
+layers: $(STAMP)
+	$(BIN)/lint-imports
+
+# What to run after every change: a minute and a half.
+check: lint types layers
+	$(PYTEST) -m 'not slow and not thorough'
+
+test: lint types
+	$(PYTEST)
+
+# Many other random examples, and what takes minutes: for the night.
+test-thorough: lint types layers
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) -m ''
 
 docs: $(DOCS_STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html

@@ -7,20 +7,27 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 from commands import EC1, Run
+from effort import NORMAL, THOROUGH
 from hypothesis import settings
 from registered import forgetting
 from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
+from kvopt.experiments.studies import description, running
 
 # The same examples in every run: a failure is always the fault of the change at hand.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
+# Other examples in every run, and many of them: `make test-thorough`.
+settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+_builtin_study = cache(description.builtin_study)
 
 
 @pytest.fixture
@@ -66,9 +73,16 @@ def large(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def studies_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read each built-in study once for all tests: it draws instances to see if they exist."""
+    for module in (description, running):
+        monkeypatch.setattr(module, "builtin_study", _builtin_study)
+
+
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a small study, which nobody may change."""
+    """Return the folder of a small study, which no test may change."""
     return make_study(tmp_path_factory.mktemp("study"))
 
 
@@ -80,5 +94,5 @@ def studied(finished_study: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def study_in_seconds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a small study in seconds, which nobody may change."""
+    """Return the folder of a small study in seconds, which no test may change."""
     return make_study_in_seconds(tmp_path_factory.mktemp("seconds"))

@@ -51,6 +51,7 @@ def test_types_of_public_names_are_of_what_is_loaded() -> None:
     assert loaded == found
 
 
+@pytest.mark.slow
 def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rooms and their order stand in pyproject.toml; imports inside functions count."""
     monkeypatch.chdir(ROOT)

@@ -53,11 +53,13 @@ def test_windows_hold_an_optimum(slack: int | None) -> None:
         assert windows_hold_the_optimum(instance, slack)
 
 
+@pytest.mark.slow
 @given(instances(most_requests=4, most_output=5), st.sampled_from(SLACKS))
 def test_windows_hold_an_optimum_of_drawn_instances(instance: Instance, slack: int | None) -> None:
     assert windows_hold_the_optimum(instance, slack)
 
 
+@pytest.mark.slow
 def test_windows_hold_every_schedule_up_to_the_known_value() -> None:
     source = random.Random(22)
     for instance in random_instances(1500, seed=22, most_requests=8):

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
@@ -44,6 +45,7 @@ def by_definition(instance: Instance, prices: Prices) -> Fraction:
     return total
 
 
+@pytest.mark.slow
 @given(instance=instances(), numerators=NUMERATORS, denominator=st.integers(1, 30))
 def test_any_prices_are_valid_and_every_evaluation_agrees(
     instance: Instance, numerators: list[int], denominator: int
@@ -135,6 +137,7 @@ def test_the_last_priced_time_is_scanned_inclusive() -> None:
 # ---- the fluid start ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(instance=instances())
 def test_fluid_prices_are_not_negative_and_end_with_the_fluid(instance: Instance) -> None:
     prices = fluid_prices(instance)
@@ -165,6 +168,8 @@ def test_fluid_prices_return_to_the_line_of_the_interrupted() -> None:
 # ---- the ascent --------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@examples(30)
 @given(instance=instances())
 def test_the_bound_is_below_the_optimum(instance: Instance) -> None:
     result = bound(instance, "lagrangian", threads=1)
@@ -172,10 +177,11 @@ def test_the_bound_is_below_the_optimum(instance: Instance) -> None:
     assert result.value <= optimum(*plain(instance))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n", "memory"),
-    [("arrival-1", 20, None), ("arrival-2", 30, None), ("uniform", 30, 100),
-     ("conversation", 30, 800), ("two-point", 40, 100)],
+    [("arrival-1", 20, None), ("arrival-2", 30, None), ("uniform", 20, 100),
+     ("conversation", 12, 800), ("two-point", 40, 100)],
 )  # fmt: skip
 def test_it_reaches_the_lp_bound(family: str, n: int, memory: int | None) -> None:
     instance = generate(family, n, memory, seed=3)
@@ -197,6 +203,7 @@ def test_rounding_loses_less_than_a_millionth() -> None:
     assert abs(loss) <= Fraction(price_value(instance, fine), 2**60) / 10**6
 
 
+@pytest.mark.slow
 def test_same_seed_same_bound_and_threads_do_not_matter() -> None:
     instance = generate("arrival-2", 40, seed=4)
     values = {bound(instance, "lagrangian", threads=threads).value for threads in (1, 2, 2)}
@@ -248,6 +255,7 @@ def test_too_many_rounds_are_refused_in_words() -> None:
     assert "rounds" in (result.note or "")
 
 
+@pytest.mark.slow
 def test_long_outputs_and_empty_instances() -> None:
     search = Search(Instance(10, []))
     offer_lagrangian_bound(search)

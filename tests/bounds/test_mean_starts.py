@@ -52,12 +52,14 @@ def lp_value(instance: Instance) -> float:
     return float(solved.fun)
 
 
+@pytest.mark.slow
 def test_lp_means_add_up_to_the_value_of_the_lp() -> None:
     for instance in random_instances(60, 1, least_requests=1, most_requests=8, most_memory=14):
         means = lp_mean_starts(instance, listed(instance))
         assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-5)
 
 
+@pytest.mark.slow
 @given(instances())
 def test_means_lie_between_arrival_and_the_end(instance: Instance) -> None:
     starts = listed(instance)
@@ -67,6 +69,7 @@ def test_means_lie_between_arrival_and_the_end(instance: Instance) -> None:
             assert request.arrival - 1e-6 <= mean <= end
 
 
+@pytest.mark.slow
 @given(instances())
 def test_equal_requests_are_dealt_out_in_order(instance: Instance) -> None:
     starts = listed(instance)
@@ -92,6 +95,7 @@ def test_mass_is_dealt_out_earliest_first() -> None:
     assert dealt(starts, 2 * mass, 4).tolist() == [0.0, 2.0, 5.0, 5.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "n", "memory"), [("uniform", 25, 100), ("mixed", 60, 100)])
 def test_minimisers_come_close_to_the_lp(family: str, n: int, memory: int) -> None:
     for seed in range(3):
@@ -157,6 +161,7 @@ def test_no_schedule_has_a_smaller_lp() -> None:
         assert lp_nonzeros_at_least(instance) <= lp_nonzeros(instance, listed(instance))
 
 
+@pytest.mark.slow
 def test_without_a_schedule_the_mean_starts_are_the_same() -> None:
     for instance in random_instances(60, 4, most_requests=12, last_arrival=0):
         if any(listed(instance)):

@@ -59,6 +59,7 @@ def proofs(draw: st.DrawFn, lines: int, requests: int) -> SharesProof:
     return SharesProof(tuple(chosen), tuple(weights), draw(st.sampled_from([(), tuple(company)])))
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_whatever_proves_it_a_bound_is_below_the_optimum(data: st.DataObject) -> None:
     server, memory, triples = data.draw(problems())

@@ -50,6 +50,7 @@ def content_of(certificate: kvopt.Certificate) -> dict[str, Any]:
 class TestBuilding:
     """``certify`` in Python."""
 
+    @pytest.mark.slow
     def test_what_it_makes_is_valid_and_true(self, tmp_path: Path) -> None:
         names = ["mc-sf", "fcfs", "alpha-beta:alpha=0.1,beta=0.5", "alpha-protect:alpha=0.3"]
         for instance in random_instances(25, 21, most_requests=4, most_memory=8, most_output=4):
@@ -290,6 +291,7 @@ class TestCommands:
         assert run("verify", target)[0] == 2
         assert run("verify", tmp_path / "missing")[0] == 2
 
+    @pytest.mark.slow
     def test_a_limit_is_kept(self, run: Run, large: Path, tmp_path: Path) -> None:
         began = time.monotonic()
         target = tmp_path / "c.json"
@@ -297,6 +299,7 @@ class TestCommands:
         assert time.monotonic() - began < 2 + 3
         assert run("verify", target)[0] == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_signals_write_what_is_there(
         self, large: Path, tmp_path: Path, number: signal.Signals

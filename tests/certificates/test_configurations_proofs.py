@@ -85,6 +85,7 @@ def small_instances(seed: int, count: int) -> Iterator[Instance]:
 
 
 class TestReplay:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["rule out", "keep all", "in stages"])
     def test_every_proof_on_the_way_gives_what_is_offered(self, kind: str, tmp_path: Path) -> None:
         """Some targets are lower than those that starts were ruled out for, as in a search."""
@@ -109,6 +110,7 @@ class TestReplay:
         assert counts["searched"] > 50
         assert kind != "in stages" or counts["stages"] > 50
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n", [10, 16])
     def test_bounds_of_more_requests(self, n: int) -> None:
         instance = generate("arrival-2", n, seed=2)
@@ -257,6 +259,7 @@ def examples() -> list[Example]:
 class TestMistakes:
     """Whatever is wrong with a proof, it proves nothing above the optimum."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda one: one.__name__)
     def test_a_mistake_is_refused_or_gives_less(
         self, mutation: Mutation, examples: list[Example]
@@ -294,6 +297,7 @@ class TestMistakes:
                     continue
         assert accepted > 20
 
+    @pytest.mark.slow
     def test_no_file_claims_more_than_the_optimum(
         self, examples: list[Example], tmp_path: Path
     ) -> None:

@@ -112,6 +112,7 @@ class TestMutations:
         refused, accepted = self.refused_or_true(tmp_path / "c", content)
         assert refused > 5 * accepted > 0
 
+    @pytest.mark.slow
     def test_of_random_certificates(self, tmp_path: Path) -> None:
         source = random.Random(31)
         for instance in random_instances(30, 22, most_requests=3, most_memory=7, most_output=4):
@@ -343,6 +344,7 @@ class TestHostile:
         assert verdict.exit_status == 2
         assert "the budget of 7,000,000 steps is used up: verify --budget" in verdict.lines[0]
 
+    @pytest.mark.slow
     def test_honest_prices_are_far_from_the_limit_of_steps(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -352,6 +354,7 @@ class TestHostile:
         monkeypatch.setattr(checker, "STEPS", 4000 * len(instance))
         assert proved(instance, proof_to_json(found.checked.proof)) == found.value
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["nested", "parts", "long"])
     def test_memory_is_bounded(self, tmp_path: Path, name: str) -> None:
         path = tmp_path / "c"

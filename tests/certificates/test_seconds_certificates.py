@@ -127,6 +127,7 @@ CHANGES: list[Callable[[Any], Any]] = [
 
 
 class TestMutations:
+    @pytest.mark.slow
     def test_whatever_number_is_changed(self, tmp_path: Path) -> None:
         found = content(tiny(), ROOF, "fcfs")
         evicts = dict(EVICTS)

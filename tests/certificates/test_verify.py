@@ -52,6 +52,7 @@ class TestPriceBounds:
                 tight += value == best
         assert tight > 300
 
+    @pytest.mark.slow
     def test_it_is_the_definition_rounded_up(self) -> None:
         source = random.Random(12)
         for instance in random_instances(1500, 6, last_arrival=12):
@@ -59,13 +60,12 @@ class TestPriceBounds:
             exact = literal_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
 
-    @pytest.mark.parametrize("small", [0, 1, 3, 6])
+    @pytest.mark.slow
     @pytest.mark.parametrize("shape", ["falling", "rough", "spiky", "waves"])
     def test_long_tables_are_searched_exactly(
-        self, shape: str, small: int, monkeypatch: pytest.MonkeyPatch
+        self, shape: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Hundreds of rounds, so that blocks of every size are skipped and cut.
-        monkeypatch.setattr(checker, "_SMALL", small)
         source = random.Random(shape)
         for _ in range(6):
             proof = prices_proof(10**6, source.choice((1, 40)), long_prices(shape, source))
@@ -75,8 +75,11 @@ class TestPriceBounds:
             ]
             instance = Instance(100, requests)
             exact = literal_bound(*plain(instance), as_fractions(proof))
-            assert proved(instance, proof) == math.ceil(exact)
+            for small in (0, 1, 3, 6):
+                monkeypatch.setattr(checker, "_SMALL", small)
+                assert proved(instance, proof) == math.ceil(exact)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("length", [1, 2, 63, 64, 65])
     def test_outputs_longer_than_the_table(self, length: int) -> None:
         source = random.Random(length)

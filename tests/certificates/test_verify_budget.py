@@ -80,6 +80,7 @@ def a_long_gap() -> dict[str, Any]:
 class TestSmallFiles:
     """None of them is checked for long, nor takes much memory."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("made", "status", "words"),
         [
@@ -208,6 +209,7 @@ class TestBudget:
 class TestWritten:
     """A certificate that needs more than the default budget says so."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("n", "seed"), [(8, 2), (10, 1), (12, 1)])
     def test_it_verifies_under_the_budget_that_it_states(
         self, tmp_path: Path, n: int, seed: int

@@ -32,6 +32,7 @@ from kvopt.verify import Invalid
 class TestValues:
     """The verifier computes what the definition says, and that is never too much."""
 
+    @pytest.mark.slow
     def test_it_is_the_definition_and_never_above_the_optimum(self) -> None:
         tight = refused = 0
         for problem, proof, value in examples():
@@ -64,6 +65,7 @@ class TestValues:
 class TestSearch:
     """A search accepts the optimum as a target and nothing above it."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(6))
     def test_targets_around_the_optimum(self, seed: int) -> None:
         source = random.Random(seed)
@@ -151,6 +153,7 @@ def searches() -> list[tuple[Problem, Proof, int | None]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_would_be_seen(name: str) -> None:
     using = mistaken(name)

@@ -139,6 +139,7 @@ class TestAbsoluteClocks:
             proof = random_proof(source)
             assert proved(far, {**proof, "first": proof["first"] + FAR}) == proved(instance, proof)
 
+    @pytest.mark.slow
     def test_states(self) -> None:
         for (memory, requests), proof in drawn_proofs(9, 200):
             far = tuple((a + FAR, s, o) for a, s, o in requests)
@@ -161,6 +162,7 @@ class TestAbsoluteClocks:
         stage = {**STAGE, "times": [1, FAR, FAR + 8]}
         assert proved_by_states(far, proof_of([stage])) is not None
 
+    @pytest.mark.slow
     def test_a_certificate_takes_as_long(self, tmp_path: Path) -> None:
         requests = tuple((a % 3, 1 + a % 4, 2 + a % 5) for a in range(14))
         stage: dict[str, Any] = {

@@ -25,6 +25,7 @@ def one_object(text: str) -> dict[str, Any]:
 class TestSolve:
     """``kvopt solve``."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
     def test_json_keeps_the_contract(self, run: Run, ec1: Path, engine: str) -> None:
         code, out, _ = run("solve", ec1, "--engine", engine, "--json")
@@ -72,6 +73,7 @@ class TestSolve:
         assert found["stop_reason"] == "time-limit"
         assert found["objective"] is found["lower_bound"] is found["starts"] is None
 
+    @pytest.mark.slow
     def test_a_limit_keeps_both_sides(self, run: Run, large: Path) -> None:
         code, out, _ = run("solve", large, "--time-limit", 1, "--json")
         found = one_object(out)
@@ -106,6 +108,7 @@ class TestSolve:
         assert not out
 
 
+@pytest.mark.slow
 def test_an_unknown_solver_of_pyomo_is_one_line(ec1: Path) -> None:
     # In a process of its own: Pyomo would log to the standard error that it was loaded with.
     command = [sys.executable, "-m", "kvopt", "solve", str(ec1), "-e", "pyomo"]
@@ -120,6 +123,7 @@ def test_an_unknown_solver_of_pyomo_is_one_line(ec1: Path) -> None:
 class TestSignals:
     """Ctrl-C and SIGTERM end with what was found."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("engine", ["auto", "highs", "cpsat", "pyomo"])
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_both_sides_survive(self, large: Path, engine: str, number: signal.Signals) -> None:
@@ -127,7 +131,7 @@ class TestSignals:
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, **pipes) as child:  # type: ignore[call-overload]
             child.stderr.readline()  # both sides are known: the engine is about to begin
-            time.sleep(1.0)
+            time.sleep(0.5)
             os.kill(child.pid, number)
             out, _ = child.communicate(timeout=20)
         row = out.splitlines()[1].split()
@@ -276,6 +280,7 @@ def test_export_writes_what_its_name_says(
     assert "memory_3" in target.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_plot_with_and_without_a_schedule(run: Run, ec1: Path, tmp_path: Path, suffix: str) -> None:
     schedule, picture = tmp_path / "s.json", tmp_path / f"p.{suffix}"
@@ -293,6 +298,7 @@ def test_info_names_versions_and_solvers(run: Run) -> None:
     assert "ortools" in run("info")[1]
 
 
+@pytest.mark.slow
 def test_version_and_help(run: Run) -> None:
     assert run("--version")[1].startswith("kvopt ")
     for command in ("solve", "bound", "check", "export", "generate", "plot", "info"):

@@ -47,6 +47,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_commands_know_what_a_file_registers(run: Run, ec1: Path, mine: Path) -> None:
     folder = mine.parent
     module, policy = ("--module", mine), ("--policy", "longest:weight=2")
@@ -72,6 +73,7 @@ def test_several_files_are_loaded(run: Run, ec1: Path, mine: Path) -> None:
     assert run("run", ec1, *modules, "-P", "longest", "-P", "other")[0] == 0
 
 
+@pytest.mark.slow
 def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'policies = ["longest"]\n[limits]\ntime_limit = 5\n'

@@ -60,6 +60,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kvopt.experiments.studies.running.run_study", nothing_long)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.usefixtures("idle")
 def test_a_file_that_cannot_be_written_is_refused_first(
@@ -130,6 +131,7 @@ LATE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("json_", [False, True])
 @pytest.mark.parametrize("command", LATE)
 def test_a_result_is_printed_though_its_file_failed(

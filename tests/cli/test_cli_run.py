@@ -78,6 +78,7 @@ def test_plot_refuses_two_sources(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path) -> None:
     picture = tmp_path / "p.svg"
     assert run("plot", ec1, "--policy", "mc-sf", "--prices", "-o", picture)[0] == 0
@@ -87,6 +88,7 @@ def test_plot_shows_prices_below_the_memory(run: Run, ec1: Path, tmp_path: Path)
     assert run("plot", ec1, "--prices", "-o", picture)[0] == 2
 
 
+@pytest.mark.slow
 def test_policies_lists_every_name(run: Run) -> None:
     code, out, _ = run("policies", "--json")
     rows = json.loads(out)["policies"]
@@ -97,27 +99,38 @@ def test_policies_lists_every_name(run: Run) -> None:
 
 
 def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
-    file = tmp_path / "big.json"
-    assert run("generate", "conversation", "--n", 4000, "-m", 16492, "-o", file)[0] == 0
-    command = [
-        sys.executable,
-        "-c",
-        "from kvopt.cli import main; main()",
-        "run",
-        str(file),
-        "--json",
-    ]
-    slow = ["-P", "mc-sf", *["-P", "h-sf"] * 50]
+    file, begun = tmp_path / "big.json", tmp_path / "begun"
+    assert run("generate", "conversation", "--n", 1000, "-m", 16492, "-o", file)[0] == 0
+    (tmp_path / "theirs.py").write_text(
+        "import time\n"
+        "from dataclasses import dataclass\n"
+        "from pathlib import Path\n"
+        "from kvopt import PrefixPolicy, register\n"
+        "@register\n"
+        "@dataclass\n"
+        "class Slow(PrefixPolicy):\n"
+        "    name = 'slow'\n"
+        "    source = 'a test'\n"
+        "    def key(self, view, i):\n"
+        f"        Path({str(begun)!r}).touch()\n"
+        "        time.sleep(0.01)\n"
+        "        return (i,)\n"
+    )
+    command = [sys.executable, "-c", "from kvopt.cli import main; main()", "run", str(file)]
+    slow = ["--json", "--module", str(tmp_path / "theirs.py"), "-P", "mc-sf", "-P", "slow"]
     child = subprocess.Popen(
         [*command, *slow], stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}
     )
-    time.sleep(6)
+    while not begun.exists():
+        assert child.poll() is None
+        time.sleep(0.02)
     child.send_signal(signal.SIGINT)
     out, _ = child.communicate(timeout=30)
     assert child.returncode == 130
     assert json.loads(out)["policies"][0]["policy"] == "mc-sf"
 
 
+@pytest.mark.slow
 def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path) -> None:
     """As `docs/policies.md` says: an entry point, and every command knows the name."""
     (tmp_path / "theirs.py").write_text(

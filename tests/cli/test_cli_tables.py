@@ -63,6 +63,7 @@ def is_whole(out: str, width: int, *names: str) -> None:
         assert len(line) <= width or any(name in line for name in names), line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_cuts_names(
     run: Run, named: Path, tmp_path: Path, width: int, command: str
@@ -77,6 +78,8 @@ def test_no_command_cuts_names(
     is_whole(out, width, *names, *sentence)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("studies_read_once")
 @pytest.mark.parametrize("command", [("policies",), ("study",)])
 def test_lists_cut_nothing(run: Run, width: int, command: tuple[str, ...]) -> None:
     _, listed, _ = run(*command, "--json")

@@ -196,6 +196,7 @@ class TestEvaluation:
                 expected = [row.get(k, CLOSED) for k in range(last + 1)]
                 assert found.reduced_costs[i].tolist() == expected
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_no_schedule_made_of_allowed_starts_is_below_it(self, seed: int) -> None:
         source = random.Random(seed)

@@ -23,6 +23,7 @@ class TestSets:
         for row, bits in zip(rows, Layer(rows, none, none, none).waiting(), strict=True):
             assert members_of(bits, count).tolist() == np.flatnonzero(row == WAITING).tolist()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("first", "last"), [(0, 1), (62, 63), (63, 64), (64, 69)])
     def test_those_with_other_waiting_requests_are_not_beaten(self, first: int, last: int) -> None:
         """Nothing else is active, so the cheapest of each set is left."""
@@ -44,6 +45,7 @@ class TestSets:
 class TestOneMore:
     """A label that has started one more request may dominate another."""
 
+    @pytest.mark.slow
     def test_by_the_definition(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = np.random.default_rng(7)
@@ -71,6 +73,7 @@ class TestOneMore:
             beaten += len(same) - len(left)
         assert beaten > 20
 
+    @pytest.mark.slow
     def test_seventy_requests(self) -> None:
         """The request that makes the difference is in the second word of the set."""
         states = States.of(Instance(3, [Request(0, 1, 1)] * 70))
@@ -111,6 +114,7 @@ class TestParallel:
         assert [*chain.from_iterable(found)] == list(range(count))
         assert 1 <= len(found) <= threads
 
+    @pytest.mark.slow
     def test_one_set_of_waiting_requests_stays_together(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

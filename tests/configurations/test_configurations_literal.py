@@ -18,6 +18,7 @@ from oracle import Triple
 # Cuts and bounds against schedules.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_schedules_satisfy_every_cut_at_every_time(seed: int) -> None:
     generator = random.Random(seed)
@@ -39,6 +40,7 @@ def test_schedules_satisfy_every_cut_at_every_time(seed: int) -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["unlimited", "at any time", "at the time"])
 def test_bounds_are_below_the_optimum(kind: str) -> None:
     close = 0
@@ -51,6 +53,7 @@ def test_bounds_are_below_the_optimum(kind: str) -> None:
     assert close > 250
 
 
+@pytest.mark.slow
 def test_negative_prices_prove_bounds_too_and_never_better_ones() -> None:
     generator = random.Random(3)
     for memory, requests, prices in problems(8, 300):
@@ -99,6 +102,7 @@ def test_one_price_for_all_cuts_is_at_least_the_sum_of_them() -> None:
 # Slack.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_what_a_schedule_costs_is_the_bound_and_its_slacks(seed: int) -> None:
     for memory, requests, prices in problems(seed + 20, 40):
@@ -135,6 +139,7 @@ def slacks_of(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_decided_by_a_time_bounds_every_completion(seed: int) -> None:
     """Starts before ``time`` are decided; the others pay at least their cheapest later start."""
@@ -159,6 +164,7 @@ def test_what_is_decided_by_a_time_bounds_every_completion(seed: int) -> None:
                 known = bound + paid + past
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dominance", [False, True])
 def test_a_search_forward_in_time_finds_what_is_better(dominance: bool) -> None:
     for memory, requests, prices in problems(70, 80):
@@ -176,6 +182,7 @@ def test_a_search_forward_in_time_finds_what_is_better(dominance: bool) -> None:
 # Removing starts.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["unlimited", "at the time"])
 def test_no_better_schedule_loses_a_start(kind: str) -> None:
     removed = 0
@@ -206,6 +213,7 @@ def test_the_rounded_bound_removes_too_much() -> None:
     assert literal.surviving(requests, prices, 3, 4, windows) == [[1], [1]]
 
 
+@pytest.mark.slow
 def test_removing_again_and_again_proves_the_lesser_of_both() -> None:
     """Each step has prices of its own and speaks of what the steps before it have left."""
     generator = random.Random(12)
@@ -229,6 +237,7 @@ def test_removing_again_and_again_proves_the_lesser_of_both() -> None:
     assert sharper > 80
 
 
+@pytest.mark.slow
 def test_a_tree_of_windows_proves_the_least_of_its_leaves() -> None:
     generator = random.Random(13)
     better = 0
@@ -284,6 +293,7 @@ def fluid(volumes: Sequence[tuple[int, Fraction]], rate: Fraction) -> list[Fract
     return done
 
 
+@pytest.mark.slow
 def test_volumes_from_any_weights_bound_the_completions_by_rank() -> None:
     for memory, requests, prices in problems(50, 300, most=4):
         weights = prices[1]

@@ -85,6 +85,7 @@ def can_stand(
 # Pricing.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_the_program_finds_the_largest_weight(seed: int) -> None:
     generator = random.Random(seed)
@@ -129,6 +130,7 @@ def test_marked_requests_are_taken_once(seed: int) -> None:
     assert gained > 5
 
 
+@pytest.mark.slow
 def test_weights_by_request_bound_the_optimum() -> None:
     generator = random.Random(5)
     for memory, requests, _ in problems(61, 200, most=4):
@@ -210,6 +212,7 @@ def most_in_any(memory: int, weights: Sequence[literal.Weights]) -> list[int]:
     return [round(most) for most in (counts(memory) @ table.T).max(axis=0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", range(1, 9))
 def test_every_staircase_holds(memory: int) -> None:
     every = ascending(memory, min(memory, 6))
@@ -279,6 +282,7 @@ def monotone_sets(memory: int) -> list[set[State]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("memory", range(4, 9))
 def test_staircases_are_the_maximal_monotone_sets(memory: int) -> None:
     families = monotone_sets(memory)

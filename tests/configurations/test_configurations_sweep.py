@@ -77,6 +77,7 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
 class TestSweep:
     """It finds a best schedule below the target, or none exactly when there is none."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(4))
     def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         source = random.Random(seed)
@@ -93,6 +94,7 @@ class TestSweep:
             optimum, _ = oracle.optimum(*plain(instance))
             assert_exhaustive(Sweep(states, twins, found, 0), instance, optimum)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
     def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
         source = random.Random(seed)
@@ -114,6 +116,7 @@ class TestSweep:
                 assert sweep.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
+    @pytest.mark.slow
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
         """One price, and arrivals up to thirty rounds after it."""
         source = random.Random(7)
@@ -125,11 +128,12 @@ class TestSweep:
             optimum, _ = oracle.optimum(*plain(instance))
             assert_exhaustive(Sweep(states, twins_of(instance), found, 0), instance, optimum)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = random.Random(seed)
-        for instance in random_instances(15, 80 + seed, least_requests=2):
+        for instance in random_instances(8, 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, 3)
@@ -162,6 +166,7 @@ class TestSweep:
         assert found is not None
         assert oracle.feasible(*plain(instance), found)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("calls", [0, 1, 7, 30])
     def test_it_stops_when_asked(self, calls: int) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
@@ -172,6 +177,7 @@ class TestSweep:
         with pytest.raises(Stopped):
             sweep.search_with_beam(100, lambda: True)
 
+    @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
         instance = generate("arrival-2", 8, 40, seed=3)
         search = searched(instance)
@@ -184,6 +190,7 @@ class TestSweep:
                 search.offer_starts(found, "test")
         assert kept[-1] < kept[0]
 
+    @pytest.mark.slow
     def test_a_look_ahead_leaves_less_to_do(self) -> None:
         instance = generate("arrival-1", 10, seed=0)
         search = searched(instance)
@@ -201,6 +208,7 @@ class TestSweep:
 
 
 class TestLookahead:
+    @pytest.mark.slow
     def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
@@ -233,7 +241,9 @@ class TestLookahead:
 
     def test_large_tables_do_not_fit(self) -> None:
         instance = Instance(100_000, [Request(0, 1, 50)] * 50)
-        assert not Lookahead.fits(States.of(instance), without_prices(instance, 1000), 5)
+        states, evaluation = States.of(instance), without_prices(instance, 4)
+        assert Lookahead.fits(states, evaluation, 1)
+        assert not Lookahead.fits(states, evaluation, 5)
 
 
 def slacks_of(
@@ -277,6 +287,7 @@ def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
 
 
 class TestRising:
+    @pytest.mark.slow
     def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
         source = random.Random(1)
         removed = schedules = 0
@@ -303,6 +314,7 @@ class TestRising:
         assert removed > 200
         assert schedules > 300
 
+    @pytest.mark.slow
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
         met = 0
         for number, instance in enumerate(random_instances(120, 82, least_requests=1)):
@@ -323,6 +335,7 @@ class TestRising:
             met += search.lower_bound == optimum
         assert met > 90
 
+    @pytest.mark.slow
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
         offer_list_schedules(search)

@@ -6,7 +6,8 @@ import random
 
 import oracle
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instance_of, instances, plain, random_instances
 
@@ -47,7 +48,7 @@ def assert_sound(result: SolveResult, optimum: int) -> None:
     assert not result.faults
 
 
-@pytest.mark.parametrize("engine", ALL)
+@pytest.mark.parametrize("engine", [*IN_PROCESS, pytest.param("pyomo", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("quick_start", [True, False])
 @pytest.mark.parametrize(("instance", "optimum"), WORKED)
 def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimum: int) -> None:
@@ -56,9 +57,10 @@ def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimu
     assert_sound(solve(instance, engine, quick_start=quick_start), optimum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("presolve", [True, False])
-@settings(max_examples=100)
+@examples(100)
 @given(instance=instances(most_requests=5, most_memory=10, most_output=5), data=st.data())
 def test_engines_agree_with_brute_force(
     engine: str, presolve: bool, instance: Instance, data: st.DataObject
@@ -70,6 +72,7 @@ def test_engines_agree_with_brute_force(
     assert_sound(result, optimum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", IN_PROCESS)
 def test_engines_agree_on_many_random_instances(engine: str) -> None:
     for number, instance in enumerate(random_instances(800, seed=IN_PROCESS.index(engine))):
@@ -77,6 +80,7 @@ def test_engines_agree_on_many_random_instances(engine: str) -> None:
         assert_sound(solve(instance, engine, seed=number % 3, threads=1), optimum)
 
 
+@pytest.mark.slow
 def test_pyomo_agrees_with_brute_force() -> None:
     for instance in random_instances(6, seed=5):
         optimum, _ = oracle.optimum(*plain(instance))
@@ -92,6 +96,7 @@ def test_bounds_never_exceed_the_optimum(instance: Instance) -> None:
         assert value <= optimum
 
 
+@pytest.mark.slow
 def test_the_order_of_requests_and_a_later_clock_change_nothing() -> None:
     source = random.Random(3)
     for instance in random_instances(40, seed=11):
@@ -117,6 +122,7 @@ def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
         assert more <= here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ALL)
 def test_same_seed_same_result(engine: str) -> None:
     instance = instance_of(12, [(0, 2, 5), (0, 1, 7), (1, 3, 4), (2, 0, 9), (2, 4, 3)])
@@ -131,6 +137,7 @@ def hard_instance() -> Instance:
     return Instance(40, requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ALL)
 def test_a_limit_keeps_both_sides(engine: str) -> None:
     result = solve(hard_instance(), engine, time_limit=1.0)
@@ -152,6 +159,7 @@ class FastClock(Search):
         return self.told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ALL if name not in ("auto", "exact")])
 def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
     search = FastClock(hard_instance(), time_limit=100.0)
@@ -308,12 +316,13 @@ def test_a_late_or_swapped_start_does_no_harm(engine: str) -> None:
     assert result.faults == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_prices_to_begin_from_are_evaluated_again(
     compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = generate("conversation", n=60, memory=1_500, seed=1)
-    proof = bound(instance, "lagrangian", time_limit=2).checked
+    proof = bound(instance, "lagrangian", time_limit=1).checked
     assert proof is not None
     assert isinstance(proof.proof, Prices)
     if compiled:

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
 
@@ -81,6 +82,7 @@ def test_it_is_brute_force(presolve: bool) -> None:
         assert found.bound_source is BoundSource.CHECKED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
 @pytest.mark.parametrize("n", [6, 7, 8])
 def test_it_is_cp_sat(family: str, n: int) -> None:
@@ -95,7 +97,8 @@ def test_it_is_cp_sat(family: str, n: int) -> None:
             assert_optimal(found, expected.objective)
 
 
-@settings(max_examples=30)
+@pytest.mark.slow
+@examples(30)
 @given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
 def test_bounds_the_optimum_and_schedules_are_in_order(
     instance: Instance, presolve: bool, quick: bool
@@ -117,6 +120,7 @@ def hard_instance() -> Instance:
     return generate("arrival-1", 40, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("presolve", [True, False])
 @pytest.mark.parametrize("n", [16, 40])
 def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
@@ -170,6 +174,7 @@ def test_an_error_of_an_observer_is_raised() -> None:
         solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
 
 
+@pytest.mark.slow
 def test_a_search_beyond_its_label_limit_goes_on() -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
     narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
@@ -227,6 +232,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instance", LARGE, ids=["arrivals", "tokens", "memory", "states"])
 def test_what_is_too_large_for_configurations_still_has_an_answer(instance: Instance) -> None:
     found = solve(instance, "exact", time_limit=0.7)
@@ -240,6 +246,7 @@ def test_auto_proves_what_is_too_large_for_configurations_but_small(instance: In
     assert solve(instance, "auto", time_limit=60).status is Status.OPTIMAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [62, 63, 64, 80])
 def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
     source = random.Random(n)
@@ -253,6 +260,7 @@ def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
 # Certificates.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
 @pytest.mark.parametrize("n", [1, 4, 7, 8])
 def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> None:
@@ -277,6 +285,7 @@ def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> N
         assert verdict.valid, verdict.lines
 
 
+@pytest.mark.slow
 def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_path: Path) -> None:
     """Searches for schedules below a target under the best one known exclude what they say."""
     between = met = drawn = claimed = 0
@@ -317,6 +326,7 @@ def assert_verified(search: Search, path: Path) -> None:
     assert verdict.valid, verdict.lines
 
 
+@pytest.mark.slow
 def test_bounds_rise_until_all_is_excluded_or_the_label_limit() -> None:
     instance = generate("arrival-1", 12, seed=1)
     optimum = solve(instance, "exact", time_limit=60).objective
@@ -349,6 +359,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     assert search.schedule is before
 
 
+@pytest.mark.slow
 def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
     instance = generate("arrival-1", 8, seed=0)

@@ -45,6 +45,7 @@ def test_the_quick_optimum_of_nothing() -> None:
     assert optimum_below((3, ()), 0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("memory", "arrivals", "equal"), [(4, 0, False), (4, 1, False), (8, 0, True), (4, 2, True)]
 )
@@ -103,6 +104,7 @@ def test_the_order_of_requests_is_nothing_to_the_blind(label: str) -> None:
         assert one == other
 
 
+@pytest.mark.slow
 def test_local_search_beats_the_seed() -> None:
     space = Space(10, 6, equal_prompts=True)
     judge = Judge([policy("mc-sf")], lambda: judge.tried > 2500)  # by work, not by the clock
@@ -117,8 +119,9 @@ def test_local_search_beats_the_seed() -> None:
     assert chase.worst.ratio == Fraction(tel(requests, mc_sf(memory, requests)), least or 1)
 
 
+@pytest.mark.slow
 def test_what_would_take_too_long_is_searched_locally() -> None:
-    found = hunt(["mc-sf"], n=10, memory=14, equal_prompts=True, time_limit=3, seed=1)
+    found = hunt(["mc-sf"], n=10, memory=14, equal_prompts=True, time_limit=1, seed=1)
     assert found.exhausted < 10
     assert found.tried > 0
 
@@ -160,6 +163,7 @@ def test_livelocks_are_counted_and_have_no_ratio(run: Run) -> None:
     assert 0 < found["livelocks"] < found["tried"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_certificate(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "worst.json"
     arguments = ("hunt", "-P", "mc-sf", "--n", 4, "--memory", 9, "--equal-prompts")

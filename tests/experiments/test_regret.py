@@ -104,6 +104,7 @@ def test_the_default_cache_holds_one_request_of_each_age() -> None:
     assert starts == list(range(len(instance)))
 
 
+@pytest.mark.slow
 @given(instances(), st.integers(1, 4))
 def test_paced_keeps_its_pace_its_memory_and_its_order(instance: Instance, gap: int) -> None:
     found = run(instance, f"paced:gap={gap}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from strategies import instances
 
 from kvopt import BatchTime, Instance, Line, Outcome, Request
@@ -53,7 +54,7 @@ def test_safe_is_where_nothing_above_loops() -> None:
     assert smallest_safe_alpha([]) is None
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(instances(last_arrival=0))
 def test_above_the_safe_alpha_every_run_of_the_grid_completes(instance: Instance) -> None:
     grid = alpha_grid(instance, MODEL, TENTHS)

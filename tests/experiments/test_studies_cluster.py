@@ -78,6 +78,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path, cluster: Cluster) -> None:
     study = read_study(tiny(tmp_path / "tiny.toml", DRAWS))
     killed: list[int] = []
@@ -102,6 +103,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(tmp_path: Path, cluster:
     }
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_keeps_what_is_done(
     tmp_path: Path, cluster: Cluster, run: Run
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
     assert len(read_records(tmp_path / "out")) == kept
 
 
+@pytest.mark.slow
 def test_a_study_in_seconds_is_the_same_on_a_cluster(tmp_path: Path, cluster: Cluster) -> None:
     path = tiny(tmp_path / "tiny.toml", 3)
     path.write_text('clock = "seconds"\n' + path.read_text())

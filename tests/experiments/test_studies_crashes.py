@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from studied import tiny
 
 import kvopt
@@ -38,6 +39,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_killed_twenty_times_at_random_moments(tmp_path: Path) -> None:
     description, folder = tiny(tmp_path / "tiny.toml", DRAWS), tmp_path / "out"
     moments = random.Random(6)

@@ -23,6 +23,7 @@ from kvopt.model.instance import Instance, Request
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", builtin_names())
 def test_built_in_studies_are_read_and_come_back_from_their_resolved_text(name: str) -> None:
     study = builtin_study(name)

@@ -8,7 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from studied import record
 
@@ -42,13 +43,15 @@ def written(folder: Path, *lines: Record | str) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @given(records())
 def test_a_record_comes_back_as_it_was(made: Record) -> None:
     assert Record.from_json(json.loads(json.dumps(made.to_json()))) == made
 
 
+@pytest.mark.slow
 @given(records(), st.data())
-@settings(max_examples=150)
+@examples(150)
 def test_a_changed_byte_is_seen(made: Record, data: st.DataObject) -> None:
     line = bytearray(json.dumps(made.to_json()).encode())
     place = data.draw(st.integers(0, len(line) - 1))
@@ -129,6 +132,7 @@ class TestIntervals:
         assert largest_of([half, whole]) == Interval(Fraction(2), None)
         assert mean_of([]) == Interval(None, None) == largest_of([])
 
+    @pytest.mark.slow
     @given(st.fractions(), st.integers(0, 6))
     def test_rounding_goes_outward(self, value: Fraction, places: int) -> None:
         low, high = (

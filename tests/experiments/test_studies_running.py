@@ -66,6 +66,7 @@ def copied(done: tuple[Path, Path], to: Path) -> Path:
 class TestFolder:
     """What a run leaves."""
 
+    @pytest.mark.slow
     def test_records_are_true_and_link_to_certificates_that_verify(self, tmp_path: Path) -> None:
         folder = tmp_path / "out"
         found = run_study(read_study(tiny(tmp_path / "tiny.toml", narrow=True)), folder, jobs=1)
@@ -88,6 +89,7 @@ class TestFolder:
             assert record.instance.hash == instance.hash
             assert [p["policy"] for p in content["policies"]] == ["mc-sf", "fcfs"]
 
+    @pytest.mark.slow
     def test_the_files_are_those_of_the_contract(self, done: tuple[Path, Path]) -> None:
         description, folder = done
         assert sorted(path.name for path in folder.iterdir()) == [
@@ -131,6 +133,7 @@ class TestGoingOn:
         assert (found.progress.before, found.progress.done) == (6, 8)
         assert read_text(folder / "records.jsonl").startswith(text)
 
+    @pytest.mark.slow
     def test_a_limit_first_and_the_rest_later(
         self, done: tuple[Path, Path], tmp_path: Path, run: Run
     ) -> None:
@@ -144,6 +147,7 @@ class TestGoingOn:
         assert "mc-sf" in out
         assert found_values(tmp_path / "out") == found_values(folder)
 
+    @pytest.mark.slow
     def test_damaged_lines_and_lost_certificates_are_done_again(
         self, done: tuple[Path, Path], tmp_path: Path, run: Run
     ) -> None:
@@ -165,6 +169,7 @@ class TestGoingOn:
         run("study", done[0], "--out", folder, "--jobs", 1)
         assert read_text(path) == text
 
+    @pytest.mark.slow
     def test_games_are_found_again_by_what_was_asked(self, tmp_path: Path) -> None:
         path = tmp_path / "game.toml"
         path.write_text(
@@ -177,6 +182,7 @@ class TestGoingOn:
         assert (again.progress.before, again.progress.done) == (4, 4)
         assert again.records == first.records
 
+    @pytest.mark.slow
     def test_progress_counts_up(self, done: tuple[Path, Path], tmp_path: Path) -> None:
         seen: list[StudyProgress] = []
         run_study(read_study(done[0]), tmp_path / "out", jobs=2, observer=seen.append)
@@ -225,6 +231,7 @@ class TestRefused:
         with pytest.raises(InvalidInput, match=f"--{option}: must be at least 1"):
             run_study(read_study(done[0]), done[1], **numbers)
 
+    @pytest.mark.slow
     def test_a_full_disk_keeps_what_is_there(self, done: tuple[Path, Path], tmp_path: Path) -> None:
         folder = tmp_path / "out"
         command = study_command(done[0], folder)
@@ -258,6 +265,7 @@ def study_command(description: Path, folder: Path, *options: str) -> list[str]:
 class TestFailures:
     """What policies of others do harms nothing else."""
 
+    @pytest.mark.slow
     def test_policies_that_misbehave_are_contained(self, tmp_path: Path, run: Run) -> None:
         names = ["throws", "hangs", "lies", "overfills", "mumbles", "exits", "dawdles", "mc-sf"]
         (tmp_path / "bad.py").write_text(BAD_POLICIES)
@@ -288,6 +296,7 @@ class TestFailures:
         assert kvopt.verify(tmp_path / "out" / good.certificate).valid
         assert {record.certificate for record in records.values()} == {good.certificate}
 
+    @pytest.mark.slow
     def test_a_failure_is_kept_until_a_retry_is_asked_for(self, tmp_path: Path, run: Run) -> None:
         (tmp_path / "fragile.py").write_text(
             "import sys\n"
@@ -312,6 +321,7 @@ class TestFailures:
         assert run(*args, "--retry")[0] == 0
         assert [r.outcome for r in read_records(tmp_path / "out")] == ["completed"] * 2
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     def test_a_process_that_somebody_ends_gets_another_try(
         self, tmp_path: Path, number: signal.Signals
@@ -323,7 +333,7 @@ class TestFailures:
             with ThreadPoolExecutor(1) as executor:
                 answer = executor.submit(pool.run, slow)
                 until(lambda: set(children(os.getpid())) - before)
-                time.sleep(1.5)  # it is at work
+                time.sleep(1.0)  # it is at work
                 (worker,) = set(children(os.getpid())) - before
                 os.kill(worker, number)
                 (found,) = answer.result().records
@@ -364,6 +374,7 @@ n = 60
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_what_is_done(number: signal.Signals, tmp_path: Path) -> None:
     (tmp_path / "slow.toml").write_text(SLOW)
@@ -403,6 +414,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for path in found for child in path.read_text().split()]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -424,6 +436,8 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
     assert "3 of 3 instances done" in text
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("studies_read_once")
 def test_studies_are_listed_and_described(run: Run) -> None:
     code, out, _ = run("study")
     assert code == 0

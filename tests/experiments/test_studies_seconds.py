@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
 from strategies import instances
@@ -61,6 +62,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return description, folder / "out"
 
 
+@pytest.mark.slow
 def test_records_hold_what_a_simulation_gives(done: tuple[Path, Path]) -> None:
     found = read_records(done[1])
     assert len(found) == 8
@@ -100,6 +102,7 @@ def test_each_instance_is_certified_and_verifies(done: tuple[Path, Path]) -> Non
             assert 1 <= ratio.least <= ratio.most
 
 
+@pytest.mark.slow
 def test_the_same_command_does_what_is_left_and_only_that(
     done: tuple[Path, Path], tmp_path: Path, run: Run
 ) -> None:
@@ -169,6 +172,7 @@ def test_what_is_not_to_be_certified_is_not(clock: str, tmp_path: Path) -> None:
     assert (again.progress.before, len(again.records)) == (3, 6)
 
 
+@pytest.mark.slow
 def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> None:
     trace = tmp_path / "trace.csv"
     rows = ["2024-05-10 00:00:00.000,10,5", "2024-05-10 00:00:00.004,20,7"]
@@ -192,6 +196,7 @@ def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> 
     assert first.value == run_of_it.objective_ns
 
 
+@pytest.mark.slow
 def test_a_policy_that_fails_is_contained(tmp_path: Path) -> None:
     late = "sorted-lp:hindsight=1"  # it needs arrivals in rounds, which there are not
     text = HEAD.replace('"fcfs"', f'"{late}"') + TRAFFIC.replace("[40, 80]", "40")
@@ -251,7 +256,8 @@ def test_the_preset_is_what_run_takes_too() -> None:
 class TestTimes:
     """What a record keeps of a run."""
 
-    @settings(max_examples=60)
+    @pytest.mark.slow
+    @examples(60)
     @given(instances(last_arrival=0), st.sampled_from(["fcfs", "alpha-protect:alpha=0"]))
     def test_against_every_round(self, instance: Instance, policy: str) -> None:
         run = simulate_seconds(instance, policy, MODEL)

@@ -140,6 +140,7 @@ def test_a_fit_finds_its_own_numbers() -> None:
     assert r_squared(values, [sum(values) / len(values)] * len(us)) == pytest.approx(0)
 
 
+@pytest.mark.slow
 def test_the_printed_fit_explains_less_than_it_says() -> None:
     us = [*range(2, 40), 60, 100, 200, 300]
     ratios = [largest_quotient(u)[0] for u in us]
@@ -148,6 +149,7 @@ def test_the_printed_fit_explains_less_than_it_says() -> None:
     assert r_squared(ratios, [a * math.log(u + b) + c for u in us]) > 0.9999
 
 
+@pytest.mark.slow
 @given(instances())
 def test_mc_sf_stands_for_h_sf_where_prompts_are_equal(instance: Instance) -> None:
     requests = [
@@ -212,6 +214,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("topic", EXPECTED)
 def test_verdicts_of_the_quick_topics(topic: str) -> None:
     found = examine(topic, draws=1)
@@ -236,6 +239,7 @@ def test_a_picture_has_lines_for_formulas_and_dots_for_simulations() -> None:
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "title")
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_topic_and_draws_it(run: Run, tmp_path: Path) -> None:
     picture = tmp_path / "t.svg"
     code, out, _ = run("theory", "theorem-6.2", "-o", picture)

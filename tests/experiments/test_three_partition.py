@@ -60,6 +60,7 @@ def is_cover(problem: ThreePartition, triples: list[tuple[int, int, int]] | None
     return True
 
 
+@pytest.mark.slow
 def test_every_small_problem_three_ways() -> None:
     answers = []
     for target in range(3, 27):

@@ -172,6 +172,7 @@ NESTED_IN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", ["[%s]", '{"a": %s}', '[{"a": %s}]'])
 @pytest.mark.parametrize("content", NESTED_IN.values(), ids=NESTED_IN)
 def test_no_nesting_is_too_deep_for_a_line(content: str, around: str, tmp_path: Path) -> None:
@@ -243,6 +244,7 @@ def rewritten(instance: Instance, name: str, memory: int | None = None) -> Insta
     return again
 
 
+@pytest.mark.slow
 @given(labelled_instances())
 def test_json_round_trip(instance: Instance) -> None:
     again = rewritten(instance, "a.json")
@@ -257,6 +259,7 @@ def test_csv_round_trip(instance: Instance) -> None:
     assert again.hash == instance.hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["json", "csv"])
 def test_a_hundred_thousand_requests(suffix: str, tmp_path: Path) -> None:
     instance = instance_of(50, [(i // 3, i % 7, 1 + i % 11) for i in range(100_000)])

@@ -8,7 +8,8 @@ import numpy as np
 import oracle
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from programs import program_of_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, instances, plain, random_instances
@@ -45,13 +46,15 @@ def assert_same_program(instance: Instance, windows: Windows | None, order: bool
         assert program_of_pyomo(model) == program_of_arrays(arrays)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [True, False])
 def test_pyomo_and_arrays_are_the_same_matrix_on_random_instances(order: bool) -> None:
     for instance in random_instances(150, seed=11, last_arrival=9):
         assert_same_program(instance, None, order)
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@examples(60)
 @given(instances(most_requests=5), st.integers(0, 20))
 def test_pyomo_and_arrays_are_the_same_matrix_in_short_windows(
     instance: Instance, upper: int
@@ -126,6 +129,7 @@ def test_running_variables_count_as_columns() -> None:
         running_status(instance_of(10**8, [(0, 0, 10**8)]))
 
 
+@pytest.mark.slow
 def test_models_compare_by_identity() -> None:
     windows = start_windows(EXAMPLE_EC_1)
     for build in (time_indexed_arrays, pair_model):
@@ -178,6 +182,7 @@ def test_worked_cases(instance: Instance, upper: int | None, optimum: int) -> No
     assert optimum_of_pyomo(running_status(instance, windows), instance) == optimum
 
 
+@pytest.mark.slow
 def test_every_formulation_agrees_with_brute_force() -> None:
     for instance in random_instances(40, seed=13, least_requests=1, most_requests=4):
         optimum, _ = oracle.optimum(*plain(instance))
@@ -187,6 +192,7 @@ def test_every_formulation_agrees_with_brute_force() -> None:
         assert optimum_of_pyomo(free, instance) == optimum
 
 
+@pytest.mark.slow
 def test_the_relaxation_is_below_and_order_rows_do_not_lift_it() -> None:
     for instance in random_instances(25, seed=14, least_requests=2, last_arrival=3):
         values = []
@@ -222,6 +228,7 @@ def test_a_fractional_solution_is_no_schedule() -> None:
 # ---- running variables ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_corrected_running_variables_have_the_rows_of_the_time_indexed_program() -> None:
     for instance in random_instances(80, seed=16, least_requests=1):
         matrix, rows, costs, offset = program_of_pyomo(running_status(instance))

@@ -29,6 +29,7 @@ EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])
 # ---- files ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_an_exported_file_says_the_same(formulation: str, kind: str, tmp_path: Path) -> None:
@@ -136,6 +137,7 @@ def run(*command: str | Path, at: Path = ROOT) -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options", "objective"),
     [
@@ -154,6 +156,7 @@ def test_the_scripts_run(script: str, options: list[str], objective: str) -> Non
     assert len(lines) == 2 + 4
 
 
+@pytest.mark.slow
 def test_a_script_takes_csv_and_refuses_nonsense_in_one_line(tmp_path: Path) -> None:
     table = tmp_path / "i.csv"
     table.write_text("arrival,prompt,output\n")
@@ -163,6 +166,7 @@ def test_a_script_takes_csv_and_refuses_nonsense_in_one_line(tmp_path: Path) -> 
     assert (refused.returncode, len(refused.stderr.splitlines())) == (2, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["time_indexed", "relaxed", "running_status"])
 def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     pyomo = Path(sys.executable).with_name("pyomo")
@@ -176,6 +180,7 @@ def test_pyomo_convert_writes_the_models(name: str, tmp_path: Path) -> None:
     assert value == pytest.approx(34 / 3 if name == "relaxed" else 12)
 
 
+@pytest.mark.slow
 def test_pyomo_convert_takes_the_memory_of_csv_from_its_configuration(tmp_path: Path) -> None:
     write_instance(EXAMPLE_EC_1, tmp_path / "i.csv")
     model = {

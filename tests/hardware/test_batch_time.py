@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import BatchTime, InvalidInput, Line, generate, write_instance
@@ -24,7 +25,8 @@ def measured(model: BatchTime, tokens: int, prompts: int = 0, held: int = 0) -> 
     return Measured(tokens, time / 1_000_000, prompts, held)
 
 
-@settings(max_examples=25)
+@pytest.mark.slow
+@examples(25)
 @given(
     fixed=st.integers(10**6, 10**8),
     slope=st.integers(1, 10**5),

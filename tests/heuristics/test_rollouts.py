@@ -45,6 +45,7 @@ def passed_over(
     return starts, cost + advance(crowd, scene, worth, window, patience, until, starts)
 
 
+@pytest.mark.slow
 @given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
@@ -53,6 +54,7 @@ def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patie
     assert starts.tolist() == list(policy.starts)
 
 
+@pytest.mark.slow
 @given(instances(most_requests=9), st.lists(st.integers(0, 9), min_size=1, max_size=30))
 def test_cost_is_latency_less_the_bound_of_the_prices(
     instance: Instance, numerators: list[int]
@@ -89,14 +91,15 @@ def begun(instance: Instance, time_limit: float | None = None) -> Search:
     return search
 
 
+@pytest.mark.slow
 def test_rollouts_beat_lists_where_many_wait() -> None:
     search = begun(CHAT)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_rollouts(search, 3.0)
+    search_rollouts(search, 1.0)
     assert search.found_by == "rollouts"
     assert search.schedule.objective < 0.98 * before
-    proof = bound(CHAT, "lagrangian", time_limit=2)
+    proof = bound(CHAT, "lagrangian", time_limit=1)
     assert proof.value is not None
     assert proof.value <= search.schedule.objective
 
@@ -117,6 +120,7 @@ def test_one_seed_makes_one_roll(arrivals: bool) -> None:
     assert Schedule(instance, one).check().feasible
 
 
+@pytest.mark.slow
 def test_a_roll_that_has_to_stop_ends_with_a_whole_schedule() -> None:
     crowd, keys = crowd_of(CHAT)
     starts = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
@@ -134,9 +138,10 @@ def test_limit_and_interrupt_end_rollouts() -> None:
     assert time.monotonic() - began < 500
 
 
+@pytest.mark.slow
 def test_improve_takes_what_finds_more() -> None:
     search = begun(CHAT)
-    improve(search, 4.0)
+    improve(search, 2.0)
     assert search.schedule is not None
     assert search.schedule.check().feasible
     assert search.schedule.objective < min(run(CHAT, p).objective or 0 for p in ("svf", "patient"))

@@ -93,6 +93,7 @@ def test_deadlines_of_all_searches_move(clock: list[float]) -> None:
     assert inner.should_stop()
 
 
+@pytest.mark.slow
 def test_answers_say_what_was_compiled_apart() -> None:
     assert solve(SMALL, "exact").to_json()["compile_seconds"] >= 0
     assert bound(SMALL).to_json()["compile_seconds"] >= 0
@@ -188,12 +189,31 @@ def test_a_full_disk_is_no_error() -> None:
 # ---- the command line -----------------------------------------------------------------------
 
 
-def test_the_first_solve_has_all_of_its_time(tmp_path: Path) -> None:
-    command = [*COMMAND, "solve", str(EIGHT), "-t", "5", "--json"]
-    first, second = (
-        json.loads(subprocess.run(command, env=cold(tmp_path), stdout=-1, check=True).stdout)
+def twice(folder: Path, *command: str) -> list[dict[str, Any]]:
+    """Return what a command says with an empty cache, and once more."""
+    return [
+        json.loads(
+            subprocess.run([*COMMAND, *command], env=cold(folder), stdout=-1, check=True).stdout
+        )
         for _ in range(2)
+    ]
+
+
+@pytest.mark.slow
+def test_the_first_bound_has_all_of_its_time(tmp_path: Path) -> None:
+    first, second = twice(
+        tmp_path, "bound", str(EIGHT), "--method", "lagrangian", "-t", "5", "--json"
     )
+    for found in (first, second):
+        assert (found["value"], found["note"]) == (216, None)
+        assert found["seconds"] < 5
+    assert first["compile_seconds"] > 1
+    assert second["compile_seconds"] == 0
+
+
+@pytest.mark.thorough
+def test_the_first_solve_has_all_of_its_time(tmp_path: Path) -> None:
+    first, second = twice(tmp_path, "solve", str(EIGHT), "-t", "5", "--json")
     for found in (first, second):
         assert (found["status"], found["objective"]) == ("optimal", 253)
         assert found["seconds"] < 5
@@ -201,6 +221,7 @@ def test_the_first_solve_has_all_of_its_time(tmp_path: Path) -> None:
     assert second["compile_seconds"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_while_compiling_keep_what_is_known(tmp_path: Path, number: int) -> None:
     command = [*COMMAND, "solve", str(EIGHT)]
@@ -287,6 +308,7 @@ def compile_seconds_of(folder: Path, home: Path, temporary: Path) -> float:
     return float(seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_home", [True, False])
 def test_an_installation_that_cannot_be_written_compiles_once(
     read_only: Path, at_home: bool
@@ -298,6 +320,7 @@ def test_an_installation_that_cannot_be_written_compiles_once(
     assert list(own.rglob("random_numbers.reseed*.nbc"))
 
 
+@pytest.mark.slow
 def test_what_others_could_have_written_is_not_run(read_only: Path) -> None:
     folder = read_only / "own" / f"kvopt-{os.getuid()}"
     folder.mkdir()

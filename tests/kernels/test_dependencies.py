@@ -47,6 +47,7 @@ def install_bad_release(folder: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: highspy\nVersion: 1.14.0\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engines", [["exact"], ["auto"]])
 def test_engines_without_a_solver_do_not_mind_a_bad_release(
     tmp_path: Path, engines: list[str]
@@ -65,6 +66,7 @@ def test_an_installed_bad_release_stops_every_solver(tmp_path: Path, engine: str
     assert "1.14.0" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engines", [["highs", "cpsat"], ["cpsat", "highs"]])
 def test_both_orders_of_import_solve(engines: list[str]) -> None:
     done = run_python(SOLVE_WITH.format(engines=engines))

@@ -48,6 +48,7 @@ def compiled_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield f"{path}: {node.name}", node
 
 
+@pytest.mark.slow
 def test_compiled_functions_return_numbers() -> None:
     """Where they return several arrays, or a named tuple, Ctrl-C can end the process."""
     seen = dict(compiled_functions())
@@ -59,9 +60,10 @@ def test_compiled_functions_return_numbers() -> None:
         assert names - {""} <= SCALARS, label
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "many.json"
-    write_instance(generate("conversation", n=20_000, memory=16_492), file)
+    write_instance(generate("conversation", n=6_000, memory=16_492), file)
     command = [*COMMAND, "run", str(file), "--json", *["-P", "fcfs"] * 3]
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=buffered) as child:
@@ -72,9 +74,10 @@ def test_ctrl_c_while_a_long_answer_is_printed(tmp_path: Path) -> None:
         rest = child.stdout.read()
     assert child.returncode == 130
     runs = json.loads(begin + rest)["policies"]
-    assert [len(run["starts"]) for run in runs] == 3 * [20_000]
+    assert [len(run["starts"]) for run in runs] == 3 * [6_000]
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_code_that_was_a_string(ec1: Path, tmp_path: Path) -> None:
     """It falls there while modules are loaded; Python would end by the signal, with no status."""
     (tmp_path / "theirs.py").write_text(
@@ -138,6 +141,7 @@ def test_ctrl_c_between_search_and_file(
         assert json.loads(Path("out.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     instance = generate("conversation", n=30_000, memory=16_492)
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)

@@ -82,15 +82,17 @@ def test_a_bound_that_would_pass_the_budget_is_refused(method: str) -> None:
     assert "memory budget" in found.note or "coefficients" in found.note
 
 
+@pytest.mark.slow
 def test_others_go_on_where_one_is_refused() -> None:
-    found = solve(LONG, time_limit=8, ram=used() + 400 * MB)
+    found = solve(LONG, time_limit=3, ram=used() + 400 * MB)
     quick = solve(LONG, time_limit=0)
     assert found.lower_bound is not None
     assert quick.lower_bound is not None
     assert found.lower_bound > quick.lower_bound
-    assert found.seconds > 7
+    assert found.seconds > 2.5
 
 
+@pytest.mark.slow
 def test_an_engine_that_grows_is_stopped() -> None:
     instance = generate("arrival-1", n=28, seed=2)
     solve(instance, "exact", time_limit=1)  # what it loads stays
@@ -112,13 +114,14 @@ def in_child(size: int, instance: Instance, call: dict[str, str], folder: Path) 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not refuse memory")
 @pytest.mark.parametrize(
     ("call", "sides"),
     [
-        ({"home": "engines.solving", "name": "solve", "arguments": "time_limit=8"}, "objective"),
+        ({"home": "engines.solving", "name": "solve", "arguments": "time_limit=3"}, "objective"),
         (
-            {"home": "certificates", "name": "certify", "arguments": "['svf'], time_limit=8"},
+            {"home": "certificates", "name": "certify", "arguments": "['svf'], time_limit=3"},
             "upper",
         ),
     ],
@@ -155,7 +158,8 @@ def test_the_environment_gives_a_budget() -> None:
     assert subprocess.check_output(command, env=told, text=True).strip() == str(300 * MB)
 
 
+@pytest.mark.slow
 def test_certify_keeps_a_budget() -> None:
-    found = certify(LONG, ["svf"], time_limit=6, ram=used() + 100 * MB)
+    found = certify(LONG, ["svf"], time_limit=2, ram=used() + 100 * MB)
     assert found.upper is not None
     assert found.lower is not None

@@ -129,6 +129,7 @@ def test_an_instance_may_be_empty() -> None:
     assert (len(empty), empty.total_output, empty.last_arrival) == (0, 0, 0)
 
 
+@pytest.mark.slow
 @given(instances())
 def test_numbers_agree_with_the_definition(instance: Instance) -> None:
     for request in instance:
@@ -140,6 +141,7 @@ def test_numbers_agree_with_the_definition(instance: Instance) -> None:
     assert all(request.arrival <= instance.last_arrival for request in instance)
 
 
+@pytest.mark.slow
 @given(labelled_instances())
 def test_shifting_moves_arrivals_and_nothing_else(instance: Instance) -> None:
     moved = instance.shifted(3)
@@ -221,6 +223,7 @@ def test_numbers_that_are_equal_have_one_hash(field: str) -> None:
     assert len({Instance(5, [request]).hash for request in zero}) == 1
 
 
+@pytest.mark.slow
 @given(labelled_instances())
 def test_instances_can_be_members_of_a_set(instance: Instance) -> None:
     request = [replace(r) for r in instance]

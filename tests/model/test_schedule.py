@@ -67,6 +67,7 @@ def test_check_accepts_what_was_built_to_be_feasible() -> None:
         assert assert_check_agrees(instance, random_feasible_starts(instance, source))
 
 
+@pytest.mark.slow
 @given(instances(), st.data())
 def test_check_agrees_on_drawn_schedules(instance: Instance, data: st.DataObject) -> None:
     starts = [data.draw(st.integers(0, 15)) for _ in instance]
@@ -229,6 +230,7 @@ def exchanged(instance: Instance, starts: Starts) -> Starts:
     return tuple(result)
 
 
+@pytest.mark.slow
 def test_exchanging_starts_in_a_group_costs_nothing() -> None:
     source = random.Random(13)
     for instance in random_instances(1500, seed=13, most_requests=8):

@@ -60,6 +60,7 @@ def row_labels(figure: Figure) -> list[str]:
 # ---- what is drawn -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(instances(), st.integers(0, 99), st.booleans())
 def test_profile_agrees_with_the_schedule_at_every_time(
     instance: Instance, seed: int, stepped: bool
@@ -76,6 +77,7 @@ def test_profile_agrees_with_the_schedule_at_every_time(
     assert all(load == 0 for t, load in held.items() if t not in covered)
 
 
+@pytest.mark.slow
 @given(instances(), st.integers(0, 99))
 def test_steps_show_the_load_of_each_round(instance: Instance, seed: int) -> None:
     schedule = Schedule(instance, random_starts(instance, random.Random(seed)))
@@ -152,6 +154,7 @@ def test_label_step_is_round_and_leaves_room(rows: int) -> None:
     assert rows / step * 8 <= 4 * 72
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [4, 8, 80])
 @pytest.mark.parametrize("arrival", [0, 60])
 def test_labels_neither_touch_nor_leave_the_figure(count: int, arrival: int) -> None:
@@ -199,6 +202,7 @@ def test_profile_of_an_instance_is_its_demand() -> None:
 # ---- titles ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_title_holds_name_size_latency_and_what_is_known(ec1: Schedule) -> None:
     figure = plot_schedule(ec1, subtitle="proved optimal")
     facts = "4 requests, M = 7, total latency 12"
@@ -211,6 +215,7 @@ def test_long_subtitle_goes_to_lines_of_its_own(ec1: Schedule) -> None:
     assert max(map(len, title.split("\n"))) <= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["$x_{", "a\nb", "\\frac", "请求", "x" * 300, "_a"])
 def test_any_label_can_be_drawn(label: str, tmp_path: Path) -> None:
     instance = Instance(9, [Request(0, 1, 2, id=label), Request(1, 3, 2)], name=label)
@@ -231,6 +236,7 @@ EDGE_CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EDGE_CASES)
 def test_ticks_of_edge_cases_do_not_touch(name: str) -> None:
     schedule = EDGE_CASES[name]
@@ -266,6 +272,7 @@ def test_a_thousand_requests_stay_light(output: int, tmp_path: Path) -> None:
 # ---- files -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_same_schedule_gives_the_same_bytes(suffix: str, ec1: Schedule, tmp_path: Path) -> None:
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix.upper()}"
@@ -324,6 +331,7 @@ def test_pyplot_is_never_loaded(ec1: Schedule, tmp_path: Path) -> None:
     assert ("matplotlib.pyplot" in sys.modules) is before
 
 
+@pytest.mark.slow
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(__file__).parents[2] / "docs" / "pictures.md"
     monkeypatch.chdir(tmp_path)

@@ -64,6 +64,7 @@ def in_a_table(waiting: list[Candidate], memory: int) -> list[Candidate]:
     return batch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [0, 10**9])
 def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EXACT, "_FEW", few)
@@ -74,6 +75,7 @@ def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.Monke
             assert exact(waiting, memory) == in_a_table(waiting, memory)
 
 
+@pytest.mark.slow
 def test_many_equal_sums_go_by_tie_order() -> None:
     rng = random.Random(3)
     for _ in range(60):

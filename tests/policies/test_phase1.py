@@ -48,6 +48,7 @@ def items(candidates: Sequence[Candidate]) -> list[literal.Item]:
     return [literal.Item(*candidate) for candidate in candidates]
 
 
+@pytest.mark.slow
 def test_exact_is_the_optimum_over_all_subsets() -> None:
     for waiting, memory in problems(3000, 1):
         assert items(exact(waiting, memory)) == literal.phase1_exact_brute(items(waiting), memory)
@@ -69,6 +70,7 @@ def test_dp_is_its_pseudo_code_on_larger_sets() -> None:
         assert items(dp(waiting, memory)) == literal.phase1_dp(items(waiting), memory)
 
 
+@pytest.mark.slow
 def test_exact_is_never_worse_than_dp_on_larger_sets() -> None:
     better = 0
     for waiting, memory in problems(300, 4, most=60):
@@ -101,6 +103,7 @@ def test_swaps_in_any_order_are_the_pseudo_code() -> None:
         assert items(swapped(waiting, memory)) == literal.local_swap(filled, order, memory)
 
 
+@pytest.mark.slow
 def test_compiled_swaps_are_the_pseudo_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[swap.__module__], "_FEW", 0)
     rng = random.Random(11)

@@ -71,6 +71,7 @@ def jobs_of(instance: Instance) -> list[Job]:
     return jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LITERAL)
 def test_policy_does_what_the_paper_says(text: str) -> None:
     rng = random.Random(text)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from literal_server import Served, serve
 from strategies import instances
@@ -91,8 +92,9 @@ def test_lines_are_checked(numbers: tuple[int, int]) -> None:
 # ---- rounds of one length ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
-@settings(max_examples=40)
+@examples(40)
 @given(instance=instances())
 def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
     """The two clocks agree where every round takes a second and arrivals are whole seconds."""
@@ -137,7 +139,7 @@ def outcome_of(found: SecondsRun) -> Served:
 
 
 @pytest.mark.parametrize("text", POLICIES)
-@settings(max_examples=40)
+@examples(40)
 @given(instance=timed(), model=models())
 def test_every_policy_keeps_the_rules_in_seconds(
     text: str, instance: Instance, model: BatchTime
