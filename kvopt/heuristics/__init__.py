@@ -8,13 +8,6 @@ from itertools import count
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
-_ORDERS_SHARE = 0.6
-"""Share of the time for the local search over orders: it finds most, and finds it first."""
-_MANY = 200
-"""Requests from which on rollouts may find more, and find it sooner."""
-_TRIAL_SHARE = 0.25
-"""Share of the time that rollouts, and then orders, get for a trial where there are many."""
-
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
 _NOTHING_TO_DO = 0.1
@@ -42,10 +35,10 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
     from kvopt.heuristics.local_search import search_orders
 
-    end = working_time() + seconds
-    if len(search.instance) >= _MANY and _roll(search, seconds, seed):
+    end, params = working_time() + seconds, search.params.improve
+    if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
         return
-    search_orders(search, _ORDERS_SHARE * (end - working_time()), seed)
+    search_orders(search, params.orders_share * (end - working_time()), seed)
     search_neighbourhoods(search, end - working_time(), seed)
     if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
@@ -59,7 +52,7 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
     end = working_time() + seconds
     values = [_value(search)]
     for way in (search_rollouts, search_orders):
-        way(search, _TRIAL_SHARE * seconds, seed)
+        way(search, search.params.improve.trial_share * seconds, seed)
         values.append(_value(search))
     before, rolled, ordered = values
     if seconds == math.inf or rolled - ordered > before - rolled:

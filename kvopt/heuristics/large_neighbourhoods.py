@@ -20,13 +20,6 @@ from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
-_LARGEST = 60
-"""Requests in one small problem, those that are held included."""
-_EFFORT = 1.0
-"""Effort for one small problem in the solver's own, reproducible unit: about a second."""
-_IDLE_ROUNDS = 60
-"""Neighbourhoods without improvement after which a search without a limit ends."""
-
 
 @dataclass(frozen=True)
 class Neighbourhood:
@@ -51,15 +44,16 @@ def search_neighbourhoods(
     if search.schedule is None or len(search.instance) < 2:
         return
     end = working_time() + seconds
+    params = search.params.improve
     random, size, idle, rounds = Random(seed), 6, 0, 0
-    while idle < _IDLE_ROUNDS and rounds != most_rounds:
+    while idle < params.idle_neighbourhoods and rounds != most_rounds:
         if search.should_stop() or working_time() >= end:
             return
         rounds += 1
         starts = search.schedule.starts
         free = chosen(search.instance, starts, size, random)
         found = neighbourhood(search.instance, starts, free)
-        if len(found.members) > _LARGEST:
+        if len(found.members) > params.neighbourhood:
             if size == 2:
                 return  # even two requests meet too many others
             size = max(2, size - 1)
@@ -109,7 +103,7 @@ def _solve(search: Search, starts: Sequence[int], found: Neighbourhood) -> tuple
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1  # so that one seed gives one result
     solver.parameters.random_seed = search.seed % 2**31
-    solver.parameters.max_deterministic_time = _EFFORT
+    solver.parameters.max_deterministic_time = search.params.improve.neighbourhood_effort
     solver.parameters.catch_sigint_signal = False
     outcome: list[Any] = []
     with search.timing("solve"):

@@ -32,16 +32,8 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.search.incumbent import Search
 
-_FIRST_CYCLE = 20_000
-"""Steps of the first cycle; each further one has twice as many."""
-_LONGEST_CYCLE = 2_000_000
-"""Limit of the steps of a cycle."""
 _CHUNKS = 40
 """Parts of a cycle, between which limits are looked at."""
-_COLD = 0.3
-"""Heat at the end of a cycle, in rounds of latency."""
-_IDLE_CYCLES = 4
-"""Cycles without improvement after which a search without a limit ends."""
 
 _OBJECTIVE, _BEST, _DIRTY = range(3)  # entries of `Trial.state`
 
@@ -58,13 +50,14 @@ def search_orders(
         search.note(f"local search: {error}")
         return
     end = working_time() + seconds
-    steps, cycles, idle = _FIRST_CYCLE, 0, 0
-    while idle < _IDLE_CYCLES and cycles != most_cycles and not _is_over(search, end):
+    params = search.params.improve
+    steps, cycles, idle = params.first_cycle, 0, 0
+    while idle < params.idle_cycles and cycles != most_cycles and not _is_over(search, end):
         before = search.schedule.objective
         _cycle(search, problem, steps, seed + cycles, end)
         idle = 0 if search.schedule.objective < before else idle + 1
         cycles += 1
-        steps = min(2 * steps, _LONGEST_CYCLE)
+        steps = min(2 * steps, params.longest_cycle)
 
 
 def _is_over(search: Search, end: float) -> bool:
@@ -78,9 +71,10 @@ def _cycle(search: Search, problem: Problem, steps: int, seed: int, end: float) 
     trial = trial_of(problem, line, seed)
     count = len(search.instance)
     reach = max(1, min(count - 1, 20 if count > 200 else count))
+    cold = search.params.improve.coldest
     hot = max(2.0, search.instance.total_output / count / 2)
     for part in range(_CHUNKS):
-        heats = tuple(hot * (_COLD / hot) ** (step / _CHUNKS) for step in (part, part + 1))
+        heats = tuple(hot * (cold / hot) ** (step / _CHUNKS) for step in (part, part + 1))
         anneal(problem, line, trial, heats, max(1, steps // _CHUNKS), reach)
         _offer(search, trial)
         if _is_over(search, end):

@@ -44,16 +44,8 @@ from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
 
-_STARTS = 10
-"""Requests started in a stretch, on average."""
-_HORIZONS = (1.0, 4.0, 2.0, 4.0)
-"""Horizons of the look-ahead beyond the stretch, in turn, in mean outputs."""
-_FIRST_DRAWS, _MOST_DRAWS = 16, 1024
-"""Tries for each stretch in the first roll, and at most."""
 _SLICE = 500
 """Tries between two questions whether to stop."""
-_IDLE_ROUNDS = 6
-"""Rolls without improvement after which a search without a limit ends."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Largest window in requests, and largest patience in times passed over, that are drawn."""
 _USUAL = (32.0, 16.0)
@@ -82,27 +74,24 @@ class Plan(NamedTuple):
 def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     """Roll with more and more tries, for so long or until nothing improves any more."""
     instance = search.instance
-    if (
-        search.schedule is None
-        or len(instance) < 2
-        or fluid_end(instance) > search.params.lagrangian.longest
-    ):
+    params, longest = search.params.improve, search.params.lagrangian.longest
+    if search.schedule is None or len(instance) < 2 or fluid_end(instance) > longest:
         return
     end = working_time() + seconds
     crowd, keys = crowd_of(instance)
     proof = None if search.checked is None else search.checked.proof
     worth = worth_of(instance, proof if isinstance(proof, Prices) else None, search.threads)
-    stretch = max(1, _STARTS * search.schedule.makespan // len(instance))
-    mean = int(crowd.outputs.mean())
-    idle, draws, count = 0, _FIRST_DRAWS, 0
+    stretch = max(1, params.rollout_starts * search.schedule.makespan // len(instance))
+    mean, horizons = int(crowd.outputs.mean()), params.rollout_horizons
+    idle, draws, count = 0, params.first_draws, 0
 
     def is_late() -> bool:
         return working_time() >= end or search.should_stop()
 
     with ThreadPoolExecutor(search.threads) as pool:
-        while idle < _IDLE_ROUNDS and not is_late():
+        while idle < params.idle_rollouts and not is_late():
             began, before = working_time(), search.schedule.objective
-            ahead = int(_HORIZONS[count % len(_HORIZONS)] * mean) + 1
+            ahead = int(horizons[count % len(horizons)] * mean) + 1
             seeds = [seed + count * search.threads + k for k in range(search.threads)]
             plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
             work = [pool.submit(rolled, crowd, worth, keys, plan, is_late) for plan in plans]
@@ -111,13 +100,13 @@ def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
             idle = 0 if search.schedule.objective < before else idle + 1
             count += 1
             took, left = working_time() - began, end - working_time()
-            draws = _next_draws(draws, took, left)
+            draws = min(_next_draws(draws, took, left), params.most_draws)
 
 
 def _next_draws(draws: int, took: float, left: float) -> int:
     """Return twice the tries, unless another roll with as many would not end in time."""
     if left == math.inf or left > 4 * took:
-        return min(2 * draws, _MOST_DRAWS)
+        return 2 * draws
     return max(2, min(draws, int(draws * left / max(took, 1e-3))))
 
 
