@@ -16,7 +16,7 @@ import time
 
 from kvopt import generate, solve
 from kvopt.configurations.expand import TooWide
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import Rising
 from kvopt.search.params import DEFAULT
@@ -52,13 +52,15 @@ def main() -> None:
     print("|---|---|---|---|")
     for share in [0.0, *options.open]:
         target = evaluation.bound + round(share * (upper - evaluation.bound))
-        sweep = Sweep(rising.states, twins_of(instance), evaluation, target, ahead, options.threads)
+        forward = ForwardSearch(
+            rising.states, twins_of(instance), evaluation, target, ahead, options.threads
+        )
         began = time.monotonic()
         try:
-            found = sweep.search_exhaustively(_LABEL_LIMIT)
-            kept = f"{sweep.kept:,}" + (" and found one" if found else "")
+            found = forward.search_exhaustively(_LABEL_LIMIT)
+            kept = f"{forward.kept:,}" + (" and found one" if found else "")
         except TooWide:
-            kept = f"over the limit after {sweep.kept:,}"
+            kept = f"over the limit after {forward.kept:,}"
         seconds = time.monotonic() - began
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         print(f"| {target} | {kept} | {seconds:.1f} | {memory:,} |", flush=True)

@@ -20,7 +20,7 @@ from kvopt import Instance, generate, solve
 from kvopt.bounds.windows import start_windows
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.states import States
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
@@ -81,9 +81,9 @@ def surviving(evaluation: Evaluation, target: int, before: Windows) -> tuple[int
 def by_sweep(states: States, instance: Instance, evaluation: Evaluation, target: int) -> str:
     """Time the search forward in time."""
     began = time.monotonic()
-    sweep = Sweep(states, twins_of(instance), evaluation, target)
-    assert sweep.search_exhaustively(10**7) is None
-    return f"{time.monotonic() - began:.1f} s ({sweep.kept:,})"
+    forward = ForwardSearch(states, twins_of(instance), evaluation, target)
+    assert forward.search_exhaustively(10**7) is None
+    return f"{time.monotonic() - began:.1f} s ({forward.kept:,})"
 
 
 def by_highs(

@@ -39,7 +39,7 @@ _LABELS_IN_ALL = 150_000_000
 
 
 @dataclass
-class Sweep:
+class ForwardSearch:
     """A search for schedules below a target.
 
     What a schedule costs above the bound is Claim 11 of docs/configurations.md; what a partial

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped, TooWide
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import Rising
 from kvopt.kernels.compiling import working_time
@@ -144,30 +144,30 @@ class Forward:
         def should_stop() -> bool:
             return search.should_stop() or working_time() >= deadline
 
-        sweep = self._sweep(target, self._params.exclusion_horizon if look_ahead else 0)
+        forward = self._forward(target, self._params.exclusion_horizon if look_ahead else 0)
         if look_ahead:
-            found = sweep.search_exhaustively(label_limit, should_stop)
+            found = forward.search_exhaustively(label_limit, should_stop)
         else:
             in_all = self._params.checkable_labels // len(search.instance)
-            found = sweep.search_exhaustively(label_limit, should_stop, in_all=in_all)
+            found = forward.search_exhaustively(label_limit, should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()
         if not look_ahead:
-            proof = self._rising.proof(target, searched=True, kept=sweep.kept)
+            proof = self._rising.proof(target, searched=True, kept=forward.kept)
             search.offer_checked(target, NAME, proof)
         elif not search.checkable:
             search.offer_claimed(target, NAME)
-        return sweep.kept
+        return forward.kept
 
     # ---- beam -------------------------------------------------------------------------
 
     def search_with_beam(self, width: int, horizon: int) -> None:
         """Repeat the beam search below the best schedule, until it finds none."""
         while True:
-            sweep = self._sweep(self._objective(), horizon)
+            forward = self._forward(self._objective(), horizon)
             try:
-                found = sweep.search_with_beam(width, self._search.should_stop)
+                found = forward.search_with_beam(width, self._search.should_stop)
             except TooWide:  # more equally good labels than the limit of the beam
                 return
             if found is None or not self._search.offer_starts(found, "forward search"):
@@ -186,10 +186,10 @@ class Forward:
         assert self._search.schedule is not None
         return self._search.schedule.objective
 
-    def _sweep(self, target: int, horizon: int) -> Sweep:
+    def _forward(self, target: int, horizon: int) -> ForwardSearch:
         states = self._rising.states
         lookahead, threads = self._lookahead(horizon), self._search.threads
-        return Sweep(states, self._twins, self._evaluation, target, lookahead, threads)
+        return ForwardSearch(states, self._twins, self._evaluation, target, lookahead, threads)
 
     def _lookahead(self, horizon: int) -> Lookahead | None:
         if horizon not in self._lookaheads:

@@ -19,7 +19,7 @@ from kvopt import Instance, generate, verify
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
 from kvopt.configurations.bound import rising_bounds
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.stages import Rising
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
@@ -44,8 +44,8 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
         target = search.schedule.objective
         bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
         yield bound, rising.proof(target)
-        sweep = Sweep(rising.states, twins_of(instance), evaluation, target)
-        found = sweep.search_exhaustively(100_000)
+        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, target)
+        found = forward.search_exhaustively(100_000)
         if found is not None:
             search.offer_starts(found, "test")
         value = search.schedule.objective
@@ -63,8 +63,8 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
         evaluation = rising.climb(ConfigurationStage(1, 0.1, 0.0, steps), optimum)
         bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
         yield bound, rising.proof(target)
-        sweep = Sweep(rising.states, twins_of(instance), evaluation, optimum)
-        assert sweep.search_exhaustively(100_000) is None
+        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, optimum)
+        assert forward.search_exhaustively(100_000) is None
         yield optimum, rising.proof(optimum, searched=True)
         if evaluation.bound >= target:
             break

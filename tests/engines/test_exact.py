@@ -33,7 +33,7 @@ from kvopt.certificates import Certificate, write_certificate
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import evaluate
 from kvopt.configurations.expand import TooWide
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.stages import Rising
 from kvopt.configurations.states import Knots
 from kvopt.engines import exact
@@ -351,9 +351,11 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     rising = Rising(instance, 30)
     free = np.zeros((30, len(rising.states)), dtype=np.int64)
     evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
-    sweep = Sweep(rising.states, twins_of(instance), evaluation, search.schedule.objective)
+    forward = ForwardSearch(
+        rising.states, twins_of(instance), evaluation, search.schedule.objective
+    )
     with pytest.raises(TooWide):
-        sweep.search_with_beam(10)
+        forward.search_with_beam(10)
     before = search.schedule
     Forward(search, rising, evaluation).search_with_beam(10, 0)
     assert search.schedule is before

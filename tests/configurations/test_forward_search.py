@@ -15,11 +15,11 @@ from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
 
 from kvopt import Instance, Request, generate, solve
-from kvopt.configurations import forward_search as sweep_module
+from kvopt.configurations import forward_search as module
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.configurations.expand import Stopped, TooWide
-from kvopt.configurations.forward_search import Sweep, twins_of
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.labels import DONE, WAITING
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import Rising
@@ -39,25 +39,25 @@ def without_prices(instance: Instance, last: int) -> Evaluation:
     return evaluate(states, knots, states.all_starts(last), prices, 1)
 
 
-def lookahead_of(sweep: Sweep, target: int, rounds: int) -> Lookahead:
-    evaluation = sweep.evaluation
+def lookahead_of(forward: ForwardSearch, target: int, rounds: int) -> Lookahead:
+    evaluation = forward.evaluation
     budget = (target - 1) * evaluation.denominator - evaluation.total
-    return Lookahead(sweep.states, evaluation, budget, rounds)
+    return Lookahead(forward.states, evaluation, budget, rounds)
 
 
 def tel_of(requests: Sequence[tuple[int, int, int]], starts: Sequence[int] | None) -> int | None:
     return None if starts is None else oracle.tel(requests, starts)
 
 
-def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
+def assert_exhaustive(forward: ForwardSearch, instance: Instance, optimum: int) -> None:
     """Check what a search returns for a known least latency."""
     memory, requests = plain(instance)
     for more in (0, 1, 5, -1):
-        sweep.target = optimum + more
-        found = sweep.search_exhaustively(LIMIT)
-        beams = [sweep.search_with_beam(5)]
+        forward.target = optimum + more
+        found = forward.search_exhaustively(LIMIT)
+        beams = [forward.search_with_beam(5)]
         for rounds in (1, 4, 20):
-            looking = replace(sweep, lookahead=lookahead_of(sweep, optimum + 5, rounds))
+            looking = replace(forward, lookahead=lookahead_of(forward, optimum + 5, rounds))
             other = looking.search_exhaustively(LIMIT)
             assert tel_of(requests, other) == tel_of(requests, found)
             beams.append(looking.search_with_beam(5))
@@ -71,7 +71,7 @@ def assert_exhaustive(sweep: Sweep, instance: Instance, optimum: int) -> None:
         for beam in beams:
             if beam is not None:
                 assert oracle.feasible(memory, requests, beam)
-                assert oracle.tel(requests, beam) < sweep.target
+                assert oracle.tel(requests, beam) < forward.target
 
 
 class TestSweep:
@@ -82,7 +82,7 @@ class TestSweep:
     def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         source = random.Random(seed)
         if seed == 3:  # as if rounds were too many for 16 bits
-            monkeypatch.setattr(sweep_module, "_LAST_SHORT", 0)
+            monkeypatch.setattr(module, "_LAST_SHORT", 0)
         for number, instance in enumerate(
             random_instances(150, 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3])
         ):
@@ -92,7 +92,7 @@ class TestSweep:
             found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
             twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
             optimum, _ = oracle.optimum(*plain(instance))
-            assert_exhaustive(Sweep(states, twins, found, 0), instance, optimum)
+            assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(3))
@@ -108,12 +108,12 @@ class TestSweep:
             windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
             best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
             impossible += best is None
-            sweep = Sweep(states, np.full(len(instance), -1), found, 0)
+            forward = ForwardSearch(states, np.full(len(instance), -1), found, 0)
             if best is not None:
-                assert_exhaustive(sweep, instance, best[0])
+                assert_exhaustive(forward, instance, best[0])
             else:
-                sweep.target = 60
-                assert sweep.search_exhaustively(LIMIT) is None
+                forward.target = 60
+                assert forward.search_exhaustively(LIMIT) is None
         assert impossible > 0
 
     @pytest.mark.slow
@@ -126,7 +126,9 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(1), prices, 2)
             optimum, _ = oracle.optimum(*plain(instance))
-            assert_exhaustive(Sweep(states, twins_of(instance), found, 0), instance, optimum)
+            assert_exhaustive(
+                ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
+            )
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
@@ -139,7 +141,7 @@ class TestSweep:
             prices = drawn_prices(source, states, knots, 3)
             found = evaluate(states, knots, states.all_starts(last), prices, 2)
             optimum, _ = oracle.optimum(*plain(instance))
-            shared = Sweep(states, twins_of(instance), found, 0, threads=3)
+            shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
             assert_exhaustive(shared, instance, optimum)
 
     def test_many_alike(self) -> None:
@@ -148,8 +150,8 @@ class TestSweep:
                 instance = instance_of(memory, [(a, *shape) for a in arrivals])
                 optimum, _ = oracle.optimum(*plain(instance))
                 prices = without_prices(instance, 9)
-                sweep = Sweep(States.of(instance), twins_of(instance), prices, 0)
-                assert_exhaustive(sweep, instance, optimum)
+                forward = ForwardSearch(States.of(instance), twins_of(instance), prices, 0)
+                assert_exhaustive(forward, instance, optimum)
 
     def test_twins_arrive_no_later_and_come_before(self) -> None:
         instance = instance_of(
@@ -159,10 +161,12 @@ class TestSweep:
 
     def test_labels_beyond_the_limit_are_not_left_out(self) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
-        sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
+        forward = ForwardSearch(
+            States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4
+        )
         with pytest.raises(TooWide):
-            sweep.search_exhaustively(300)
-        found = sweep.search_with_beam(200)
+            forward.search_exhaustively(300)
+        found = forward.search_with_beam(200)
         assert found is not None
         assert oracle.feasible(*plain(instance), found)
 
@@ -171,11 +175,13 @@ class TestSweep:
     def test_it_stops_when_asked(self, calls: int) -> None:
         instance = generate("arrival-1", 12, 40, seed=3)
         left = iter(range(calls))
-        sweep = Sweep(States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4)
+        forward = ForwardSearch(
+            States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4
+        )
         with pytest.raises(Stopped):
-            sweep.search_exhaustively(10**6, lambda: next(left, None) is None)
+            forward.search_exhaustively(10**6, lambda: next(left, None) is None)
         with pytest.raises(Stopped):
-            sweep.search_with_beam(100, lambda: True)
+            forward.search_with_beam(100, lambda: True)
 
     @pytest.mark.slow
     def test_better_prices_leave_less_to_do(self) -> None:
@@ -183,9 +189,11 @@ class TestSweep:
         search = searched(instance)
         kept = []
         for rising, evaluation in rising_bounds(search):
-            sweep = Sweep(rising.states, twins_of(instance), evaluation, objective(search))
-            found = sweep.search_exhaustively(10**6)
-            kept.append(sweep.kept)
+            forward = ForwardSearch(
+                rising.states, twins_of(instance), evaluation, objective(search)
+            )
+            found = forward.search_exhaustively(10**6)
+            kept.append(forward.kept)
             if found is not None:
                 search.offer_starts(found, "test")
         assert kept[-1] < kept[0]
@@ -198,13 +206,13 @@ class TestSweep:
         optimum = solve(instance, "exact").objective
         assert optimum is not None
         for target in (optimum, optimum + 1):
-            sweep = Sweep(States.of(instance), twins_of(instance), evaluation, target)
-            looking = replace(sweep, lookahead=lookahead_of(sweep, target, 20))
+            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, target)
+            looking = replace(forward, lookahead=lookahead_of(forward, target, 20))
             found = [
-                tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (sweep, looking)
+                tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (forward, looking)
             ]
             assert found == [optimum if optimum < target else None] * 2
-            assert 2 * looking.kept < sweep.kept
+            assert 2 * looking.kept < forward.kept
 
 
 class TestLookahead:
