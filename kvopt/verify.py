@@ -778,7 +778,7 @@ def _by_stages(
         times += len(stage.times)
         how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
         how += f" in {used:,} stages" * (used > 1)
-        excesses = stage.evaluate(starts)
+        costs = stage.evaluate(starts)
         value = -(-stage.total // stage.scale)
         if target is None:
             return value, how
@@ -786,8 +786,8 @@ def _by_stages(
         if budget < 0:
             return target, how
         work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
-        pairs = [zip(*pair, strict=True) for pair in zip(starts, excesses, strict=True)]
-        left = [{k: excess for k, excess in pair if excess <= budget} for pair in pairs]
+        pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
+        left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
         starts = [list(own) for own in left]
     if searched:
         assert target is not None
@@ -1017,29 +1017,29 @@ class _Search:
     """
 
     def __init__(
-        self, stage: _Stage, excess: list[dict[int, int]], target: int, budget: int
+        self, stage: _Stage, reduced_costs: list[dict[int, int]], target: int, budget: int
     ) -> None:
         self.stage, self.target, self.budget = stage, target, budget
         self.requests, self.work = stage.requests, stage.work
         latest = max((request.arrival for request in self.requests), default=0)
         rounds = max(stage.last, latest) + budget // stage.scale
         longest = max((request.output for request in self.requests), default=0)
-        cells = (rounds + longest) * len(excess)
+        cells = (rounds + longest) * len(reduced_costs)
         why = "lower: the search has too many rounds: "
         self.work.spend(8 * cells, why)
         self.work.check_room(200 * cells, why)
         self.work.held += 200 * cells
         shapes = defaultdict(list)
-        for i in sorted(range(len(excess)), key=lambda i: self.requests[i].arrival):
+        for i in sorted(range(len(reduced_costs)), key=lambda i: self.requests[i].arrival):
             shapes[self.requests[i][1:]].append(i)
         self.shapes = list(shapes.values())
         # Bytes of a partial schedule, about and at most.
         least = min((request.prompt + 1 for request in self.requests), default=1)
-        together = min(len(excess), stage.memory // least)
+        together = min(len(reduced_costs), stage.memory // least)
         self.width = 400 + 8 * len(shapes) + 72 * together + 40 * longest
         self.ramps = [tuple(range(s + 1, s + o + 1)) for s, o in shapes]
-        self.excess, self.least = excess, []
-        for request, own in zip(self.requests, excess, strict=True):
+        self.reduced_costs, self.least = reduced_costs, []
+        for request, own in zip(self.requests, reduced_costs, strict=True):
             if (late := max(own)) >= stage.last:  # stands for all that are later, too
                 delays = range(1, (budget - own[late]) // stage.scale + 1)
                 own.update({late + d: own[late] + d * stage.scale for d in delays})
@@ -1079,8 +1079,8 @@ class _Search:
         """Return what the bound gains if all members from the j-th on wait; if the j-th starts."""
         now, then = ([self._ahead(i, time) for i in members] for time in (k, k + 1))
         waits = [*accumulate(map(sub, reversed(then), reversed(now)), initial=0)][::-1]
-        own = ((j, self.excess[i].get(k)) for j, i in enumerate(members))
-        gains = {j: excess - now[j] for j, excess in own if excess is not None}
+        own = ((j, self.reduced_costs[i].get(k)) for j, i in enumerate(members))
+        gains = {j: cost - now[j] for j, cost in own if cost is not None}
         return waits if any(waits) or gains else [], gains
 
     def _begun(
