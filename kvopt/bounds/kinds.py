@@ -57,7 +57,10 @@ class Kinds:
         return int(self.outputs.max(initial=0))
 
     def loads(self, starts: Integers, last: int) -> Floats:
-        """Return the tokens held at the times ``1 .. last`` when each kind has one start."""
+        """Return the tokens held at the times ``1 .. last`` when each kind has one start.
+
+        These are the sums of `kvopt.model.sweep` in floats and at every time, for prices.
+        """
         begins, ends = np.minimum(starts, last), np.minimum(starts + self.outputs, last)
 
         def running(weights: Integers) -> Floats:

@@ -24,7 +24,7 @@ from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
-from kvopt.search.params import LagrangianParams, LagrangianStage
+from kvopt.search.params import LagrangianParams
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
@@ -52,41 +52,38 @@ class Ascent:
 
     def __init__(self, instance: Instance, scanner: Scanner, params: LagrangianParams) -> None:
         self._memory = instance.memory
-        self._scanner, self._params = scanner, params
+        self.scanner, self._params = scanner, params
         self.prices = first_prices(instance)
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
-        self._from_the_best()
-        self.begin_stage(params.stages[0])
-
-    def begin_stage(self, stage: LagrangianStage) -> None:
-        """Aim higher again, for as long as the patience of the stage allows."""
-        self._patience = stage.failures
-        self._aim = stage.aim * max(self.value, 1.0)
+        self._stages, self._aim = iter(params.stages), 0.0
         self._from_the_best()
 
     def _from_the_best(self) -> None:
-        """Forget the steps since the best prices."""
         self._idle = self._gains = 0
         self._at, self._at_value, self._excess = self.prices, self.value, self._best_excess
         self._direction: Floats = np.zeros_like(self.prices)
 
-    @property
-    def converged(self) -> bool:
-        """Whether further steps are not worth their time."""
-        return self._aim <= self._params.end * max(self.value, 1.0)
-
-    def step(self) -> None:
-        """Take one step, and lower the aim when it was missed for too long."""
+    def step(self) -> bool:
+        """Take one step, and lower the aim when it was missed for too long; False at the end."""
+        if self._aim <= self._params.end * max(self.value, 1.0):
+            if (stage := next(self._stages, None)) is None:
+                return False
+            self._patience, self._aim = stage.failures, stage.aim * max(self.value, 1.0)
+            self._from_the_best()
         self._direction = self._excess + self._params.memory * self._direction
         direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
         scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=1.0))
         steepness = float((scale * direction * direction).sum())
         if steepness == 0.0:
             self._aim = 0.0
-            return
+            return True
         length = (self.value + self._aim - self._at_value) / steepness
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
-        self._at_value, _, self._excess = self._scanner.lagrangian(self._at, self._memory)
+        self._at_value, _, self._excess = self.scanner.lagrangian(self._at, self._memory)
+        self._judge()
+        return True
+
+    def _judge(self) -> None:
         progress = self._at_value > self.value + 0.05 * self._aim
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
@@ -124,42 +121,29 @@ def offer_lagrangian_bound(search: Search, time_limit: float = math.inf) -> None
     try:
         ascent = Ascent(search.instance, scanner, params)
         began = working_time()
-        _offer(search, ascent.prices, scanner)
+        _offer(search, ascent.prices, ascent.scanner)
         spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
         def is_late() -> bool:
             return min(search.remaining, end - working_time()) < spare
 
-        _climb(search, ascent, scanner, is_late)
+        _climb(search, ascent, is_late)
     except Interrupted:
         return
 
 
-def _climb(
-    search: Search,
-    ascent: Ascent,
-    scanner: Scanner,
-    is_late: Callable[[], bool],
-) -> None:
+def _climb(search: Search, ascent: Ascent, is_late: Callable[[], bool]) -> None:
     """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
-    params = search.params.lagrangian
-    stages = iter(params.stages[1:])
-    for count in range(params.most_steps):
-        if is_late():
+    for count in range(search.params.lagrangian.most_steps):
+        if is_late() or not ascent.step():
             break
-        if ascent.converged:
-            stage = next(stages, None)
-            if stage is None:
-                break
-            ascent.begin_stage(stage)
-        ascent.step()
         due = count >= 2 * at + 16
         if due and ascent.value > offered:
-            _offer(search, ascent.prices, scanner)
+            _offer(search, ascent.prices, ascent.scanner)
             offered, at = ascent.value, count
     if ascent.value > offered:
-        _offer(search, ascent.prices, scanner)
+        _offer(search, ascent.prices, ascent.scanner)
 
 
 def _offer(search: Search, values: Floats, scanner: Scanner | None) -> None:

@@ -39,15 +39,11 @@ def running_status(
 
     Parameters
     ----------
-    instance
-        The problem.
-    windows
-        Start rounds to consider; by default those that are proved to hold an optimum.
+    instance, windows, order_identical
+        As in `kvopt.formulations.pyomo.time_indexed`.
     as_printed
         Let a request run while ``0 <= t - k < o_i``, one token short, as the paper prints
         it.  Its optimum is a lower bound and need not be feasible.
-    order_identical
-        Order requests of one shape, which loses no value.
     largest_columns
         Raise `TooLarge` beyond this number of columns ``x`` and ``y``.
     """
