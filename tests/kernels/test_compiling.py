@@ -200,15 +200,14 @@ def twice(folder: Path, *command: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_first_bound_has_all_of_its_time(tmp_path: Path) -> None:
-    first, second = twice(
-        tmp_path, "bound", str(EIGHT), "--method", "lagrangian", "-t", "5", "--json"
-    )
-    for found in (first, second):
-        assert (found["value"], found["note"]) == (216, None)
-        assert found["seconds"] < 5
+def test_what_compiles_the_first_bound_is_no_part_of_its_time(tmp_path: Path) -> None:
+    began = time.monotonic()
+    first, second = twice(tmp_path, "bound", str(EIGHT), "--method", "lagrangian", "--json")
+    wall = time.monotonic() - began
+    assert first["value"] == second["value"] == 216
     assert first["compile_seconds"] > 1
     assert second["compile_seconds"] == 0
+    assert first["seconds"] + first["compile_seconds"] + second["seconds"] < wall
 
 
 @pytest.mark.thorough

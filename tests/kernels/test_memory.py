@@ -84,12 +84,12 @@ def test_a_bound_that_would_pass_the_budget_is_refused(method: str) -> None:
 
 @pytest.mark.slow
 def test_others_go_on_where_one_is_refused() -> None:
-    found = solve(LONG, time_limit=3, ram=used() + 400 * MB)
+    found = solve(LONG, time_limit=5, ram=used() + 400 * MB)
     quick = solve(LONG, time_limit=0)
     assert found.lower_bound is not None
     assert quick.lower_bound is not None
     assert found.lower_bound > quick.lower_bound
-    assert found.seconds > 2.5
+    assert found.seconds > 4
 
 
 @pytest.mark.slow

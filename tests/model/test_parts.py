@@ -160,9 +160,9 @@ def test_a_loop_before_a_long_gap_ends() -> None:
 @pytest.mark.parametrize("begin", [0, FAR])
 @pytest.mark.parametrize("gap", [0, FAR])
 def test_certificates_of_parts(begin: int, gap: int, tmp_path: Path) -> None:
-    large = generate("conversation", n=40, memory=1_500, seed=1)
+    large = generate("arrival-1", n=6, seed=1)
     parts = alike([large, SMALL, generate("uniform", n=3, memory=50, seed=3)])
-    made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=2)
+    made = certify(with_gaps(parts, gap, begin), ["mc-sf"], time_limit=60)
     assert made.lower is not None
     assert isinstance(made.lower.proof, SplitProof)
     write_certificate(made, tmp_path / "c.json")
