@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from kvopt.configurations.size import check_size
-from kvopt.engines.bounding import bound
-from kvopt.engines.solving import available_threads, checked_limit, solve
-from kvopt.errors import InvalidInput, TooLarge
-from kvopt.heuristics.list_schedules import offer_better_than_one_after_another
+from kvopt.certificates.both_sides import first_sides, rest
+from kvopt.engines.solving import available_threads, checked_limit
+from kvopt.errors import InvalidInput
 from kvopt.kernels.compiling import Abandoned
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
-from kvopt.model.parts import split
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Observer, Search
-from kvopt.search.proofs import CheckedBound, Proof
-from kvopt.search.result import Progress, SolveResult, relative_gap
+from kvopt.search.proofs import CheckedBound
+from kvopt.search.result import relative_gap
 from kvopt.search.threads import signals_interrupt
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 from kvopt.simulation.simulator import Stopped, simulate
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
-
-_BOUND_SHARE = 0.4
-"""Share of the time left that bounds get before schedules are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +186,10 @@ def certify(
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(search, choice) for choice in chosen]
     with signals_interrupt(search):
-        spent = _quick(search)
+        first_sides(search)
         served = search.schedule if search.found_by == f"policy {Svf.name}" else None
-        _bound(search, spent)
         runs += _judged(search, labelled, served)
-        _solve(search)
+        rest(search)
     return _certificate(search, runs, time_limit, command)
 
 
@@ -208,19 +200,6 @@ def _given(search: Search, schedule: Schedule) -> JudgedRun:
         raise InvalidInput(reason, field="schedule")
     search.offer_starts(schedule.starts, "given schedule")
     return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
-
-
-def _quick(search: Search) -> float:
-    """Take both sides that are there within moments, whatever the limit is.
-
-    Returns how many seconds these moments were.
-    """
-    found = solve(
-        search.instance, time_limit=0, threads=search.threads, seed=search.seed, ram=search.ram
-    )
-    _take(search, found)
-    offer_better_than_one_after_another(search)  # which takes more than moments where many wait
-    return found.seconds
 
 
 def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Policy | PolicyRun]:
@@ -282,90 +261,6 @@ def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
     return JudgedRun(
         run.policy, str(run.outcome), run.objective, run.schedule.starts, tuple(run.lost)
     )
-
-
-def _bound(search: Search, least: float) -> None:
-    """Take a bound first where the engines that follow have none with a proof.
-
-    It begins with what takes ``least`` seconds and is known, so with less it has nothing new.
-    """
-    if search.should_stop() or _is_small(search):
-        return
-    share = None if search.remaining == math.inf else _BOUND_SHARE * search.remaining
-    if share is not None and share < least:
-        return
-    search.engine = "bound"
-    found = bound(
-        search.instance,
-        time_limit=share,
-        threads=search.threads,
-        seed=search.seed,
-        ram=search.ram,
-    )
-    if found.checked is not None:
-        search.offer_bound(found.checked)
-    if found.note is not None:
-        search.note(f"bound: {found.note}")
-    if found.signal_number is not None:
-        search.interrupt(found.signal_number)
-
-
-def _is_small(search: Search) -> bool:
-    """Whether the exact engine takes the instance: it proves its own bounds."""
-    assert search.schedule is not None
-    try:
-        for part in split(search.instance):
-            starts = part.starts_of(search.schedule.starts)
-            check_size(part.instance, Schedule(part.instance, starts).makespan)
-    except TooLarge:
-        return False
-    return True
-
-
-def _solve(search: Search) -> None:
-    if search.should_stop():
-        return
-
-    search.engine = "solve"
-
-    def meets_the_proof(progress: Progress) -> bool:
-        return progress.objective is not None and progress.objective == search.lower_bound
-
-    found = solve(
-        search.instance,
-        time_limit=None if search.remaining == math.inf else search.remaining,
-        threads=search.threads,
-        seed=search.seed,
-        start=search.schedule,
-        prices=_known(search),
-        quick_start=False,
-        checkable=True,
-        ram=search.ram,
-        stop=meets_the_proof,
-    )
-    _take(search, found)
-    claim, proved = found.lower_bound, search.lower_bound
-    if claim is not None and (proved is None or claim > proved):
-        search.note(
-            f"{found.bounded_by} claims that no schedule is below {claim:,}; a solver's word is "
-            "no proof, so the certificate does not claim it"
-        )
-
-
-def _known(search: Search) -> Proof | None:
-    """Return the proof that is known, so that its prices are not looked for again."""
-    return None if search.checked is None else search.checked.proof
-
-
-def _take(search: Search, found: SolveResult) -> None:
-    if found.schedule is not None:
-        search.offer_schedule(found.schedule, found.found_by or found.engine)
-    if found.checked is not None:
-        search.offer_bound(found.checked)
-    for line in (*found.faults, *found.notes):
-        search.note(line)
-    if found.signal_number is not None:
-        search.interrupt(found.signal_number)
 
 
 def _certificate(

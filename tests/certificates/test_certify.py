@@ -19,7 +19,7 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt
 from kvopt import Instance, Schedule, certify, generate
-from kvopt.certificates import building, writing
+from kvopt.certificates import both_sides, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import policy
@@ -316,7 +316,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(building, "_quick", lambda _: None)
+        monkeypatch.setattr(both_sides, "_quick", lambda _: None)
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid
