@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvopt.bounds.seconds_evaluation import SharesProof, shares_bound
+from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.seconds_weights import best_weights
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.search.proofs import SharesProof
 
 
 @dataclass(frozen=True, slots=True)

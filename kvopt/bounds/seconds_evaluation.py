@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
@@ -32,6 +31,7 @@ from kvopt.bounds.seconds_shares import shares
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.search.proofs import SharesProof
 
 FULL = 64
 """Denominator of weights."""
@@ -40,25 +40,6 @@ _FINE = 30
 """Bits by which slopes are finer than the largest request needs: rounding loses 2^-30."""
 _BLOCK = 64
 """Ends of windows that are looked at, or left out, together."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharesProof:
-    """What proves a bound in seconds, with the instance and the model.
-
-    Parameters
-    ----------
-    lines
-        Positions of the lines of the model that say what requests take.
-    weights
-        For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
-    company
-        The same, beside the weights; empty if all are 0.
-    """
-
-    lines: tuple[int, ...]
-    weights: tuple[int, ...] = ()
-    company: tuple[int, ...] = ()
 
 
 def shares_bound(

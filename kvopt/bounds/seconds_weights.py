@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.bounds.seconds_evaluation import FULL, SharesProof, served
+from kvopt.bounds.seconds_evaluation import FULL, served
 from kvopt.bounds.seconds_shares import Shares, shares
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.search.proofs import SharesProof
 
 if TYPE_CHECKING:
     from kvopt.bounds.seconds_company import Company

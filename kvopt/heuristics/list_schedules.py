@@ -13,7 +13,8 @@ from kvopt.policies.mc_sf import McSf
 from kvopt.policies.mc_sf_total import McSfTotal
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Search
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.running import run
+from kvopt.simulation.simulator import Stopped
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""
@@ -49,7 +50,7 @@ def offer_better_than_one_after_another(search: Search) -> None:
 def _offer(search: Search, policy: type[Policy]) -> bool:
     """Offer what a policy does; return whether it came to its end."""
     try:
-        schedule = simulate(search.instance, policy(), should_stop=search.should_stop).schedule
+        schedule = run(search.instance, policy(), should_stop=search.should_stop).schedule
     except Stopped:
         return False
     assert schedule is not None, "true outputs never overflow"

@@ -9,7 +9,8 @@ from fractions import Fraction
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.model.instance import Instance, Request
 from kvopt.policies.base import Policy
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.running import run
+from kvopt.simulation.simulator import Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Judge:
     def _value(self, case: Case) -> int | None:
         instance, least = instance_of(case), None
         for policy in self._policies:
-            value = simulate(instance, policy, should_stop=self._should_stop).objective
+            value = run(instance, policy, should_stop=self._should_stop).objective
             if value is None:
                 self.livelocks += 1
                 return None

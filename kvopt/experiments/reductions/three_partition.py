@@ -20,6 +20,7 @@ from kvopt.engines.solving import available_threads, checked_limit
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover
 from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
@@ -244,7 +245,7 @@ def _starts(problem: ThreePartition, triples: list[Triple]) -> list[int]:
 
 
 def _take(certificate: Certificate, search: Search) -> None:
-    if certificate.upper is not None:
+    if isinstance(certificate.upper, Schedule):
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:
         lower = certificate.lower

@@ -18,7 +18,7 @@ from kvopt.model.instance import Instance, Request, checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Need
 from kvopt.policies.registry import policy as policy_from
-from kvopt.simulation.simulator import simulate
+from kvopt.simulation.running import run
 
 Values = Mapping[str, Any]
 Opening = Callable[[int, Values], Request]
@@ -109,7 +109,7 @@ def play(
     check_game(name, [policy], asked)
     game, (size, values) = GAMES[name], _values(name, asked)
     first = game.opening(size, values)
-    start = simulate(Instance(size, [first]), policy_from(policy)).starts[0]
+    start = run(Instance(size, [first]), policy).starts[0]
     if start is None:
         raise InvalidInput(f"{policy} never starts the first request of {name}", field="policies")
     notes = {"game": name, "source": game.source, "policy": policy, "start": start, **values}

@@ -11,7 +11,7 @@ from typing import Any
 
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
-from kvopt.experiments.studies.clocks import Run, Sides, StudyClock, reached, study_clock
+from kvopt.experiments.studies.clocks import Result, Sides, StudyClock, reached, study_clock
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
 from kvopt.files import write_atomically
@@ -89,7 +89,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
     found = task.source.described(instance)
-    runs: dict[str, Run | str | None] = {}
+    runs: dict[str, Result] = {}
     for label in task.policies:
         if label in skip:
             runs[label] = skip[label]
@@ -104,7 +104,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
         _verify(sides.text)
         path = _path(task, found)
     else:
-        sides = reached(runs, clock)
+        sides = reached(runs)
     seconds = time.monotonic() - began
     records = [_record(task, found, sides, label, seconds) for label in runs]
     return TaskResult(
@@ -117,7 +117,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     )
 
 
-def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Run | str | None:
+def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Result:
     """Return the run of a policy, what went wrong, or None when time ran out."""
     end = working_time() + limit
     try:
@@ -139,7 +139,7 @@ def _verify(text: str | None) -> None:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 
 
-def _measures(clock: StudyClock, run: Run | str | None) -> dict[str, Any]:
+def _measures(clock: StudyClock, run: Result) -> dict[str, Any]:
     if run is None:
         return {}
     return {"outcome": "error", "error": run} if isinstance(run, str) else clock.measures(run)

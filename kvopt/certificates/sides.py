@@ -1,0 +1,135 @@
+"""Both sides of the optimum on each clock, as `certify` asks for them.
+
+`kvopt.verify` checks what comes out and shares no code with what is here.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from signal import SIGINT
+
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.certificates.both_sides import first_sides, rest
+from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.schedule import Schedule
+from kvopt.policies.base import Policy
+from kvopt.policies.least_share import LeastShare
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import CheckedBound
+from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.running import run
+from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.simulator import Stopped
+
+_BOUND_SHARE = 0.2
+"""Share of a limit that the search for good weights may take."""
+
+_WAYS = ((1, 0), (10, 30))
+"""Windows and patience of the orders that are tried for a good run in seconds."""
+
+
+class SidesInRounds:
+    """A schedule and a bound in rounds: those of the incumbent."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+
+    @property
+    def upper(self) -> Schedule | None:
+        """Best schedule known."""
+        return self._search.schedule
+
+    @property
+    def lower(self) -> CheckedBound | None:
+        """Best bound with a proof."""
+        return self._search.checked
+
+    @property
+    def found_by(self) -> str | None:
+        """Where the schedule came from."""
+        return self._search.found_by
+
+    def first(self) -> None:
+        """Look for both sides, before policies run."""
+        with _left_at_a_signal(self._search):
+            first_sides(self._search)
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side."""
+        if made.schedule is not None:
+            self._search.offer_starts(made.schedule.starts, f"policy {made.policy}")
+
+    def rest(self) -> None:
+        """Bring the sides together in the time that policies left."""
+        with _left_at_a_signal(self._search):
+            rest(self._search)
+
+
+class SidesInSeconds:
+    """A run and a bound on the clock of a batch-time model."""
+
+    def __init__(self, search: Search, clock: Seconds) -> None:
+        self._search, self._clock = search, clock
+        self.upper: PolicyRun | None = None
+        self.lower: CheckedBound | None = None
+        self._lines: tuple[int, ...] = ()
+
+    @property
+    def found_by(self) -> str | None:
+        """The policy whose run is the best."""
+        return None if self.upper is None else self.upper.policy
+
+    def first(self) -> None:
+        """Look for a bound, to its end even if a signal came: nothing else gives one."""
+        search = self._search
+        found = seconds_bound(
+            search.instance,
+            self._clock.batch_time,
+            time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
+            should_stop=lambda: search.signal_number is not None,
+        )
+        self.lower = CheckedBound(found.value_ns, "shares", found.proof)
+        self._lines = found.proof.lines
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side."""
+        known = None if self.upper is None else self.upper.objective
+        if made.objective is not None and (known is None or made.objective < known):
+            self.upper = made
+
+    def rest(self) -> None:
+        """Run the orders in which the fluid of the bound serves requests."""
+        model = self._clock.batch_time
+        for window, patience in _WAYS:
+            order = LeastShare.of(self._search.instance, model, self._lines, window, patience)
+            made = attempt(self._search, order, order.name, self._clock)
+            if isinstance(made, PolicyRun):
+                self.offer(made)
+
+
+def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:
+    """Run a policy within the limit of a search; return what it did, or why it did not end."""
+
+    def is_over() -> bool:
+        return search.remaining <= 0 or search.signal_number is not None
+
+    try:
+        if is_over():
+            raise Stopped
+        with _left_at_a_signal(search):
+            return run(search.instance, policy, clock=clock, label=label, should_stop=is_over)
+    except KeyboardInterrupt as interrupt:
+        if search.signal_number is not None and not isinstance(interrupt, Abandoned):
+            raise  # the second one ends the work at once
+        search.interrupt(SIGINT)
+    except Stopped:
+        pass
+    except MemoryError:
+        return "ended, as the machine ran out of memory"
+    return "did not finish within the limit"
+
+
+def _left_at_a_signal(search: Search) -> AbstractContextManager[None]:
+    """Leave a block that waits for machine code when a signal has come."""
+    return left_when(lambda: search.signal_number is not None)
