@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from kvopt.certificates.sides import SidesInRounds, SidesInSeconds, attempt
+from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
 from kvopt.engines.solving import available_threads, checked_limit
 from kvopt.errors import InvalidInput
 from kvopt.kernels.dependencies import versions
@@ -232,22 +232,31 @@ def certify(
     labelled = [_labelled(search, choice, clock) for choice in chosen]
     with signals_remembered(search.interrupt):
         sides.first()
-        served = search.schedule if search.found_by == f"policy {Svf.name}" else None
-        search.engine = "policies"
-        for label, policy in labelled:
-            if served is not None and policy == Svf():  # what it does is known
-                runs.append(JudgedRun(label, "completed", served.objective, served.starts))
-                continue
-            # Runs are what was asked for, so a proved optimum is no reason to leave one out.
-            made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
-            if isinstance(made, str):
-                search.note(f"{label}: {made}")
-                runs.append(JudgedRun(label, UNFINISHED))
-            else:
-                sides.offer(made)
-                runs.append(JudgedRun.of(made))
+        runs += _judged(search, sides, labelled, clock)
         sides.rest()
     return _certificate(search, sides, clock, runs, time_limit, command)
+
+
+def _judged(
+    search: Search, sides: Sides, labelled: Iterable[tuple[str, Policy | PolicyRun]], clock: Clock
+) -> Iterator[JudgedRun]:
+    """Run the policies, but for `svf` where what it does is known.
+
+    Their runs are what was asked for, so a proved optimum is no reason to leave one out.
+    """
+    served = search.schedule if search.found_by == f"policy {Svf.name}" else None
+    search.engine = "policies"
+    for label, policy in labelled:
+        if served is not None and policy == Svf():
+            yield JudgedRun(label, "completed", served.objective, served.starts)
+            continue
+        made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
+        if isinstance(made, str):
+            search.note(f"{label}: {made}")
+            yield JudgedRun(label, UNFINISHED)
+        else:
+            sides.offer(made)
+            yield JudgedRun.of(made)
 
 
 def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:
@@ -283,13 +292,13 @@ def _labelled(
 
 def _certificate(
     search: Search,
-    sides: SidesInRounds | SidesInSeconds,
+    sides: Sides,
     clock: Clock,
     runs: Sequence[JudgedRun],
     time_limit: float | None,
     command: str | None,
 ) -> Certificate:
-    result = search.result("certify")
+    result, (upper, lower, found_by) = search.result("certify"), sides.known()
     provenance = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
@@ -300,13 +309,13 @@ def _certificate(
         "seconds": round(result.seconds, 3),
         "compile_seconds": round(result.compile_seconds, 3),
         "stop_reason": str(result.stop_reason),
-        "found_by": sides.found_by,
+        "found_by": found_by,
         "bounded_by": result.bounded_by,
     }
     return Certificate(
         instance=search.instance,
-        upper=sides.upper,
-        lower=sides.lower,
+        upper=upper,
+        lower=lower,
         runs=tuple(runs),
         provenance={
             key: value

@@ -9,7 +9,7 @@ import math
 from contextlib import AbstractContextManager
 from signal import SIGINT
 
-from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.certificates.both_sides import first_sides, rest
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.schedule import Schedule
@@ -35,20 +35,9 @@ class SidesInRounds:
     def __init__(self, search: Search) -> None:
         self._search = search
 
-    @property
-    def upper(self) -> Schedule | None:
-        """Best schedule known."""
-        return self._search.schedule
-
-    @property
-    def lower(self) -> CheckedBound | None:
-        """Best bound with a proof."""
-        return self._search.checked
-
-    @property
-    def found_by(self) -> str | None:
-        """Where the schedule came from."""
-        return self._search.found_by
+    def known(self) -> tuple[Schedule | None, CheckedBound | None, str | None]:
+        """Return the best schedule, the best bound with a proof, and what found the schedule."""
+        return self._search.schedule, self._search.checked, self._search.found_by
 
     def first(self) -> None:
         """Look for both sides, before policies run."""
@@ -71,41 +60,43 @@ class SidesInSeconds:
 
     def __init__(self, search: Search, clock: Seconds) -> None:
         self._search, self._clock = search, clock
-        self.upper: PolicyRun | None = None
-        self.lower: CheckedBound | None = None
-        self._lines: tuple[int, ...] = ()
+        self._best: PolicyRun | None = None
+        self._bound: SecondsBound | None = None
 
-    @property
-    def found_by(self) -> str | None:
-        """The policy whose run is the best."""
-        return None if self.upper is None else self.upper.policy
+    def known(self) -> tuple[PolicyRun | None, CheckedBound | None, str | None]:
+        """Return the best run, the bound, and the policy of the run."""
+        best, bound = self._best, self._bound
+        lower = None if bound is None else CheckedBound(bound.value_ns, "shares", bound.proof)
+        return best, lower, None if best is None else best.policy
 
     def first(self) -> None:
         """Look for a bound, to its end even if a signal came: nothing else gives one."""
         search = self._search
-        found = seconds_bound(
+        self._bound = seconds_bound(
             search.instance,
             self._clock.batch_time,
             time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
             should_stop=lambda: search.signal_number is not None,
         )
-        self.lower = CheckedBound(found.value_ns, "shares", found.proof)
-        self._lines = found.proof.lines
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
-        known = None if self.upper is None else self.upper.objective
+        known = None if self._best is None else self._best.objective
         if made.objective is not None and (known is None or made.objective < known):
-            self.upper = made
+            self._best = made
 
     def rest(self) -> None:
         """Run the orders in which the fluid of the bound serves requests."""
-        model = self._clock.batch_time
-        for window, patience in _WAYS:
-            order = LeastShare.of(self._search.instance, model, self._lines, window, patience)
+        assert self._bound is not None, "the bound comes first"
+        model, lines = self._clock.batch_time, self._bound.proof.lines
+        for way in _WAYS:
+            order = LeastShare.of(self._search.instance, model, lines, *way)
             made = attempt(self._search, order, order.name, self._clock)
             if isinstance(made, PolicyRun):
                 self.offer(made)
+
+
+Sides = SidesInRounds | SidesInSeconds
 
 
 def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:

@@ -62,14 +62,9 @@ def _draw_tokens(schedule: Schedule, ax: Axes) -> None:
 def _mark_excess(times: list[float], totals: list[float], memory: int, ax: Axes) -> None:
     over = [total > memory for total in totals]
     if any(over):
-        look: dict[str, Any] = {
-            "facecolor": style.EXCESS,
-            "edgecolor": style.CAPACITY,
-            "hatch": "////",
-        }
-        ax.fill_between(
-            times, memory, totals, over, interpolate=True, linewidth=0, label="above M", **look
-        )
+        look: dict[str, Any] = {"edgecolor": style.CAPACITY, "hatch": "////", "linewidth": 0}
+        look |= {"facecolor": style.EXCESS, "label": "above M"}
+        ax.fill_between(times, memory, totals, over, interpolate=True, **look)
 
 
 def _mark_peak(schedule: Schedule, ax: Axes) -> int:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import NANOSECONDS, BatchTime
+from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 from kvopt.model.instance import Instance
 from kvopt.policies.base import View
 
@@ -25,6 +25,8 @@ from kvopt.policies.base import View
 class Clock(ABC):
     """How long rounds last, when requests arrive, and how its times are written."""
 
+    batch_time: BatchTime
+    """How long a round lasts, in units of the clock."""
     is_even: ClassVar[bool]
     """Whether every round lasts 1, so that times are numbers of rounds."""
     scale: ClassVar[int]
@@ -40,22 +42,6 @@ class Clock(ABC):
     def arrivals(self, instance: Instance) -> list[int]:
         """Return when each request arrives."""
 
-    @property
-    @abstractmethod
-    def least(self) -> int:
-        """The shortest round, and one in which nothing is active."""
-
-    @abstractmethod
-    def round(self, active: int, prompts: int, held: int) -> int:
-        """Return how long a round lasts; the arguments are those of `BatchTime.round_ns`."""
-
-    @abstractmethod
-    def stretch(self, active: int, held: int, rounds: int) -> int:
-        """Return how long rounds in a row last in which no request starts or leaves.
-
-        The first of them ends with ``held`` tokens, and each later one with ``active`` more.
-        """
-
     def in_rounds(self, instance: Instance) -> Instance:
         """Return the instance with arrivals in rounds of the shortest length.
 
@@ -63,7 +49,7 @@ class Clock(ABC):
         none too strict for a run.
         """
         shifted = [
-            replace(request, arrival=arrival // self.least, arrival_seconds=None)
+            replace(request, arrival=arrival // self.batch_time.least_ns, arrival_seconds=None)
             for request, arrival in zip(instance, self.arrivals(instance), strict=True)
         ]
         return Instance(instance.memory, shifted)
@@ -74,16 +60,16 @@ class Clock(ABC):
         ``prompts`` are the tokens to prefill in the first of them.
         """
         active, held = len(view.active), view.next_load
-        later = self.stretch(active, held + active, rounds - 1)
-        return self.round(active, prompts, held) + later
+        later = self.batch_time.stretch_ns(active, held + active, rounds - 1)
+        return self.batch_time.round_ns(active, prompts, held) + later
 
     def due(self, view: View, prompts: int, gap: int) -> int:
         """Return the first round to begin ``gap`` or more after the current one, as of now."""
         if gap <= 0:
             return view.now
         if not view.active:
-            return view.now + gap // self.least
-        low, high = 1, 1 + gap // self.round(len(view.active), prompts, view.next_load)
+            return view.now + gap // self.batch_time.least_ns
+        low, high = 1, 1 + gap // self.passing(view, prompts, 1)
         while self.passing(view, prompts, high) < gap:
             low, high = high + 1, 2 * high
         while low < high:
@@ -96,34 +82,25 @@ class Clock(ABC):
 
     def after_waiting(self, time: int, rounds: int, following: int | None) -> int:
         """Return the time after idle rounds, later if the next arrival is less than one off."""
-        time += rounds * self.least
-        if following is not None and time < following < time + self.least:
-            return following
-        return time
+        least = self.batch_time.least_ns
+        time += rounds * least
+        return following if following is not None and time < following < time + least else time
 
 
 @dataclass(frozen=True)
 class Rounds(Clock):
     """Every round is like any other, and arrivals are given in rounds."""
 
+    batch_time = BatchTime([Line(1, 0)])
     is_even = True
     scale = 1
     unit = ""
     suffix = ""
     schema = "kvopt.certificate"
-    least = 1
 
     def arrivals(self, instance: Instance) -> list[int]:
         """Return the rounds of arrival."""
         return [request.arrival for request in instance]
-
-    def round(self, active: int, prompts: int, held: int) -> int:  # noqa: ARG002
-        """Return 1."""
-        return 1
-
-    def stretch(self, active: int, held: int, rounds: int) -> int:  # noqa: ARG002
-        """Return how many there are."""
-        return rounds
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:  # noqa: ARG002
         """Return how many there are."""
@@ -158,19 +135,6 @@ class Seconds(Clock):
     def arrivals(self, instance: Instance) -> list[int]:
         """Return the nanoseconds of arrival, see `kvopt.model.arrivals`."""
         return arrivals_ns(instance)
-
-    @property
-    def least(self) -> int:
-        """A round with one request that holds one token."""
-        return self.batch_time.least_ns
-
-    def round(self, active: int, prompts: int, held: int) -> int:
-        """Return how long the batch takes."""
-        return self.batch_time.round_ns(active, prompts, held)
-
-    def stretch(self, active: int, held: int, rounds: int) -> int:
-        """Return how long the batches take."""
-        return self.batch_time.stretch_ns(active, held, rounds)
 
 
 Piece = tuple[int, int, int]
@@ -210,16 +174,19 @@ class Stretch:
 
 
 def stretches(
-    instance: Instance, clock: Clock, pieces: Iterable[Piece], resumed: Mapping[int, int]
+    instance: Instance,
+    batch_time: BatchTime,
+    pieces: Iterable[Piece],
+    resumed: Mapping[int, int],
 ) -> list[Stretch]:
     """Return what a server did, in order; rounds in which nothing is active are left out.
 
     A run is known from the rounds in which each request was active and from the times at which
-    an idle server began to work: everything between follows from the clock.
+    an idle server began to work: everything between follows.
 
     Parameters
     ----------
-    instance, clock
+    instance, batch_time
         Prompts, and how long rounds last.
     pieces
         All work, lost or not.
@@ -236,9 +203,9 @@ def stretches(
         if not active:
             continue
         held = offsets + active * (now + 1)
-        first = time + clock.round(active, prompts, held)
+        first = time + batch_time.round_ns(active, prompts, held)
         rounds = following - now
-        ended = first + clock.stretch(active, held + active, rounds - 1)
+        ended = first + batch_time.stretch_ns(active, held + active, rounds - 1)
         found.append(Stretch(now, time, rounds, active, prompts, held, first, ended))
         time = ended
     return found

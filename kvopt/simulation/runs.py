@@ -112,7 +112,7 @@ class PolicyRun:
         """What the server did, in order."""
         pieces = self.pieces()
         resumed = {k: k for _, k, _ in pieces} if self.clock.is_even else self.resumed
-        return tuple(stretches(self.instance, self.clock, pieces, resumed))
+        return tuple(stretches(self.instance, self.clock.batch_time, pieces, resumed))
 
     @cached_property
     def start_times(self) -> tuple[int | None, ...]:
