@@ -194,8 +194,8 @@ def stretches(
         When the server began to work after it was idle, by round.
     """
     found: list[Stretch] = []
-    events = _events(instance, pieces)
-    time = active = offsets = 0  # offsets: sum of prompt - start over active requests
+    events = changes(instance, pieces)
+    time = active = offsets = 0
     for (now, (change, offset, prompts)), (following, _) in pairwise([*events, *events[-1:]]):
         time = resumed.get(now, time)  # also where the last of a busy time ended in this round
         active += change
@@ -211,14 +211,18 @@ def stretches(
     return found
 
 
-def _events(instance: Instance, pieces: Iterable[Piece]) -> list[tuple[int, list[int]]]:
-    """Return changes of active requests and of offsets, and prompts that start, by round."""
-    changes: dict[int, list[int]] = {}
+def changes(instance: Instance, pieces: Iterable[Piece]) -> list[tuple[int, list[int]]]:
+    """Return what changes by round: active requests, the sum of their offsets, prompts that start.
+
+    The offset of a request is its prompt - start: active requests hold the sum of their offsets
+    and t tokens each at time t.
+    """
+    found: dict[int, list[int]] = {}
     for i, start, end in pieces:
         prompt = instance.requests[i].prompt
         for now, count, begun in ((start, 1, prompt), (end, -1, 0)):
-            entry = changes.setdefault(now, [0, 0, 0])
+            entry = found.setdefault(now, [0, 0, 0])
             entry[0] += count
             entry[1] += count * (prompt - start)
             entry[2] += begun
-    return sorted(changes.items())
+    return sorted(found.items())

@@ -15,7 +15,7 @@ from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.loads import LEAST, loads_at_ends
 from kvopt.model.schedule import Schedule
-from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
+from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, changes, stretches
 
 
 class Outcome(StrEnum):
@@ -188,7 +188,11 @@ class PolicyRun:
             begins, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
             if found := loads_at_ends(prompts, begins, ends):
                 return max(found[1])
-        return max((stretch.held_last for stretch in self.stretches), default=0)
+        peak = active = offsets = 0
+        for now, (change, offset, _) in changes(self.instance, pieces):  # it peaks before changes
+            peak = max(peak, offsets + active * now)
+            active, offsets = active + change, offsets + offset
+        return peak
 
     def memory_over_time(self) -> tuple[list[float], list[int]]:
         """Return times and the tokens held, for a picture with straight lines between.
