@@ -31,12 +31,14 @@ _IN_SECONDS = (
     "policy", "mean s>", "median s>", "p99 s>", "times the best>", "first token s>", "tokens/s>",
     "makespan s>", "evictions>", "peak>", "outcome",
 )  # fmt: skip
-"""Columns of the table; a narrow terminal goes without some, the first of these first:"""
+"""Columns of the table."""
+
 _OPTIONAL_IN_ROUNDS = ("seconds", "peak", "mean", "makespan", "evictions", "latency")
 _OPTIONAL_IN_SECONDS = (
     "peak", "makespan s", "tokens/s", "median s", "first token s", "evictions", "p99 s",
     "times the best",
 )  # fmt: skip
+"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 def register(app: typer.Typer) -> None:
@@ -169,9 +171,9 @@ def _in_rounds(run: PolicyRun) -> dict[str, str]:
 
 
 def _in_seconds(run: PolicyRun) -> dict[str, str]:
-    """Return the cells that have a clock; those of the few that finish before a livelock are left.
+    """Return the cells with times, empty after a livelock.
 
-    They would make it look like the best run.
+    Those of the few that finished before it would make it look like the best run.
     """
     latency = summary(run.latencies)
     values = {
