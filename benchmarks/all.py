@@ -35,8 +35,7 @@ import policies
 import traces
 
 from kvopt import bound, generate, run, solve
-from kvopt.policies import policy as policy_from
-from kvopt.simulation.simulator import simulate
+from kvopt.simulation.running import run as simulate
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.toml"
@@ -256,12 +255,9 @@ def policies_at(n: int, *, arrivals: bool, quick: bool = False) -> Question:
 
 
 def measure_policies(n: int, arrivals: bool) -> Figures:
-    simulate(policies.backlog(100, True), policy_from("mc-sf"))  # loads what is loaded once
+    simulate(policies.backlog(100, True), "mc-sf")  # loads what is loaded once
     instance = policies.backlog(n, arrivals)
-    return {
-        f"{name} s": simulate(instance, policy_from(name)).seconds
-        for name in ("fcfs", "mc-sf", "svf")
-    }
+    return {f"{name} s": simulate(instance, name).wall_seconds for name in ("fcfs", "mc-sf", "svf")}
 
 
 def building(columns: int, *, quick: bool = False) -> Question:

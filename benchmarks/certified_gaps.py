@@ -90,7 +90,7 @@ def row(case: str, instance: Instance, options: argparse.Namespace) -> None:
         assert found.objective is not None
         gap = (found.objective - result.value) / found.objective
         runs.append(found)
-        cells.append(f"{gap:.2%} ({found.seconds:.1f})")
+        cells.append(f"{gap:.2%} ({found.wall_seconds:.1f})")
     seconds, size = verified(instance, runs, result)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
@@ -120,7 +120,7 @@ def rolled(instance: Instance, result: BoundResult, seconds: float) -> PolicyRun
     search_rollouts(search, seconds)
     assert search.schedule is not None
     took = time.monotonic() - began
-    return replace(first, starts=search.schedule.starts, seconds=took)
+    return replace(first, starts=search.schedule.starts, wall_seconds=took)
 
 
 def verified(instance: Instance, runs: list[PolicyRun], result: BoundResult) -> tuple[float, int]:

@@ -27,12 +27,11 @@ from typing import Any
 import kvopt
 from kvopt import BatchTime, Line
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.seconds import certify_seconds
-from kvopt.certificates.seconds_writing import seconds_certificate_text
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.files import instance_from_json
 from kvopt.search.proofs import CheckedBound, VolumeProof
+from kvopt.simulation.clocks import Seconds
 
 MOST_SECONDS, MOST_BYTES = 60.0, 1_000_000_000
 LARGEST = 10_000_000
@@ -82,8 +81,8 @@ def seeds(seed: int) -> list[Content]:
         kvopt.Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 30)) for r in drawn
     ]
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
-    timed = certify_seconds(kvopt.Instance(3000, requests), model, ["svf", "a-min"])
-    texts.append(seconds_certificate_text(timed))
+    timed = certify(kvopt.Instance(3000, requests), ["svf", "a-min"], clock=Seconds(model))
+    texts.append(certificate_text(timed))
     return [json.loads(text) for text in texts]
 
 

@@ -15,10 +15,10 @@ import resource
 import time
 from multiprocessing.connection import Connection
 
-from traffic import EIGHT, MODEL, conversation
+from traffic import CLOCK, EIGHT, conversation
 
 from kvopt import Instance, run
-from kvopt.simulation.seconds import simulate_seconds
+from kvopt.simulation.clocks import ROUNDS
 
 
 def main() -> None:
@@ -61,16 +61,11 @@ def measured(instance: Instance, policy: str, clock: str) -> str:
 def simulated(instance: Instance, policy: str, clock: str, result: Connection) -> None:
     """Send what a run took."""
     began = time.process_time()
-    if clock == "rounds":
-        found = run(instance, policy)
-        evictions, outcome = found.evictions, found.outcome
-    else:
-        timed = simulate_seconds(instance, policy, MODEL)
-        evictions, outcome = timed.evictions, timed.outcome
+    found = run(instance, policy, clock=ROUNDS if clock == "rounds" else CLOCK)
     spent = time.process_time() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    loop = "" if outcome == "completed" else f", {outcome}"
-    result.send(f"{spent:.2f} ({peak:.0f}{loop}; {evictions:,} evictions)")
+    loop = "" if found.outcome == "completed" else f", {found.outcome}"
+    result.send(f"{spent:.2f} ({peak:.0f}{loop}; {found.evictions:,} evictions)")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main() -> None:
                 (found.objective or 0) / (run(instance, "svf").objective or 1)
                 for found, instance in zip(runs, drawn, strict=True)
             ]
-            seconds = statistics.mean(found.seconds for found in runs)
+            seconds = statistics.mean(found.wall_seconds for found in runs)
             cells.append(f"{statistics.mean(ratios):.3f}, {seconds:.2f}")
         print(f"| {family} | {n} | " + " | ".join(cells) + " |", flush=True)
 

@@ -15,8 +15,8 @@ import time
 from dataclasses import replace
 
 from kvopt import Instance, TooLarge, generate
-from kvopt.policies import policy as policy_from
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.running import run as simulate
+from kvopt.simulation.simulator import Stopped
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf:pred=noise,eps=0.5,alpha=0.1", "mc-sf-total", "svf", "h-sf",
@@ -46,7 +46,7 @@ def main() -> None:
     options = parser.parse_args()
     print("| policy | n | arrivals | s | rounds/s | latency | makespan | evictions | outcome |")
     print("|---|---|---|---|---|---|---|---|---|")
-    simulate(backlog(100, True), policy_from("mc-sf"))  # loads what is loaded when first used
+    simulate(backlog(100, True), "mc-sf")  # loads what is loaded when first used
     slow: set[tuple[str, bool]] = set()
     for n in options.sizes:
         for arrivals in (False, True):
@@ -63,23 +63,21 @@ def row(instance: Instance, text: str, arrivals: bool, limit: float) -> bool:
     began = time.monotonic()
     head = f"| {text} | {len(instance):,} | {'two a round' if arrivals else 'all at once'}"
     try:
-        run = simulate(
-            instance, policy_from(text), should_stop=lambda: time.monotonic() - began > limit
-        )
+        run = simulate(instance, text, should_stop=lambda: time.monotonic() - began > limit)
     except Stopped:
         print(f"{head} | more than {limit:.0f} |", flush=True)
         return False
     except TooLarge:
         print(f"{head} | too large |", flush=True)
         return False
-    rate = run.makespan / run.seconds
+    rate = run.makespan / run.wall_seconds
     value = "-" if run.objective is None else f"{run.objective:,}"
     print(
-        f"{head} | {run.seconds:.2f} | {rate:,.0f} | {value} | {run.makespan:,} | "
+        f"{head} | {run.wall_seconds:.2f} | {rate:,.0f} | {value} | {run.makespan:,} | "
         f"{run.evictions:,} | {run.outcome} |",
         flush=True,
     )
-    return run.seconds <= limit
+    return run.wall_seconds <= limit
 
 
 if __name__ == "__main__":

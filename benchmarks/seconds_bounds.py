@@ -29,14 +29,14 @@ from tempfile import TemporaryDirectory
 
 from traces import instance as instance_from
 
-from kvopt import BatchTime, Instance, Line, verify
+from kvopt import BatchTime, Instance, Line, certify, run, verify
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
-from kvopt.certificates.seconds import certify_seconds
-from kvopt.certificates.seconds_writing import write_seconds_certificate
+from kvopt.certificates import write_certificate
 from kvopt.files.batch_times import PRESETS
 from kvopt.model.arrivals import arrivals_ns
+from kvopt.simulation.clocks import Seconds
 
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")
 CASES = ("conv:1000", "code:1000", "chat:1000", "mixed:1000", "conv:1000:1", "code:1000:1")
@@ -86,19 +86,18 @@ def case_instance(data: Path, case: str) -> Instance:
 def gaps_of(instance: Instance, model: BatchTime, options: argparse.Namespace) -> list[str]:
     """Certify, verify, and return the gaps."""
     began = time.monotonic()
-    found = certify_seconds(instance, model, options.policies, time_limit=options.limit)
+    clock = Seconds(model)
+    runs = {name: run(instance, name, clock=clock) for name in options.policies}
+    found = certify(instance, runs.values(), clock=clock, time_limit=options.limit)
     seconds = time.monotonic() - began
-    lower, upper = found.lower_bound_ns, found.objective_ns
+    lower, upper = found.lower_bound, found.objective
     assert lower is not None
     assert upper is not None
-    runs = {run.policy: run for run in found.runs}
-    gaps = [
-        gap(runs[name].objective_ns, lower) if name in runs else "-" for name in options.policies
-    ]
-    times = [f" ({runs[name].seconds:.1f})" if name in runs else "" for name in options.policies]
+    gaps = [gap(made.objective, lower) for made in runs.values()]
+    times = [f" ({made.wall_seconds:.1f})" for made in runs.values()]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
-        write_seconds_certificate(found, path)
+        write_certificate(found, path)
         began = time.monotonic()
         verdict = verify(path)
         took, size = time.monotonic() - began, path.stat().st_size

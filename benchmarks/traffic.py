@@ -14,11 +14,12 @@ import time
 
 from kvopt import Instance, TooLarge, generate
 from kvopt.files.batch_times import PRESETS
-from kvopt.simulation.seconds import simulate_seconds
-from kvopt.simulation.seconds_run import SecondsRun
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.running import run as simulate
+from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
 
-MODEL = PRESETS["llama-2-70b-2xa100"]
+CLOCK = Seconds(PRESETS["llama-2-70b-2xa100"])
 EIGHT = (
     "mc-sf", "fcfs", "alpha-protect:alpha=0.3", "alpha-protect:alpha=0.25",
     "alpha-beta:alpha=0.2,beta=0.2", "alpha-beta:alpha=0.2,beta=0.1",
@@ -38,17 +39,17 @@ def conversation(n: int, rate: float, seed: int) -> Instance:
     return generate("conversation", n=n, seed=seed, parameters={"per_second": rate})
 
 
-def mean(run: SecondsRun) -> str:
+def mean(run: PolicyRun) -> str:
     """Return the mean latency in seconds."""
-    if run.objective_ns is None:
+    if run.objective is None:
         return "loop"
-    return f"{run.objective_ns / 1e9 / max(len(run.starts), 1):.1f}"
+    return f"{run.objective / 1e9 / max(len(run.starts), 1):.1f}"
 
 
 def speed(seed: int, limit: float) -> None:
     """Print a row for each policy."""
     instance = conversation(10_000, 50, seed)
-    simulate_seconds(conversation(100, 50, 0), "mc-sf", MODEL)  # loads what is loaded when used
+    simulate(conversation(100, 50, 0), "mc-sf", clock=CLOCK)  # loads what is loaded when used
     print("| policy | s | mean latency | evictions |\n|---|---|---|---|")
     for policy in EVERY:
         began = time.process_time()
@@ -57,7 +58,7 @@ def speed(seed: int, limit: float) -> None:
             return time.process_time() - began > limit
 
         try:
-            run = simulate_seconds(instance, policy, MODEL, should_stop=late)
+            run = simulate(instance, policy, clock=CLOCK, should_stop=late)
         except (Stopped, TooLarge) as error:
             reason = f"more than {limit:.0f}" if isinstance(error, Stopped) else "too large"
             print(f"| {policy} | {reason} | - | - |", flush=True)

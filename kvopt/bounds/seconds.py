@@ -13,19 +13,13 @@ from operator import itemgetter
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.seconds_evaluation import (
-    FULL,
-    Shares,
-    SharesProof,
-    served,
-    shares,
-    shares_bound,
-)
+from kvopt.bounds.seconds_evaluation import FULL, Shares, served, shares, shares_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.search.proofs import SharesProof
 
 MOST_STEPS = 60
 """Limit of the changes of the weights in each of the two stages."""

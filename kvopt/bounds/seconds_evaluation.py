@@ -46,6 +46,7 @@ from kvopt.bounds.fluid import one_at_a_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
+from kvopt.search.proofs import SharesProof
 
 Numbers = npt.NDArray[Any]
 """float64 to look for good weights; Python integers, which are exact, to prove."""
@@ -57,25 +58,6 @@ _FINE = 30
 """Bits by which slopes are finer than the largest request needs: rounding loses 2^-30."""
 _BLOCK = 64
 """Ends of windows that are looked at, or left out, together."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharesProof:
-    """What proves a bound in seconds, with the instance and the model.
-
-    Parameters
-    ----------
-    lines
-        Positions of the lines of the model that say what requests take.
-    weights
-        For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
-    company
-        The same, beside the weights; empty if all are 0.
-    """
-
-    lines: tuple[int, ...]
-    weights: tuple[int, ...] = ()
-    company: tuple[int, ...] = ()
 
 
 def shares_bound(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
-from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices
-from kvopt.engines.portfolio import run as auto
+from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
 from kvopt.errors import InvalidInput
-from kvopt.kernels.compiling import Abandoned
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
@@ -22,12 +19,18 @@ from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import CheckedBound
 from kvopt.search.result import StopReason, relative_gap
-from kvopt.search.threads import signals_interrupt
+from kvopt.search.threads import signals_remembered
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
-from kvopt.simulation.simulator import Stopped, simulate
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
+
+UNFINISHED = "unfinished"
+"""Outcome of a policy that did not come to an end."""
+
+_OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
+"""What is said only of a search in rounds: in seconds none of it changes anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +44,11 @@ class JudgedRun:
     outcome
         ``completed``, ``livelock``, or ``unfinished`` when time ran out.
     value
-        Total latency; None unless completed.
+        Total latency on the clock of the certificate; None unless completed.
     starts, lost
-        Last start of each request, and the work that evictions threw away.
+        Round of the last start of each request, and the work that evictions threw away.
+    resumed
+        As in `PolicyRun`.
     """
 
     policy: str
@@ -51,6 +56,20 @@ class JudgedRun:
     value: int | None = None
     starts: tuple[int, ...] = ()
     lost: tuple[Lost, ...] = ()
+    resumed: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: PolicyRun) -> Self:
+        """Return what is kept of a run: of one that never ended, no starts."""
+        starts = tuple(start for start in run.starts if start is not None)
+        if run.objective is None:
+            starts = ()
+        return cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
+
+    @property
+    def evictions(self) -> int:
+        """Number of evictions."""
+        return len(self.lost)
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,7 @@ class Certificate:
     instance
         The problem.
     upper
-        Best schedule known, checked in integers.
+        Best schedule known, checked in integers; on a clock of seconds the best run.
     lower
         Best bound with a proof.
     runs
@@ -72,16 +91,20 @@ class Certificate:
     notes
         What a reader should know.
     signal_number
-        The signal that interrupted the work, where one did.
+        The signal that interrupted the work, where one did; policies that had not run by then
+        are unfinished.
+    clock
+        How long rounds last, and so what totals are: rounds, or nanoseconds.
     """
 
     instance: Instance
-    upper: Schedule | None
+    upper: Schedule | PolicyRun | None
     lower: CheckedBound | None
     runs: tuple[JudgedRun, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     signal_number: int | None = None
+    clock: Clock = ROUNDS
 
     @property
     def objective(self) -> int | None:
@@ -106,24 +129,32 @@ class Certificate:
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object that ``kvopt certify --json`` prints: the claims without proofs."""
-        return {
-            "upper": self.objective,
-            "lower": self.lower_bound,
+        """Return the object that ``kvopt certify --json`` prints: the claims without proofs.
+
+        In seconds, policies that did not finish are listed apart.
+        """
+        totals, apart = self.clock.suffix, not self.clock.is_even
+        judged = [
+            {
+                "policy": run.policy,
+                "outcome": run.outcome,
+                f"value{totals}": run.value,
+                "evictions": run.evictions,
+                "ratio": list(self.ratio(run)),
+            }
+            for run in self.runs
+            if not (apart and run.outcome == UNFINISHED)
+        ]
+        said = {
+            f"upper{totals}": self.objective,
+            f"lower{totals}": self.lower_bound,
             "gap": self.gap,
-            "policies": [
-                {
-                    "policy": run.policy,
-                    "outcome": run.outcome,
-                    "value": run.value,
-                    "evictions": len(run.lost),
-                    "ratio": list(self.ratio(run)),
-                }
-                for run in self.runs
-            ],
-            "provenance": self.provenance,
-            "notes": list(self.notes),
+            "policies": judged,
         }
+        if apart:
+            late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
+            return {**said, "unfinished": late, "provenance": self.provenance}
+        return {**said, "provenance": self.provenance, "notes": list(self.notes)}
 
 
 def certify(
@@ -131,6 +162,7 @@ def certify(
     policies: str | Iterable[str | Policy | PolicyRun] = (),
     schedule: Schedule | None = None,
     *,
+    clock: Clock = ROUNDS,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -150,7 +182,9 @@ def certify(
         Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
         that were made before, which are checked again.
     schedule
-        A feasible schedule made elsewhere, to judge as well and to improve on.
+        A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
+    clock
+        How long rounds last, see `run`; totals are in its unit.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -177,6 +211,14 @@ def certify(
     >>> found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), ["mc-sf"])
     >>> found.objective, found.runs[0].value
     (27, 28)
+
+    On a server where every round lasts 40 ms, in nanoseconds:
+
+    >>> from kvopt import BatchTime, Line
+    >>> from kvopt.simulation.clocks import Seconds
+    >>> clock = Seconds(BatchTime([Line(40_000_000, 0)]))
+    >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].value
+    1120000000
     """
     limit = checked_limit(time_limit)
     search = Search(
@@ -189,24 +231,41 @@ def certify(
         ram=ram,
         params=params,
     )
-    runs = [] if schedule is None else [_given(search, schedule)]
+    sides = SidesInSeconds(search, clock) if isinstance(clock, Seconds) else SidesInRounds(search)
+    runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    labelled = [_labelled(search, choice) for choice in chosen]
-    with signals_interrupt(search):
-        served = both_sides(search)
-        moments, stages = search.seconds, Divided(search)
-        share = search.params.portfolio.bound_share * search.remaining
-        if not search.should_stop() and share >= moments:
-            search.engine = "bound"
-            stages.work(bound_by_prices, share)
-        runs += _judged(search, labelled, served)
-        if not search.should_stop():
-            search.engine = "solve"
-            stages.work(lambda part, _: auto(part))
-    return _certificate(search, runs, time_limit, command)
+    labelled = [_labelled(search, choice, clock) for choice in chosen]
+    with signals_remembered(search.interrupt):
+        sides.first()
+        runs += _judged(search, sides, labelled, clock)
+        sides.rest()
+    return _certificate(search, sides, clock, runs, time_limit, command)
 
 
-def _given(search: Search, schedule: Schedule) -> JudgedRun:
+def _judged(
+    search: Search, sides: Sides, labelled: Iterable[tuple[str, Policy | PolicyRun]], clock: Clock
+) -> Iterator[JudgedRun]:
+    """Run the policies, but for `svf` where what it does is known.
+
+    Their runs are what was asked for, so a proved optimum is no reason to leave one out.
+    """
+    search.engine = "policies"
+    for label, policy in labelled:
+        if sides.served is not None and policy == Svf():
+            yield JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            continue
+        made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
+        if isinstance(made, str):
+            search.note(f"{label}: {made}")
+            yield JudgedRun(label, UNFINISHED)
+        else:
+            sides.offer(made)
+            yield JudgedRun.of(made)
+
+
+def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:
+    if not clock.is_even:
+        raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
     check = schedule.check()
     if schedule.instance.hash != search.instance.hash or not check.feasible:
         reason = check.violations[0] if check.violations else "is for another instance"
@@ -215,75 +274,37 @@ def _given(search: Search, schedule: Schedule) -> JudgedRun:
     return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
 
 
-def _labelled(search: Search, choice: str | Policy | PolicyRun) -> tuple[str, Policy | PolicyRun]:
+def _labelled(
+    search: Search, choice: str | Policy | PolicyRun, clock: Clock
+) -> tuple[str, Policy | PolicyRun]:
     if isinstance(choice, str):
         return choice, policy_from(choice)
     if isinstance(choice, Policy):
         return choice.name, choice
+    field = f"policy {choice.policy}"
     if choice.instance.hash != search.instance.hash:
-        raise InvalidInput("is a run on another instance", field=f"policy {choice.policy}")
+        raise InvalidInput("is a run on another instance", field=field)
+    if choice.clock != clock:
+        raise InvalidInput("is a run on another clock", field=field)
     broken = choice.violations()
-    if (choice.schedule is not None) != (choice.outcome is Outcome.COMPLETED):
+    if (choice.objective is not None) != (choice.outcome is Outcome.COMPLETED):
         broken.append(f"is called {choice.outcome}, which its starts are not")
     if broken:
-        raise InvalidInput(broken[0], field=f"policy {choice.policy}")
+        raise InvalidInput(broken[0], field=field)
     return choice.policy, choice
 
 
-def _judged(
-    search: Search, labelled: Sequence[tuple[str, Policy | PolicyRun]], served: Schedule | None
-) -> Iterator[JudgedRun]:
-    """Run the policies, but for `svf` where what it does is known.
-
-    Their runs are what was asked for, so a proved optimum is no reason to leave one out.
-    """
-    late, search.engine = False, "policies"
-    for label, policy in labelled:
-        if isinstance(policy, PolicyRun):
-            yield _of_run(search, policy)
-            continue
-        if served is not None and policy == Svf():
-            yield JudgedRun(label, "completed", served.objective, served.starts)
-            continue
-        try:
-            if late or _is_over(search):
-                raise Stopped
-            run = simulate(search.instance, policy, label, lambda: _is_over(search))
-        except (Stopped, Abandoned):
-            late = True
-            search.note(f"{label}: did not finish within the limit")
-            yield JudgedRun(label, "unfinished")
-        except MemoryError:
-            search.note(f"{label}: ended, as the machine ran out of memory")
-            yield JudgedRun(label, "unfinished")
-        else:
-            yield _of_run(search, run)
-
-
-def _is_over(search: Search) -> bool:
-    return search.remaining <= 0 or search.signal_number is not None
-
-
-def _of_run(search: Search, run: PolicyRun) -> JudgedRun:
-    if run.schedule is None:
-        return JudgedRun(run.policy, str(run.outcome))
-    if run.schedule.instance is search.instance:
-        search.offer_schedule(run.schedule, f"policy {run.policy}")
-    else:
-        search.offer_starts(run.schedule.starts, f"policy {run.policy}")
-    return JudgedRun(
-        run.policy, str(run.outcome), run.objective, run.schedule.starts, tuple(run.lost)
-    )
-
-
 def _certificate(
-    search: Search, runs: Sequence[JudgedRun], time_limit: float | None, command: str | None
+    search: Search,
+    sides: Sides,
+    clock: Clock,
+    runs: Sequence[JudgedRun],
+    time_limit: float | None,
+    command: str | None,
 ) -> Certificate:
-    result = search.result("certify")
-    stopped = result.stop_reason
-    checked, claim = result.checked, result.lower_bound
-    notes = list(result.notes)
-    if claim is not None and (checked is None or claim > checked.value):
+    result, (upper, lower, found_by) = search.result("certify"), sides.known()
+    stopped, claim, notes = result.stop_reason, result.lower_bound, list(result.notes)
+    if claim is not None and (lower is None or claim > lower.value):
         notes.append(
             f"{result.bounded_by} claims that no schedule is below {claim:,}; a solver's word is "
             "no proof, so the certificate does not claim it"
@@ -299,17 +320,22 @@ def _certificate(
         "seconds": round(result.seconds, 3),
         "compile_seconds": round(result.compile_seconds, 3),
         "stop_reason": str(stopped),
-        "found_by": result.found_by,
-        "bounded_by": None if checked is None else checked.bounded_by,
+        "found_by": found_by,
+        "bounded_by": None if lower is None else lower.bounded_by,
     }
     return Certificate(
         instance=search.instance,
-        upper=result.schedule,
-        lower=checked,
+        upper=upper,
+        lower=lower,
         runs=tuple(runs),
-        provenance=provenance,
+        provenance={
+            key: value
+            for key, value in provenance.items()
+            if clock.is_even or key not in _OF_SEARCH
+        },
         notes=(*result.faults, *notes),
         signal_number=result.signal_number,
+        clock=clock,
     )
 
 

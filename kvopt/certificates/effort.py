@@ -17,6 +17,7 @@ from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
     Proof,
+    SharesProof,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -60,7 +61,8 @@ def budget_needed(
     """
     count = len(instance)
     steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
-    return _times(steps + _of_proof(instance, proof), size)
+    steps += _of_proof(instance, proof)
+    return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 
 def _of_proof(instance: Instance, proof: Proof | None) -> int:
@@ -75,22 +77,14 @@ def _of_proof(instance: Instance, proof: Proof | None) -> int:
         case ConfigurationProof(stages, _, _, kept):
             steps = sum(_of_stage(instance, stage) for stage in stages)
             return steps + _OF_A_LABEL * kept
+        case SharesProof():
+            return _OF_SHARES * count
         case SplitProof(parts):
             found = parts_from(instance, [part.begin for part in parts])
             pairs = zip(found, parts, strict=True)
             return sum(_of_proof(part.instance, known.proof) for part, known in pairs)
         case None:
             return 0
-
-
-def budget_needed_in_seconds(size: int, count: int, runs: int, lost: int) -> int:
-    """Return the same for a certificate in seconds, of so many requests."""
-    steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_SHARES + _OF_A_RUN * runs) * count
-    return _times(steps + _OF_A_RUN * lost, size)
-
-
-def _times(steps: int, size: int) -> int:
-    return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 
 def _of_stage(instance: Instance, stage: StatePrices) -> int:

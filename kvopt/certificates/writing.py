@@ -1,4 +1,7 @@
-"""Certificate files: ``kvopt.certificate/1`` and ``/2``, described in ``docs/certificates.md``."""
+"""Certificate files: ``kvopt.certificate/1`` and ``/2``, described in ``docs/certificates.md``.
+
+Those in seconds are ``kvopt.seconds-certificate``, likewise, see ``docs/seconds-bounds.md``.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.building import Certificate, JudgedRun
+from kvopt.certificates.building import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
+from kvopt.model.schedule import Schedule
 from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
     Proof,
+    SharesProof,
     SplitProof,
     StatePrices,
     VolumeProof,
 )
-
-SCHEMA = "kvopt.certificate/1"
-SCHEMA_2 = "kvopt.certificate/2"
-"""Of files that hold what the first schema does not know: proofs by parts, a budget."""
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.runs import PolicyRun
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -45,16 +48,66 @@ def write_with_budget(certificate: Certificate, path: str | Path) -> int:
 
     That is 1 unless the file says otherwise, and about what it needs.
     """
-    text = _plain_text(certificate)
-    needed = _budget(certificate, text)
-    write_checkable(with_budget(text, SCHEMA_2, needed), path)
+    text, needed = _text_and_budget(certificate)
+    if len(text.encode()) > LARGEST_FILE:
+        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
+    write_atomically(path, text)
     return needed
 
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
-    text = _plain_text(certificate)
-    return with_budget(text, SCHEMA_2, _budget(certificate, text))
+    return _text_and_budget(certificate)[0]
+
+
+def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
+    text, best, lower = _plain_text(certificate), _best(certificate), certificate.lower
+    lost = sum(len(run.lost) for run in (*certificate.runs, best) if run.value is not None)
+    proof = None if lower is None else lower.proof
+    needed = budget_needed(len(text), certificate.instance, len(certificate.runs) + 1, proof, lost)
+    return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
+
+
+def _best(certificate: Certificate) -> JudgedRun:
+    """Return what the upper side claims, in the form of a run."""
+    match certificate.upper:
+        case PolicyRun() as run:
+            return JudgedRun.of(run)
+        case Schedule() as schedule:
+            return JudgedRun("", "completed", schedule.objective, schedule.starts)
+        case None:
+            return JudgedRun("", UNFINISHED)
+
+
+def _plain_text(certificate: Certificate) -> str:
+    clock, best, lower = certificate.clock, _best(certificate), certificate.lower
+    proof = None if lower is None else proof_to_json(lower.proof)
+    is_newer = proof is not None and proof["kind"] == "split"
+    members: dict[str, Any] = {
+        "schema": f"{clock.schema}/{2 if is_newer else 1}",
+        "hash": certificate.instance.hash,
+        **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
+        "upper": None if best.value is None else _claim(best),
+        "lower": lower and {"value": lower.value, "proof": proof},
+        "policies": [
+            {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
+            for run in certificate.runs
+        ],
+        "provenance": {**certificate.provenance, "notes": certificate.notes},
+    }
+    return text_of(members, certificate.instance)
+
+
+def _claim(run: JudgedRun) -> dict[str, Any]:
+    """Return what is claimed of a run, and with which times that is checked."""
+    if run.value is None:
+        return {"value": None}
+    claim: dict[str, Any] = {"value": run.value, "starts": run.starts}
+    if run.lost:
+        claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
+    if waits := sorted((number, time) for number, time in run.resumed.items() if time):
+        claim["waits"] = waits
+    return claim
 
 
 def with_budget(text: str, newer: str, needed: int) -> str:
@@ -63,34 +116,6 @@ def with_budget(text: str, newer: str, needed: int) -> str:
         return text
     after = text.index("\n", len("{\n"))  # the schema is the first member
     return f'{{\n"schema": "{newer}",\n"budget": {needed},{text[after:]}'
-
-
-def _budget(certificate: Certificate, text: str) -> int:
-    lost = sum(len(run.lost) for run in certificate.runs)
-    proof = None if certificate.lower is None else certificate.lower.proof
-    runs = len(certificate.runs) + 1
-    return budget_needed(len(text), certificate.instance, runs, proof, lost)
-
-
-def _plain_text(certificate: Certificate) -> str:
-    upper, lower = certificate.upper, certificate.lower
-    proof = None if lower is None else proof_to_json(lower.proof)
-    members: dict[str, Any] = {
-        "schema": SCHEMA_2 if proof and proof["kind"] == "split" else SCHEMA,
-        "hash": certificate.instance.hash,
-        "upper": upper and {"value": upper.objective, "starts": upper.starts},
-        "lower": lower and {"value": lower.value, "proof": proof},
-        "policies": [_run_to_json(run) for run in certificate.runs],
-        "provenance": {**certificate.provenance, "notes": certificate.notes},
-    }
-    return text_of(members, certificate.instance)
-
-
-def write_checkable(text: str, path: str | Path) -> None:
-    """Write the text of a certificate unless ``kvopt verify`` would refuse its size."""
-    if len(text.encode()) > LARGEST_FILE:
-        raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
-    write_atomically(path, text)
 
 
 def text_of(members: dict[str, Any], instance: Instance) -> str:
@@ -147,6 +172,8 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
+        case SharesProof(lines, weights, company):
+            return {"kind": "shares", "lines": lines, "weights": weights, "company": company}
         case ConfigurationProof(stages, target, searched, _):
             return {
                 "kind": "configurations",
@@ -163,12 +190,3 @@ def _stage_to_json(stage: StatePrices, begin: int) -> dict[str, Any]:
         "times": [begin + time for time in stage.times],
         "numerators": stage.numerators,
     }
-
-
-def _run_to_json(run: JudgedRun) -> dict[str, Any]:
-    content: dict[str, Any] = {"policy": run.policy, "outcome": run.outcome, "value": run.value}
-    if run.value is not None:
-        content["starts"] = run.starts
-    if run.lost:
-        content["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
-    return content

@@ -7,21 +7,26 @@ from collections.abc import Sequence
 import typer
 
 from kvopt.cli.common import messages
+from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
-from kvopt.model.batch_time import BatchTime
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 _MACHINE = "Llama-2-70B on two A100"
 """What `DEFAULT_MODEL` is a model of."""
 
 
-def clock_of(model: str | None) -> BatchTime:
-    """Return the batch-time model that was named, or the default one."""
-    return batch_time(model or DEFAULT_MODEL)
+def clock_of(seconds: bool, model: str | None) -> Clock:
+    """Return the clock that was asked for: of the model that was named, or of the default one."""
+    if seconds:
+        return Seconds(batch_time(model or DEFAULT_MODEL))
+    if model is not None:
+        raise InvalidInput("goes with --seconds", field="--batch-time")
+    return ROUNDS
 
 
-def say_assumed_clock(model: str | None) -> None:
+def say_assumed_clock(clock: Clock, model: str | None) -> None:
     """Say which machine seconds are of, unless it was named."""
-    if model is None:
+    if model is None and clock != ROUNDS:
         _say(f"--batch-time {DEFAULT_MODEL} ({_MACHINE})", "--batch-time")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.files.batch_times import write_batch_time
-from kvopt.hardware.capacity import GPUS, MODELS, Gpu, ModelShape, preset
+from kvopt.hardware.capacity import GPUS, MODELS, preset
 from kvopt.hardware.fitting import Fit, fit_linear, fit_roof, read_table
 from kvopt.model.batch_time import NANOSECONDS, BatchTime
 
@@ -58,16 +57,22 @@ def batch_time_command(
         say_assumed_options(context, ("model", "gpu", "gpus"))
     if any(row.held or row.prompts for row in rows):
         fit = fit_linear(rows)
+        kv_ns = fit.batch_time.kv_ns
     else:
         fit = fit_roof(rows, lines)
-        reading = _reading_ns(shape, device, gpus) if is_profile else 0
-        fit = _with_reading(fit, reading if kv_ns is None else kv_ns)
-    found = fit.batch_time
-    found = BatchTime(found.lines, found.kv_ns, found.prompt_ns, output.stem, _about(table, fit))
+        if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
+            reading = shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth)
+            kv_ns = round(reading) if is_profile else 0
+    errors = (
+        f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
+        f"{fit.largest_error:.1%} at most"
+    )
+    fitted, notes = fit.batch_time, f"fitted to {table.name}: {errors}"
+    found = BatchTime(fitted.lines, kv_ns, fitted.prompt_ns, output.stem, notes)
     with written("--output", output, partial(write_batch_time, found)):
         _print(found, fit, json)
     if not json:
-        common.messages.print(f"wrote {output}: {_errors(fit)}", markup=False)
+        common.messages.print(f"wrote {output}: {errors}", markup=False)
 
 
 def _print(found: BatchTime, fit: Fit, json: bool) -> None:
@@ -78,24 +83,3 @@ def _print(found: BatchTime, fit: Fit, json: bool) -> None:
     for line in found.lines:
         print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
     print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
-
-
-def _reading_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> int:
-    """Return how long the GPUs together take to read one token of the cache."""
-    return round(shape.kv_bytes * NANOSECONDS / (gpus * gpu.bandwidth))
-
-
-def _with_reading(fit: Fit, kv_ns: int) -> Fit:
-    model = fit.batch_time
-    return replace(fit, batch_time=BatchTime(model.lines, kv_ns, model.prompt_ns))
-
-
-def _about(table: Path, fit: Fit) -> str:
-    return f"fitted to {table.name}: {_errors(fit)}"
-
-
-def _errors(fit: Fit) -> str:
-    return (
-        f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
-        f"{fit.largest_error:.1%} at most"
-    )

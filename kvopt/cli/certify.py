@@ -13,14 +13,16 @@ import typer
 from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
+from kvopt.certificates.building import UNFINISHED
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
-from kvopt.cli.certify_seconds import certify_in_seconds
+from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.kernels.memory import parsed_size
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
 
@@ -76,21 +78,19 @@ def certify_command(
         policy_from(name)  # refuse what is wrong before reading
     try_outputs(output=output)
     budget = parsed_size(ram)
-    command = shlex.join(["kvopt", *sys.argv[1:]])
-    if seconds:
-        if schedule is not None:
-            raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
-        certify_in_seconds(
-            file, output, names or (), model,
-            memory=memory, time_limit=time_limit, command=command, json=json,
-        )  # fmt: skip
-        return
-    if model is not None:
-        raise InvalidInput("goes with --seconds", field="--batch-time")
-    common.warn_oversubscription(threads)
+    if seconds and schedule is not None:
+        raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
+    clock = clock_of(seconds, model)
+    if not seconds:  # else threads change nothing
+        common.warn_oversubscription(threads)
     began = time.monotonic()
     instance = read_instance(file, memory)
     reading = time.monotonic() - began
+    try:
+        clock.arrivals(instance)
+    except InvalidInput as error:
+        raise error.located(file=str(file)) from None
+    say_assumed_clock(clock, model)
     given = None if schedule is None else read_schedule(schedule, instance)
     budgets: list[int] = []
 
@@ -103,6 +103,7 @@ def certify_command(
                 instance,
                 names or (),
                 given,
+                clock=clock,
                 time_limit=time_limit,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
                 threads=threads,
@@ -110,7 +111,7 @@ def certify_command(
                 params=params,
                 seed=seed,
                 observer=observer,
-                command=command,
+                command=shlex.join(["kvopt", *sys.argv[1:]]),
             )
         with written("--output", output, write):
             if json:
@@ -124,21 +125,27 @@ def certify_command(
 
 
 def _print(found: Certificate, output: Path, budgets: Sequence[int]) -> None:
+    in_rounds = found.clock.is_even
+    what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
     print(
-        f"total latency {common.or_dash(found.objective)}, proved to be at least "
-        f"{common.or_dash(found.lower_bound)}: gap {common.percent(found.gap)}"
+        f"{what} {_total(found, found.objective, up=True)}{unit}, proved to be at least "
+        f"{_total(found, found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
+        total, counts = ("latency", ()) if in_rounds else ("mean s", ("evictions",))
         table = common.new_table(
-            "policy", "latency>", "x optimum, at least>", "at most>", "outcome",
-            prose=("outcome",), optional=("outcome", "latency"),
+            "policy", f"{total}>", "x optimum, at least>", "at most>",
+            *(f"{count}>" for count in counts), "outcome",
+            prose=("outcome",), optional=(*counts, "outcome", total),
         )  # fmt: skip
         for run in found.runs:
+            evictions = None if run.outcome == UNFINISHED else run.evictions
             table.add_row(
                 escape(run.policy),
-                common.or_dash(run.value),
+                _total(found, run.value, up=True),
                 common.times(run.value, found.objective, up=False),
                 common.times(run.value, found.lower_bound, up=True),
+                *(common.or_dash(evictions) for _ in counts),
                 escape(run.outcome),
             )
         common.print_table(table)
@@ -147,3 +154,12 @@ def _print(found: Certificate, output: Path, budgets: Sequence[int]) -> None:
     for line in found.notes:
         common.messages.print(f"kvopt: {escape(line)}")
     common.say_certificates(output, budgets)
+
+
+def _total(found: Certificate, total: int | None, *, up: bool) -> str:
+    """Return a total, on a clock of seconds its mean to the microsecond, rounded outward."""
+    if total is None or found.clock.is_even:
+        return common.or_dash(total)
+    scale = max(len(found.instance), 1) * NANOSECONDS // 1_000_000
+    micros = -(-total // scale) if up else total // scale
+    return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"

@@ -1,7 +1,9 @@
-"""``kvopt run``: what schedulers do to an instance."""
+"""``kvopt run``: what schedulers do to an instance, in rounds or in seconds."""
 
 from __future__ import annotations
 
+from csv import writer
+from io import StringIO
 from pathlib import Path
 from typing import Annotated
 
@@ -9,17 +11,34 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.cli.run_seconds import run_in_seconds
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, write_schedule
-from kvopt.model.instance import Instance
+from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
-from kvopt.simulation.runs import PolicyRun
-from kvopt.simulation.simulator import simulate
+from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.running import run as simulate
+from kvopt.simulation.runs import PolicyRun, summary
 
 _INTERRUPTED = 130
+
+_IN_ROUNDS = (
+    "policy", "latency>", "mean>", "times the best>", "makespan>", "evictions>", "peak>",
+    "seconds>", "outcome",
+)  # fmt: skip
+_IN_SECONDS = (
+    "policy", "mean s>", "median s>", "p99 s>", "times the best>", "first token s>", "tokens/s>",
+    "makespan s>", "evictions>", "peak>", "outcome",
+)  # fmt: skip
+"""Columns of the table."""
+
+_OPTIONAL_IN_ROUNDS = ("seconds", "peak", "mean", "makespan", "evictions", "latency")
+_OPTIONAL_IN_SECONDS = (
+    "peak", "makespan s", "tokens/s", "median s", "first token s", "evictions", "p99 s",
+    "times the best",
+)  # fmt: skip
+"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,15 +80,13 @@ def run_command(
         raise InvalidInput("goes with a single --policy", field="-o")
     try_outputs(output=output, timeline=timeline)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
-    if seconds:
-        if output is not None:
-            raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
-        run_in_seconds(file, names, memory, model, json, timeline)
-        return
-    for option, value in (("--batch-time", model), ("--timeline", timeline)):
-        if value is not None:
-            raise InvalidInput("goes with --seconds", field=option)
+    if seconds and output is not None:
+        raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
+    clock = clock_of(seconds, model)
+    if timeline is not None and not seconds:
+        raise InvalidInput("goes with --seconds", field="--timeline")
     instance = read_instance(file, memory)
+    say_assumed_clock(clock, model)
     runs: list[PolicyRun] = []
     interrupted = False
     try:
@@ -77,13 +94,16 @@ def run_command(
             if common.is_watched() and not json:
                 common.messages.print(f"{escape(file.name)}: {escape(name)} ...")
             with LiveProgress(name, quiet=json):  # it says so when something is compiled
-                runs.append(simulate(instance, policy, name))
+                runs.append(simulate(instance, policy, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True
     target = output if runs else None
     with common.undisturbed():
-        with written("--output", target, lambda path: _write(runs[0], path)) as is_written:
-            _report(instance, runs, json)
+        with (
+            written("--output", target, lambda path: _write_schedule(runs[0], path)) as is_written,
+            written("--timeline", timeline, lambda path: write_atomically(path, _timeline(runs))),
+        ):
+            _report(runs, clock, json)
         if is_written and runs[0].evictions:
             common.messages.print(
                 f"kvopt: {target} holds the last starts; work that {runs[0].evictions} evictions "
@@ -94,33 +114,77 @@ def run_command(
         raise typer.Exit(_INTERRUPTED)
 
 
-def _report(instance: Instance, runs: list[PolicyRun], json: bool) -> None:
-    if json:
-        common.print_json({"policies": [run.to_json() for run in runs]})
-        return
-    best = min((run.objective for run in runs if run.objective is not None), default=None)
-    table = common.new_table(
-        "policy", "latency>", "mean>", "times the best>", "makespan>", "evictions>", "peak>",
-        "seconds>", "outcome", prose=("outcome",),
-        optional=("seconds", "peak", "mean", "makespan", "evictions", "latency"),
-    )  # fmt: skip
-    for run in runs:
-        value = run.objective
-        table.add_row(
-            escape(run.policy),
-            common.or_dash(value),
-            "-" if value is None or not len(instance) else f"{value / len(instance):,.2f}",
-            "-" if value is None or not best else f"{value / best:.4f}",
-            common.or_dash(None if value is None else run.makespan),
-            common.or_dash(run.evictions),
-            common.or_dash(run.peak_memory),
-            f"{run.seconds:.2f}",
-            str(run.outcome) if run.note is None else f"{run.outcome}; {escape(run.note)}",
-        )
-    common.print_table(table)
-
-
-def _write(run: PolicyRun, output: Path) -> None:
+def _write_schedule(run: PolicyRun, output: Path) -> None:
     if run.schedule is None:
         raise InvalidInput("did not finish every request, so there is no schedule", field="-o")
     write_schedule(run.schedule, output)
+
+
+def _timeline(runs: list[PolicyRun]) -> str:
+    """Return memory over time as CSV; between two rows of a policy it is a straight line."""
+    text = StringIO()
+    table = writer(text, lineterminator="\n")
+    table.writerow(("policy", "seconds", "tokens"))
+    for run in runs:
+        table.writerows((run.policy, *point) for point in zip(*run.memory_over_time(), strict=True))
+    return text.getvalue()
+
+
+def _report(runs: list[PolicyRun], clock: Clock, json: bool) -> None:
+    if json:
+        made = {"batch_time": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}
+        common.print_json({**made, "policies": [run.to_json() for run in runs]})
+        return
+    heads = _IN_ROUNDS if clock.is_even else _IN_SECONDS
+    optional = _OPTIONAL_IN_ROUNDS if clock.is_even else _OPTIONAL_IN_SECONDS
+    table = common.new_table(*heads, prose=("outcome",), optional=optional)
+    best = min((run.objective for run in runs if run.objective is not None), default=None)
+    for run in runs:
+        cells = _cells(run, best)
+        table.add_row(*(cells[head.rstrip(">")] for head in heads))
+    common.print_table(table)
+
+
+def _cells(run: PolicyRun, best: int | None) -> dict[str, str]:
+    """Return the cells of a row by column."""
+    said, value, count = str(run.outcome), run.objective, len(run.starts)
+    if run.completed < count and not run.clock.is_even:
+        said += f"; {run.completed} of {count} finished"
+    return {
+        "policy": escape(run.policy),
+        "times the best": "-" if value is None or not best else f"{value / best:.4f}",
+        "evictions": common.or_dash(run.evictions),
+        "peak": common.or_dash(run.peak_memory),
+        "outcome": said if run.note is None else f"{said}; {escape(run.note)}",
+        **(_in_rounds(run) if run.clock.is_even else _in_seconds(run)),
+    }
+
+
+def _in_rounds(run: PolicyRun) -> dict[str, str]:
+    value, count = run.objective, len(run.starts)
+    return {
+        "latency": common.or_dash(value),
+        "mean": "-" if value is None or not count else f"{value / count:,.2f}",
+        "makespan": common.or_dash(None if value is None else run.makespan),
+        "seconds": f"{run.wall_seconds:.2f}",
+    }
+
+
+def _in_seconds(run: PolicyRun) -> dict[str, str]:
+    """Return the cells with times, empty after a livelock.
+
+    Those of the few that finished before it would make it look like the best run.
+    """
+    latency = summary(run.latencies)
+    values = {
+        "mean s": latency["mean"],
+        "median s": latency["median"],
+        "p99 s": latency["p99"],
+        "first token s": summary(run.times_to_first_token)["mean"],
+        "tokens/s": run.throughput,
+        "makespan s": run.makespan / run.clock.scale,
+    }
+    return {
+        head: "-" if value is None or run.objective is None else f"{value:,.3f}"
+        for head, value in values.items()
+    }

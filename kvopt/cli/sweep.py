@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
-from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
+from kvopt.simulation.clocks import Seconds
 
 if TYPE_CHECKING:
     from kvopt.experiments.grids import SweptRun
@@ -66,17 +66,14 @@ def sweep_command(
 
     if alpha is None and (beta is None or safe):
         alpha = _HUNDREDTHS
-    if model is not None and not seconds:
-        raise InvalidInput("goes with --seconds", field="--batch-time")
     settings = settings_of(
         policy,
         () if alpha is None else grid(alpha, "--alpha"),
         () if beta is None else grid(beta, "--beta"),
     )
-    clock = clock_of(model) if seconds else None
+    clock = clock_of(seconds, model)
     instance = read_instance(file, memory)
-    if seconds:
-        say_assumed_clock(model)
+    say_assumed_clock(clock, model)
     runs: list[SweptRun] = []
     interrupted = False
     try:
@@ -93,7 +90,7 @@ def sweep_command(
         if json:
             smallest = [{"beta": _number(b), "alpha": _number(a)} for b, a in found.items()]
             said = {
-                "batch_time": None if clock is None else clock.to_json(),
+                "batch_time": clock.batch_time.to_json() if isinstance(clock, Seconds) else None,
                 "runs": [run.to_json() for run in runs],
                 "smallest_safe": smallest if safe and not interrupted else None,
                 "interrupted": interrupted,
@@ -123,8 +120,8 @@ def _print(runs: Sequence[SweptRun], seconds: bool) -> None:
     )  # fmt: skip
     for run in runs:
         outcome = str(run.run.outcome)
-        if run.completed < len(run.run.starts):
-            outcome += f"; {run.completed} of {len(run.run.starts)} finished"
+        if run.run.completed < len(run.run.starts):
+            outcome += f"; {run.run.completed} of {len(run.run.starts)} finished"
         table.add_row(
             *(f"{getattr(run.setting, key):f}" for key in swept),
             *_latency(run),
@@ -145,13 +142,11 @@ def _print_safe(found: Mapping[Decimal | None, Decimal | None]) -> None:
 
 def _latency(run: SweptRun) -> list[str]:
     """Return the cells of a run; of one that never ended they say nothing."""
-    from kvopt.simulation.runs import PolicyRun
-
     found = run.run
-    if isinstance(found, PolicyRun):
+    if found.clock.is_even:
         value, count = found.objective, len(found.starts)
         mean = "-" if value is None or not count else f"{value / count:,.2f}"
         return [common.or_dash(value), mean]
-    times = found.to_json()["latency"] if found.objective_ns is not None else {}
+    times = found.to_json()["latency"] if found.objective is not None else {}
     cells = [times.get(key) for key in ("mean", "median", "p99")]
     return ["-" if cell is None else f"{cell:,.3f}" for cell in cells]

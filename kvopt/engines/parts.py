@@ -16,7 +16,15 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.model.parts import Part, split
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import CheckedBound, PartProof, Prices, Proof, SplitProof, VolumeProof
+from kvopt.search.proofs import (
+    CheckedBound,
+    PartProof,
+    Prices,
+    Proof,
+    SharesProof,
+    SplitProof,
+    VolumeProof,
+)
 from kvopt.search.result import Progress
 
 _PAUSE = 20.0
@@ -140,7 +148,7 @@ class Divided:
         for plain, group in groupby(self._sides, lambda side: side.checked.proof == _PLAIN):
             for side in islice(group, 1) if plain else group:
                 proof = side.checked.proof
-                assert not isinstance(proof, SplitProof)
+                assert not isinstance(proof, SplitProof | SharesProof), "a part has rounds"
                 yield PartProof(side.part.begin, proof)
 
 

@@ -1,21 +1,27 @@
-"""Sweeps of alpha and beta: one run of a scheduler for each of many values."""
+"""Sweeps of alpha and beta: one run of a scheduler for each of many values.
+
+The papers ask how small a protected share may be before evictions never end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from fractions import Fraction
+from typing import Any, TypeVar
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.experiments.grids_in_seconds import smallest_safe_alpha
-from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 from kvopt.policies.registry import policy as policy_from
+from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.running import run
 from kvopt.simulation.runs import Outcome, PolicyRun
-from kvopt.simulation.seconds import simulate_seconds
-from kvopt.simulation.seconds_run import SecondsRun
-from kvopt.simulation.simulator import simulate
+
+Alpha = TypeVar("Alpha", Fraction, Decimal)
+
+HUNDREDTHS = tuple(Fraction(k, 100) for k in range(31))
+"""0, 0.01, ..., 0.30: the step of jaillet-2025-v2."""
 
 MOST_VALUES = 10_000
 """More in a grid are refused: a mistyped step should not run for days."""
@@ -50,16 +56,11 @@ class SweptRun:
     """A setting, and what the scheduler did with it."""
 
     setting: Setting
-    run: PolicyRun | SecondsRun
-
-    @property
-    def completed(self) -> int:
-        """Requests that finished."""
-        return sum(start is not None for start in self.run.starts)
+    run: PolicyRun
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt sweep --json`` prints; starts are left out."""
-        said = self.run.to_json() | {"completed": self.completed}
+        said = self.run.to_json() | {"completed": self.run.completed}
         kept = {key: value for key, value in said.items() if not key.startswith("starts")}
         values = (("alpha", self.setting.alpha), ("beta", self.setting.beta))
         return {key: None if value is None else float(value) for key, value in values} | kept
@@ -108,7 +109,7 @@ def settings_of(
 def sweep(
     instance: Instance,
     settings: Sequence[Setting],
-    batch_time: BatchTime | None = None,
+    clock: Clock = ROUNDS,
     *,
     to_the_first_loop: bool = False,
 ) -> Iterator[SweptRun]:
@@ -120,8 +121,8 @@ def sweep(
         The problem.
     settings
         What to try; see `settings_of`.
-    batch_time
-        How long a round lasts; without it runs are in rounds.
+    clock
+        How long rounds last.
     to_the_first_loop
         Go down from the largest alpha, and of each beta no further than to the first livelock.
 
@@ -138,7 +139,7 @@ def sweep(
     for setting in reversed(settings) if to_the_first_loop else settings:
         if to_the_first_loop and setting.beta in looped:
             continue
-        found = SweptRun(setting, _run(instance, setting.label, batch_time))
+        found = SweptRun(setting, run(instance, setting.label, clock=clock))
         if found.run.outcome is Outcome.LIVELOCK:
             looped.add(setting.beta)
         yield found
@@ -146,7 +147,7 @@ def sweep(
 
 def smallest_safe(runs: Sequence[SweptRun]) -> dict[Decimal | None, Decimal | None]:
     """Return, for each beta, the alpha from which on every run completed, None if there is none."""
-    betas: dict[Decimal | None, list[tuple[Decimal, PolicyRun | SecondsRun]]] = {}
+    betas: dict[Decimal | None, list[tuple[Decimal, PolicyRun]]] = {}
     for found in runs:
         alpha = found.setting.alpha
         assert alpha is not None, "a sweep of beta alone has no smallest alpha"
@@ -154,7 +155,22 @@ def smallest_safe(runs: Sequence[SweptRun]) -> dict[Decimal | None, Decimal | No
     return {beta: smallest_safe_alpha(mine) for beta, mine in betas.items()}
 
 
-def _run(instance: Instance, label: str, batch_time: BatchTime | None) -> PolicyRun | SecondsRun:
-    if batch_time is None:
-        return simulate(instance, policy_from(label), label)
-    return simulate_seconds(instance, label, batch_time)
+def alpha_grid(
+    instance: Instance, clock: Clock, alphas: Iterable[Fraction] = HUNDREDTHS
+) -> list[tuple[Fraction, PolicyRun]]:
+    """Run alpha-protect for each alpha."""
+    return [(alpha, run(instance, f"alpha-protect:alpha={alpha}", clock=clock)) for alpha in alphas]
+
+
+def smallest_safe_alpha(grid: Iterable[tuple[Alpha, PolicyRun]]) -> Alpha | None:
+    """Return the alpha from which on every run of a grid completes, None if the last does not.
+
+    A smaller alpha may complete by luck while a larger one loops: evictions that change the
+    order at one moment can help or harm at the next.
+    """
+    safe = None
+    for alpha, made in sorted(grid, key=lambda entry: entry[0], reverse=True):
+        if made.outcome is Outcome.LIVELOCK:
+            break
+        safe = alpha
+    return safe

@@ -13,7 +13,8 @@ from kvopt.policies.fcfs import Fcfs
 from kvopt.policies.mc_sf import McSf, McSfTotal
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Search
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.running import run
+from kvopt.simulation.simulator import Stopped
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""
@@ -40,7 +41,7 @@ def offer_list_schedules(search: Search) -> Schedule | None:
     first: Schedule | None = None
     for policy in tried:
         try:
-            schedule = simulate(instance, policy(), should_stop=search.should_stop).schedule
+            schedule = run(instance, policy(), should_stop=search.should_stop).schedule
         except Stopped:
             break
         assert schedule is not None, "true outputs never overflow"

@@ -2,9 +2,8 @@
 
 from kvopt.plots.curves import theory_curves
 from kvopt.plots.figures import plot_instance, plot_schedule
-from kvopt.plots.memory import memory_profile
-from kvopt.plots.prices import price_curve
-from kvopt.plots.saving import refuse_unknown_suffix, save
+from kvopt.plots.memory import memory_profile, price_curve
+from kvopt.plots.style import refuse_unknown_suffix, save
 from kvopt.plots.timeline import gantt
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 
@@ -31,30 +32,19 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
     Axes
         Where it was drawn, with a legend.
     """
-    ax = style.new_figure(5.6).subplots() if ax is None else ax
-    formulas = simulations = 0
-    # Where each formula has its simulation, the two share a colour.
+    ax = style.axes_of(ax, 5.6)
     kinds = [curve.kind for curve in examination.curves]
+    # Where each formula has its simulation, the two share a colour.
     shift = 0 if kinds.count("formula") == kinds.count("simulation") else 3
-    for curve in examination.curves:
-        if not curve.x:
-            continue
+    places = {"formula": count(), "simulation": count(shift)}
+    for curve in filter(lambda curve: curve.x, examination.curves):
+        place = next(places[curve.kind])
+        look: dict[str, Any] = {"color": _COLOURS[place % 5], "label": curve.label}
         if curve.kind == "formula":
-            colour, dash = _COLOURS[formulas % 5], _DASHES[formulas % 5]
-            ax.plot(curve.x, curve.y, color=colour, linestyle=dash, label=curve.label)
-            formulas += 1
+            ax.plot(curve.x, curve.y, linestyle=_DASHES[place % 5], **look)
         else:
-            ax.plot(
-                curve.x,
-                curve.y,
-                linestyle="none",
-                marker=_MARKERS[simulations % 5],
-                markersize=5,
-                markerfacecolor="none",
-                color=_COLOURS[(simulations + shift) % 5],
-                label=curve.label,
-            )
-            simulations += 1
+            marker = _MARKERS[(place - shift) % 5]
+            ax.plot(curve.x, curve.y, marker, markersize=5, markerfacecolor="none", **look)
     if "x" in examination.logarithmic:
         ax.set_xscale("log")
     if "y" in examination.logarithmic:

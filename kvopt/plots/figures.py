@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -12,9 +13,7 @@ from matplotlib.figure import Figure
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.plots import requests, style
-from kvopt.plots.memory import memory_profile
-from kvopt.plots.prices import price_curve
-from kvopt.plots.saving import save
+from kvopt.plots.memory import memory_profile, price_curve
 from kvopt.plots.timeline import gantt
 from kvopt.search.proofs import Prices
 
@@ -71,7 +70,7 @@ def plot_schedule(
     _title(figure, title or instance.name, _facts(instance, latency, subtitle))
     _legend(figure, top, bottom)
     if path is not None:
-        save(figure, path)
+        style.save(figure, path)
     return figure
 
 
@@ -100,7 +99,7 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
     _title(figure, instance.name, _facts(instance, f"volume {rounds:,.1f} full rounds"))
     _legend(figure, axes["demand"])
     if path is not None:
-        save(figure, path)
+        style.save(figure, path)
     return figure
 
 
@@ -120,11 +119,5 @@ def _legend(figure: Figure, *panels: Axes) -> None:
     for ax in panels:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=6,
-        frameon=False,
-        fontsize=8,
-    )
+    look: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": 8}
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", **look)

@@ -1,6 +1,8 @@
-"""The lower panel: tokens held over time, against the capacity."""
+"""The lower panels: tokens held over time, and what a token is worth: prices of a bound."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.markers import CARETDOWN
@@ -9,6 +11,10 @@ from kvopt.model.instance import Instance
 from kvopt.model.outlines import is_stepped, profile, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
+from kvopt.search.proofs import Prices
+
+_MOST_POINTS = 5_000
+"""Points beyond which a curve only gets heavier."""
 
 
 def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
@@ -27,8 +33,9 @@ def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
     Axes
         Where it was drawn; its artists carry labels for a legend.
     """
-    schedule = what if isinstance(what, Schedule) else _without_waiting(what)
-    ax = style.new_figure(3.6).subplots() if ax is None else ax
+    if isinstance(what, Instance):
+        what = Schedule(what, [request.arrival for request in what])
+    schedule, ax = what, style.axes_of(ax, 3.6)
     memory = schedule.instance.memory
     _draw_tokens(schedule, ax)
     ax.axhline(memory, color=style.CAPACITY, linestyle="--", linewidth=1.2, label=f"M = {memory:,}")
@@ -40,10 +47,6 @@ def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("tokens held")
     style.grid(ax)
     return ax
-
-
-def _without_waiting(instance: Instance) -> Schedule:
-    return Schedule(instance, [request.arrival for request in instance])
 
 
 def _draw_tokens(schedule: Schedule, ax: Axes) -> None:
@@ -59,30 +62,39 @@ def _draw_tokens(schedule: Schedule, ax: Axes) -> None:
 def _mark_excess(times: list[float], totals: list[float], memory: int, ax: Axes) -> None:
     over = [total > memory for total in totals]
     if any(over):
-        ax.fill_between(
-            times,
-            memory,
-            totals,
-            where=over,
-            interpolate=True,
-            facecolor=style.EXCESS,
-            edgecolor=style.CAPACITY,
-            hatch="////",
-            linewidth=0,
-            label="above M",
-        )
+        look: dict[str, Any] = {"edgecolor": style.CAPACITY, "hatch": "////", "linewidth": 0}
+        look |= {"facecolor": style.EXCESS, "label": "above M"}
+        ax.fill_between(times, memory, totals, over, interpolate=True, **look)
 
 
 def _mark_peak(schedule: Schedule, ax: Axes) -> int:
     check = schedule.check()
     if check.peak_memory:
         middle = 0.5 if is_stepped(schedule) else 0.0
-        ax.plot(
-            [check.peak_time - middle],
-            [check.peak_memory],
-            linestyle="none",
-            marker=CARETDOWN,
-            color=style.EDGE,
-            label=f"peak {check.peak_memory:,} at time {check.peak_time:,}",
-        )
+        label = f"peak {check.peak_memory:,} at time {check.peak_time:,}"
+        look: dict[str, Any] = {"linestyle": "none", "marker": CARETDOWN, "color": style.EDGE}
+        ax.plot([check.peak_time - middle], [check.peak_memory], label=label, **look)
     return check.peak_memory
+
+
+def price_curve(prices: Prices, ax: Axes | None = None) -> Axes:
+    """Draw the price of a token over time, in rounds of latency.
+
+    Parameters
+    ----------
+    prices
+        The prices; beyond the last one they are 0.
+    ax
+        Where to draw; a new figure when left out.
+    """
+    ax = style.axes_of(ax, 2.4)
+    count = len(prices.numerators)
+    step = max(1, -(-count // _MOST_POINTS))
+    times = [*range(0, count, step), count]
+    values = [prices.numerators[time] / prices.denominator for time in times[:-1]]
+    ax.step(times, [*values, 0.0], where="post", color=style.CAPACITY, linewidth=1.0)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("time (rounds)")
+    ax.set_ylabel("price of a token")
+    style.grid(ax)
+    return ax

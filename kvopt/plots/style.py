@@ -1,15 +1,22 @@
-"""Colours, sizes, ticks and labels: told apart without colour vision, readable in grey."""
+"""How figures look, and how they get into files.
+
+Colours are told apart without colour vision, and readable in grey.
+"""
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Literal
 
+import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from kvopt.errors import one_line
+from kvopt.errors import InvalidInput, one_line
+from kvopt.files.atomic import atomic_path
 
 PROMPT = "#4477aa"
 """Tokens of the prompt: dark."""
@@ -35,14 +42,25 @@ TALLEST = 13.0
 _LINE_SPACING = 1.1
 """Distance of two labels, in font sizes, at which they are still apart."""
 
-
 _CHARACTER = 0.085
 """Inches that a digit of a tick label takes."""
+
+_UNDATED: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+"""Suffixes, and the metadata of each that would differ from run to run."""
 
 
 def new_figure(height: float) -> Figure:
     """Return an empty figure that pyplot knows nothing of."""
     return Figure(figsize=(WIDTH, height), layout="constrained")
+
+
+def axes_of(ax: Axes | None, height: float) -> Axes:
+    """Return where to draw: in what was given, or in a new figure."""
+    return new_figure(height).subplots() if ax is None else ax
 
 
 def row_height(rows: int) -> float:
@@ -95,3 +113,33 @@ def shortened(text: str, most: int) -> str:
     text = one_line(text)
     tail = most // 2
     return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def refuse_unknown_suffix(path: str | Path) -> None:
+    """Raise unless the name ends in a format that can be written."""
+    if Path(path).suffix.lower() not in _UNDATED:
+        raise InvalidInput(f"must end in {', '.join(_UNDATED)}", field="picture", file=str(path))
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure as png, svg or pdf, whole or not at all.
+
+    The same schedule gives the same bytes, as long as matplotlib stays the same.
+
+    Parameters
+    ----------
+    figure, path
+        The figure, and the file, whose suffix chooses the format.
+
+    Raises
+    ------
+    InvalidInput
+        When the suffix is another one, or the file cannot be written.
+    """
+    refuse_unknown_suffix(path)
+    suffix = Path(path).suffix.lower()
+    with atomic_path(path) as temporary, warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes: no reason to be loud.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        with matplotlib.rc_context({"svg.hashsalt": "kvopt"}):
+            figure.savefig(temporary, format=suffix[1:], dpi=150, metadata=_UNDATED[suffix])

@@ -34,8 +34,7 @@ def gantt(schedule: Schedule, ax: Axes | None = None) -> Axes:
     """
     ends = schedule.completions
     rows = sorted(range(len(ends)), key=lambda i: (schedule.starts[i], ends[i], i))
-    if ax is None:
-        ax = style.new_figure(len(rows) * style.row_height(len(rows)) + 1.6).subplots()
+    ax = style.axes_of(ax, len(rows) * style.row_height(len(rows)) + 1.6)
     _draw_waiting(schedule, rows, ax)
     _draw_tokens(schedule, rows, ax)
     _draw_floors(schedule, rows, ax)

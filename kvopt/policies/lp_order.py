@@ -21,7 +21,7 @@ from kvopt.policies.phase1.swap import swapped
 from kvopt.policies.planned import PlannedPolicy
 from kvopt.policies.registry import register
 from kvopt.policies.svf import Svf
-from kvopt.simulation.simulator import simulate
+from kvopt.simulation.running import run
 
 _DIGITS = 6
 """Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""
@@ -79,7 +79,7 @@ class LpOrderPolicy(PlannedPolicy):
         if self._is_for_the_lagrangian(instance):
             self._plans["Lagrangian"] += 1
             return lagrangian_mean_starts(instance)
-        schedule = simulate(instance, Svf()).schedule
+        schedule = run(instance, Svf()).schedule
         assert schedule is not None, "true outputs never overflow"
         if self._affords_lp(instance, schedule.starts):
             try:

@@ -122,7 +122,26 @@ class SplitProof:
     parts: tuple[PartProof, ...]
 
 
-Proof = Prices | VolumeProof | ConfigurationProof | SplitProof
+@dataclass(frozen=True, slots=True)
+class SharesProof:
+    """What proves a bound in seconds, with the instance and the model.
+
+    Parameters
+    ----------
+    lines
+        Positions of the lines of the model that say what requests take.
+    weights
+        For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
+    company
+        The same, beside the weights; empty if all are 0.
+    """
+
+    lines: tuple[int, ...]
+    weights: tuple[int, ...] = ()
+    company: tuple[int, ...] = ()
+
+
+Proof = Prices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,21 @@
-"""What a simulated run is, and its check in integers."""
+"""What a simulated run is, on any clock, and its check in integers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, pairwise
+from math import ceil
 from operator import itemgetter
 from typing import Any
 
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.model.sweep import swept
+from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
 
 
 class Outcome(StrEnum):
@@ -39,6 +43,9 @@ class Lost:
 class PolicyRun:
     """What a policy did to an instance.
 
+    Rounds are numbered as the server worked.  Times, arrivals and latencies are those of the
+    clock: rounds, or nanoseconds.
+
     Parameters
     ----------
     instance
@@ -46,15 +53,20 @@ class PolicyRun:
     policy
         The policy and its parameters, as they were given.
     starts
-        Last start of each request in instance order, None for what never finished.
+        Round of the last start of each request in instance order, None for what never finished.
     lost
-        Work that evictions threw away, in order of eviction.
+        Work that evictions threw away, in order of eviction, in rounds.
     outcome
         Whether every request finished.
-    seconds
-        Wall time of the run, without compiling what it uses.
+    wall_seconds
+        Wall time of the simulation, without compiling what it uses.
     note
         What a reader should know: how a plan was made, where a loop began.
+    clock
+        How long rounds last.
+    resumed
+        Rounds at which an idle server began to work, and when that was; empty where all rounds
+        are alike, since there the number is the time.
     """
 
     instance: Instance
@@ -62,36 +74,110 @@ class PolicyRun:
     starts: tuple[int | None, ...]
     lost: tuple[Lost, ...]
     outcome: Outcome
-    seconds: float
+    wall_seconds: float
     note: str | None = None
+    clock: Clock = ROUNDS
+    resumed: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def evictions(self) -> int:
         """Number of evictions."""
         return len(self.lost)
 
-    @cached_property
-    def objective(self) -> int | None:
-        """Total latency, None when something never finished."""
-        schedule = self.schedule
-        return None if schedule is None else schedule.objective
+    @property
+    def completed(self) -> int:
+        """Requests that finished."""
+        return sum(start is not None for start in self.starts)
 
     @cached_property
     def schedule(self) -> Schedule | None:
         """The last starts as a schedule, None when something never finished.
 
-        Evicted work is not part of it, so it may hold less memory than the run did.
+        Evicted work is not part of it, so it may hold less memory than the run did.  Schedules
+        are in rounds, so a run on another clock has none.
         """
         starts = [start for start in self.starts if start is not None]
-        return Schedule(self.instance, starts) if len(starts) == len(self.starts) else None
+        is_one = self.clock.is_even and len(starts) == len(self.starts)
+        return Schedule(self.instance, starts) if is_one else None
+
+    # ---- times ------------------------------------------------------------------------
+
+    @cached_property
+    def arrivals(self) -> tuple[int, ...]:
+        """When each request arrived."""
+        return tuple(self.clock.arrivals(self.instance))
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """What the server did, in order."""
+        pieces = self.pieces()
+        resumed = {k: k for _, k, _ in pieces} if self.clock.is_even else self.resumed
+        return tuple(stretches(self.instance, self.clock.batch_time, pieces, resumed))
+
+    @cached_property
+    def start_times(self) -> tuple[int | None, ...]:
+        """When each request started for the last time."""
+        return self._times(self.starts, lambda stretch: (stretch.round, stretch.began))
+
+    @cached_property
+    def first_tokens(self) -> tuple[int | None, ...]:
+        """When the round that produced each request's first token ended.
+
+        Of a request that was evicted it is the first token that was not lost.
+        """
+        rounds = [None if k is None else k + 1 for k in self.starts]
+        return self._times(rounds, lambda stretch: (stretch.round + 1, stretch.first))
+
+    @cached_property
+    def completions(self) -> tuple[int | None, ...]:
+        """When each request finished."""
+        pairs = zip(self.starts, self.instance, strict=True)
+        rounds = [None if k is None else k + r.output for k, r in pairs]
+        return self._times(rounds, lambda stretch: (stretch.round + stretch.rounds, stretch.ended))
+
+    @cached_property
+    def objective(self) -> int | None:
+        """Total latency, None when something never finished."""
+        latencies = self.latencies
+        return sum(latencies) if len(latencies) == len(self.starts) else None
+
+    @property
+    def latencies(self) -> list[int]:
+        """Completion minus arrival of what finished, in instance order."""
+        return self._since_arrival(self.completions)
+
+    @property
+    def times_to_first_token(self) -> list[int]:
+        """First token minus arrival of what finished, in instance order."""
+        return self._since_arrival(self.first_tokens)
 
     @cached_property
     def makespan(self) -> int:
-        """Time of the last completion of what finished."""
-        ends = (
-            k + r.output for k, r in zip(self.starts, self.instance, strict=True) if k is not None
+        """When the last request finished."""
+        return max((c for c in self.completions if c is not None), default=0)
+
+    @property
+    def busy(self) -> int:
+        """How long the server worked."""
+        return sum(stretch.ended - stretch.began for stretch in self.stretches)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which something was active."""
+        return sum(stretch.rounds for stretch in self.stretches)
+
+    @property
+    def throughput(self) -> float | None:
+        """Output tokens of what finished over the time to the last completion.
+
+        A second or a round, as the clock counts.
+        """
+        tokens = sum(
+            r.output for r, k in zip(self.instance, self.starts, strict=True) if k is not None
         )
-        return max(ends, default=0)
+        return tokens * self.clock.scale / self.makespan if self.makespan else None
+
+    # ---- memory -----------------------------------------------------------------------
 
     @cached_property
     def peak_memory(self) -> int:
@@ -101,36 +187,23 @@ class PolicyRun:
         prompts = [requests[i].prompt for i, _, _ in pieces]
         return max(swept(starts, ends, prompts).held, default=0)
 
-    def violations(self) -> list[str]:
-        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
-        found = []
-        for request, start in zip(self.instance, self.starts, strict=True):
-            if start is not None and start < request.arrival:
-                found.append(f"request {request.id!r} starts at {start}, before its arrival")
-        for piece in self.lost:
-            request = self.instance.requests[piece.request]
-            if not request.arrival <= piece.start < piece.end < piece.start + request.output:
-                found.append(f"request {request.id!r} cannot lose {piece.start}..{piece.end}")
-        found += self._overlaps()
-        if self.peak_memory > self.instance.memory:
-            found.append(f"{self.peak_memory} tokens held, memory is {self.instance.memory}")
-        return found
+    def memory_over_time(self) -> tuple[list[float], list[int]]:
+        """Return times and the tokens held, for a picture with straight lines between.
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that ``kvopt run --json`` prints for this policy."""
-        return {
-            "policy": self.policy,
-            "objective": self.objective,
-            "starts": list(self.starts),
-            "evictions": self.evictions,
-            "outcome": str(self.outcome),
-            "makespan": self.makespan,
-            "peak_memory": self.peak_memory,
-            "seconds": round(self.seconds, 6),
-            "note": self.note,
-        }
+        Times are seconds, or rounds, as the clock counts.
+        """
+        scale = self.clock.scale
+        times, held, ended = [0.0], [0], 0
+        for stretch in self.stretches:
+            if stretch.began > ended:  # the server was idle and held nothing
+                times += [ended / scale, stretch.began / scale]
+                held += [0, 0]
+            times += [stretch.first / scale, stretch.ended / scale]
+            held += [stretch.held, stretch.held_last]
+            ended = stretch.ended
+        return times, held
 
-    def pieces(self) -> list[tuple[int, int, int]]:
+    def pieces(self) -> list[Piece]:
         """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
         kept = [
             (i, start, start + self.instance.requests[i].output)
@@ -138,6 +211,39 @@ class PolicyRun:
             if start is not None
         ]
         return [(piece.request, piece.start, piece.end) for piece in self.lost] + kept
+
+    # ---- its check --------------------------------------------------------------------
+
+    def violations(self) -> list[str]:
+        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
+        found = []
+        for piece in self.lost:
+            request = self.instance.requests[piece.request]
+            if not piece.start < piece.end < piece.start + request.output:
+                found.append(f"request {request.id!r} cannot lose {piece.start}..{piece.end}")
+        found += self._overlaps()
+        if self.peak_memory > self.instance.memory:
+            found.append(f"{self.peak_memory} tokens held, memory is {self.instance.memory}")
+        return found or self._early()
+
+    def _early(self) -> list[str]:
+        """Return what begins before it can, where all work is of a possible shape."""
+        pieces, unit = self.pieces(), self.clock.unit
+        times = self._times(
+            [k for _, k, _ in pieces], lambda stretch: (stretch.round, stretch.began)
+        )
+        found = [
+            f"request {self.instance.requests[i].id!r} starts at {time}{unit}, before its arrival"
+            for (i, start, _), time in zip(pieces, times, strict=True)
+            if time is None or time < self.arrivals[i] or start < 0
+        ]
+        if not self.clock.is_even:
+            found += [
+                f"round {after.round} begins before the one before it ends"
+                for before, after in pairwise(self.stretches)
+                if after.began < before.ended
+            ]
+        return found
 
     def _overlaps(self) -> list[str]:
         found = []
@@ -150,3 +256,71 @@ class PolicyRun:
                     found.append(f"request {self.instance.requests[i].id!r} runs twice at {ends}")
                 ends = end
         return found
+
+    def _times(
+        self, rounds: Iterable[int | None], moment: Callable[[Stretch], tuple[int, int]]
+    ) -> tuple[int | None, ...]:
+        """Return when rounds begin or end, of which a stretch knows one: its number and time."""
+        if self.clock.is_even:
+            return tuple(rounds)
+        known = dict(map(moment, self.stretches))
+        return tuple(None if k is None else known[k] for k in rounds)
+
+    def _since_arrival(self, times: Sequence[int | None]) -> list[int]:
+        pairs = zip(times, self.arrivals, strict=True)
+        return [time - arrival for time, arrival in pairs if time is not None]
+
+    # ---- JSON -------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt run --json`` prints for this policy."""
+        if self.clock.is_even:
+            said: dict[str, Any] = {
+                "policy": self.policy,
+                "objective": self.objective,
+                "starts": list(self.starts),
+                "evictions": self.evictions,
+                "outcome": str(self.outcome),
+                "makespan": self.makespan,
+                "peak_memory": self.peak_memory,
+            }
+        else:
+            said = {
+                "policy": self.policy,
+                "objective_seconds": _seconds(self.objective),
+                "outcome": str(self.outcome),
+                "completed": self.completed,
+                "latency": summary(self.latencies),
+                "time_to_first_token": summary(self.times_to_first_token),
+                "tokens_per_second": self.throughput,
+                "makespan_seconds": _seconds(self.makespan),
+                "busy_seconds": _seconds(self.busy),
+                "rounds": self.rounds,
+                "evictions": self.evictions,
+                "peak_memory": self.peak_memory,
+                "starts_seconds": [_seconds(start) for start in self.start_times],
+            }
+        return {**said, "seconds": round(self.wall_seconds, 6), "note": self.note}
+
+
+def summary(nanoseconds: Sequence[int]) -> dict[str, float | None]:
+    """Return mean, median and 99th percentile in seconds, None for nothing.
+
+    A percentile is the smallest value that so large a share of the values does not exceed.
+    """
+    if not nanoseconds:
+        return {"mean": None, "median": None, "p99": None}
+    ranked = sorted(nanoseconds)
+    return {
+        "mean": sum(ranked) / len(ranked) / NANOSECONDS,
+        "median": _seconds(_percentile(ranked, 50)),
+        "p99": _seconds(_percentile(ranked, 99)),
+    }
+
+
+def _percentile(ranked: list[int], percent: int) -> int:
+    return ranked[ceil(len(ranked) * percent / 100) - 1]
+
+
+def _seconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / NANOSECONDS

@@ -1,24 +1,20 @@
-"""One loop for every policy, and the clock that counts rounds.
+"""One loop for every policy, on any clock.
 
 At round t, in this order: what ends at t completes, what has arrived by t joins, the policy
 may evict, the policy may start requests.  Memory in the next round must then stay within M,
 or the policy is at fault.  Rounds at which nothing can change are skipped.
-
-Policies think in rounds.  How long a round lasts, and with it at which round an arrival is
-seen, is the clock's affair: `kvopt.simulation.seconds_clock` has another one.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable
-from typing import Protocol
 
 from kvopt.errors import PolicyFault, shown
-from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Policy, View, file_of
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.clocks import Clock
+from kvopt.simulation.runs import Lost, Outcome
 
 MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
@@ -26,83 +22,6 @@ MOST_EVICTIONS = 200_000
 
 class Stopped(Exception):
     """Raised when a run was asked to stop before its end."""
-
-
-class Clock(Protocol):
-    """When arrivals are seen, and what passes between rounds."""
-
-    arrivals: list[int]
-    """When each request arrives, in whatever unit the clock has."""
-
-    def due(self, view: View, i: int) -> int:
-        """Return the round at which an arrival is seen if nothing happens before."""
-
-    def has_arrived(self, view: View, i: int) -> bool:
-        """Return whether a request is seen now."""
-
-    def started(self, view: View, i: int) -> None:
-        """Take note that a request starts now."""
-
-    def advance(self, view: View, following: int) -> None:
-        """Let the rounds up to ``following`` pass, and set the view to it."""
-
-
-class RoundClock:
-    """Every round is like any other, and arrivals are given in rounds."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.arrivals = [request.arrival for request in instance]
-
-    def due(self, _view: View, i: int) -> int:
-        """Return the round of arrival."""
-        return self.arrivals[i]
-
-    def has_arrived(self, view: View, i: int) -> bool:
-        """Return whether the round of arrival is reached."""
-        return self.arrivals[i] <= view.now
-
-    def started(self, view: View, i: int) -> None:
-        """Ignore it: no round takes longer for it."""
-
-    def advance(self, view: View, following: int) -> None:
-        """Go there."""
-        view.now = following
-
-
-def simulate(
-    instance: Instance,
-    policy: Policy,
-    label: str | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-) -> PolicyRun:
-    """Run a policy on an instance.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    policy
-        The scheduler.
-    label
-        What the run is called; the name of the policy when left out.
-    should_stop
-        Asked now and then; when it turns true, `Stopped` is raised.
-    """
-    began = working_time()
-    run = Simulation(instance, policy, RoundClock(instance))
-    outcome = run.to_the_end(should_stop)
-    found = PolicyRun(
-        instance=instance,
-        policy=label if label is not None else policy.name,
-        starts=tuple(run.starts),
-        lost=tuple(run.lost),
-        outcome=outcome,
-        seconds=working_time() - began,
-        note=run.note,
-    )
-    if broken := found.violations():
-        raise PolicyFault(f"{policy.name}: {broken[0]}")
-    return found
 
 
 class Simulation:
@@ -113,21 +32,35 @@ class Simulation:
     instance, policy
         What is simulated.
     clock
-        What rounds and arrivals mean.
+        How long rounds last, and when requests arrive.
+
+    Attributes
+    ----------
+    time
+        When the current round begins, on the clock.
+    resumed
+        Rounds at which an idle server began to work, and when that was.
     """
 
     def __init__(self, instance: Instance, policy: Policy, clock: Clock) -> None:
         self.policy = policy
         self.clock = clock
+        self.arrivals = clock.arrivals(instance)
+        self.time = 0
+        self.resumed: dict[int, int] = {}
         self.view = View(instance, policy.prediction_model().beliefs(instance))
         self.outputs = [request.output for request in instance]
         self.starts: list[int | None] = [None] * len(instance)
         self.lost: list[Lost] = []
-        self.arriving = sorted(range(len(instance)), key=lambda i: (-clock.arrivals[i], -i))
+        self.arriving = sorted(range(len(instance)), key=lambda i: (-self.arrivals[i], -i))
         self.ends: list[tuple[int, int, int]] = []  # (completion, request, start); may be stale
         self.waiting: set[int] = set()
         self.seen: set[Hashable] = set()  # states after evictions since the last completion
         self.limit = policy.round_limit(instance)
+        if self.limit is not None and not clock.is_even:
+            self.limit = policy.round_limit(clock.in_rounds(instance))
+        self._idle = True
+        self._prompts = 0  # tokens to prefill in the round that begins now
         self._fruitless = 0  # evictions since the last completion
 
     @property
@@ -145,7 +78,7 @@ class Simulation:
             following = self._next_round()
             if following is None or (self.limit is not None and following > self.limit):
                 return Outcome.LIVELOCK
-            self.clock.advance(view, following)
+            self._advance(following)
             if should_stop():
                 raise Stopped
             self._complete()
@@ -165,11 +98,25 @@ class Simulation:
             free = view.memory - view.next_load
             rounds.append(view.now + 1 + free // len(view.active))  # memory would pass M
         if self.arriving:
-            rounds.append(self.clock.due(view, self.arriving[-1]))
+            gap = self.arrivals[self.arriving[-1]] - self.time
+            rounds.append(self.clock.due(view, self._prompts, gap))
         wake = self.policy.wake(view)
         if wake is not None:
             rounds.append(max(wake, view.now + 1))
         return min(rounds, default=None)
+
+    def _advance(self, following: int) -> None:
+        """Let the rounds up to one of them pass."""
+        view = self.view
+        rounds = following - view.now
+        if view.active:
+            self.time += self.clock.passing(view, self._prompts, rounds)
+        else:
+            arrival = self.arrivals[self.arriving[-1]] if self.arriving else None
+            self.time = self.clock.after_waiting(self.time, rounds, arrival)
+            self._idle = True
+        self._prompts = 0
+        view.now = following
 
     def _complete(self) -> None:
         view = self.view
@@ -184,7 +131,7 @@ class Simulation:
 
     def _arrive(self) -> None:
         view = self.view
-        while self.arriving and self.clock.has_arrived(view, self.arriving[-1]):
+        while self.arriving and self.arrivals[self.arriving[-1]] <= self.time:
             i = self.arriving.pop()
             self.waiting.add(i)
             view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
@@ -230,7 +177,10 @@ class Simulation:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
             view.start(i)
-            self.clock.started(view, i)
+            self._prompts += view.prompts[i]
+            if self._idle:
+                self.resumed[view.now] = self.time
+                self._idle = False
             heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
         if view.next_load > view.memory:
             reason = f"holds {view.next_load} tokens at {view.now + 1}, memory is {view.memory}"

@@ -13,9 +13,11 @@ from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_te
 
 from kvopt import BatchTime, Instance, Line, Request, generate
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, SharesProof, served, shares, shares_bound
+from kvopt.bounds.seconds_evaluation import FULL, served, shares, shares_bound
 from kvopt.errors import InvalidInput
-from kvopt.simulation.seconds import simulate_seconds
+from kvopt.search.proofs import SharesProof
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.running import run as simulate
 
 MODELS: list[tuple[Lines, int, int]] = [
     ([(10, 0)], 0, 0),
@@ -92,13 +94,13 @@ def test_four_requests_against_brute_force() -> None:
 @given(problem=problems())
 def test_the_simulator_agrees_with_the_oracle(problem: tuple[Server, int, list[tuple[int, int, int]]]) -> None:  # fmt: skip  # noqa: E501
     server, memory, triples = problem
-    run = simulate_seconds(timed_instance(memory, triples), "fcfs", batch_time(server))
-    assert run.objective_ns is not None
-    assert run.objective_ns >= timed_optimum(server, memory, triples)
+    run = simulate(timed_instance(memory, triples), "fcfs", clock=Seconds(batch_time(server)))
+    assert run.objective is not None
+    assert run.objective >= timed_optimum(server, memory, triples)
     if len({a for a, _, _ in triples}) == 1:  # no wait but the first: rounds say everything
         starts = [k for k in run.starts if k is not None]
         shifted = [k - min(starts) for k in starts]
-        assert run.objective_ns == timed_tel(server, triples, shifted)
+        assert run.objective == timed_tel(server, triples, shifted)
         assert tuple(shifted) in set(timed_schedules(memory, triples))
 
 
@@ -222,10 +224,10 @@ def test_no_policy_is_below_it(arrivals: bool) -> None:
         "alpha-beta:alpha=0,beta=0.3",
         "a-min:intervals=relative,eps=0.5",
     ):
-        run = simulate_seconds(instance, policy, A100)
-        assert run.objective_ns is not None
-        assert bound <= run.objective_ns
-    assert bound > 0.4 * (simulate_seconds(instance, "svf", A100).objective_ns or 0)
+        run = simulate(instance, policy, clock=Seconds(A100))
+        assert run.objective is not None
+        assert bound <= run.objective
+    assert bound > 0.4 * (simulate(instance, "svf", clock=Seconds(A100)).objective or 0)
 
 
 def test_weights_help_where_the_server_is_mostly_idle() -> None:
@@ -236,7 +238,7 @@ def test_weights_help_where_the_server_is_mostly_idle() -> None:
     alone = shares(instance, A100, A100.lines, object).alone.sum()
     assert found.value_ns > 1.5 * plain
     assert found.value_ns == pytest.approx(alone, rel=1e-6)
-    assert simulate_seconds(instance, "fcfs", A100).objective_ns == alone
+    assert simulate(instance, "fcfs", clock=Seconds(A100)).objective == alone
 
 
 def test_company_counts_prompts_that_others_wait_for() -> None:
@@ -245,10 +247,10 @@ def test_company_counts_prompts_that_others_wait_for() -> None:
     instance = Instance(16_000, requests)
     alone = shares(instance, A100, A100.lines, object).alone.sum()
     found = seconds_bound(instance, A100)
-    run = simulate_seconds(instance, "fcfs", A100)
+    run = simulate(instance, "fcfs", clock=Seconds(A100))
     assert any(found.proof.company)
-    assert run.objective_ns is not None
-    assert 1.1 * alone < found.value_ns <= run.objective_ns
+    assert run.objective is not None
+    assert 1.1 * alone < found.value_ns <= run.objective
     without = seconds_bound(instance, A100, time_limit=0)
     assert not without.proof.company
     assert without.value_ns < found.value_ns

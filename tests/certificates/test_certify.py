@@ -18,12 +18,13 @@ from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 import kvopt
-from kvopt import Instance, Schedule, certify, generate
-from kvopt.certificates import building, writing
+from kvopt import BatchTime, Instance, Line, Schedule, certify, generate
+from kvopt.certificates import sides, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.policies import policy
 from kvopt.search.proofs import Prices, VolumeProof
+from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.runs import Lost
 from kvopt.verify import verify
 
@@ -85,6 +86,7 @@ class TestBuilding:
         entry = content_of(found)["policies"][0]
         assert entry == {"policy": "alpha-protect:alpha=0.1", "outcome": "livelock", "value": None}
         assert found.ratio(found.runs[0]) == (None, None)
+        assert found.to_json()["policies"][0]["evictions"] == found.runs[0].evictions > 0
         write_certificate(found, tmp_path / "c")
         assert verify(tmp_path / "c").valid
 
@@ -101,6 +103,7 @@ class TestBuilding:
             (replace(made, instance=CROWDED), "another instance"),
             (replace(made, starts=(0, 0, 0, 0)), "memory is 9"),
             (replace(made, outcome=kvopt.Outcome.LIVELOCK), "its starts are not"),
+            (replace(made, clock=Seconds(BatchTime([Line(1, 0)]))), "another clock"),
         ):
             with pytest.raises(InvalidInput, match=reason):
                 certify(UNEVEN, [wrong], time_limit=5)
@@ -120,6 +123,11 @@ class TestBuilding:
         found = certify(UNEVEN, schedule=late, time_limit=10)
         assert (found.runs[0].policy, found.runs[0].value) == ("schedule", late.objective)
         assert found.objective == 27
+
+    def test_a_schedule_in_rounds_has_no_value_in_seconds(self) -> None:
+        schedule = Schedule(UNEVEN, (30, 20, 10, 0))
+        with pytest.raises(InvalidInput, match="in rounds"):
+            certify(UNEVEN, schedule=schedule, clock=Seconds(BatchTime([Line(1, 0)])))
 
     @pytest.mark.parametrize(
         "schedule",
@@ -319,7 +327,7 @@ class TestCommands:
     def test_no_schedule_is_exit_3(
         self, run: Run, uneven: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(building, "both_sides", lambda _: None)
+        monkeypatch.setattr(sides, "both_sides", lambda _: None)
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid

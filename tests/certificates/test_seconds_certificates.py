@@ -16,17 +16,18 @@ from commands import Run
 from timed_oracle import Server, timed_optimum
 
 import kvopt.verify as checker
-from kvopt import BatchTime, Instance, Line, Request, generate, write_instance
-from kvopt.bounds.seconds_evaluation import SharesProof, shares_bound
+from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
+from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates import writing
-from kvopt.certificates.seconds import certify_seconds
-from kvopt.certificates.seconds_writing import seconds_certificate_text, write_seconds_certificate
+from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
 from kvopt.files.batch_times import write_batch_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.policies import policy
-from kvopt.simulation.seconds import simulate_seconds
+from kvopt.search.proofs import SharesProof
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.running import run as simulate
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
@@ -42,7 +43,7 @@ def tiny(times: tuple[float, ...] = (0, 0, 5, 90)) -> Instance:
 
 def content(instance: Instance, model: BatchTime, *policies: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(
-        seconds_certificate_text(certify_seconds(instance, model, policies))
+        certificate_text(certify(instance, policies, clock=Seconds(model)))
     )
     return found
 
@@ -212,8 +213,8 @@ def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
         for r in drawn
     ]
     policies = ("svf", "fcfs", "a-min:intervals=relative,eps=0.5")
-    found = certify_seconds(Instance(3000, requests), A100, policies)
-    write_seconds_certificate(found, tmp_path / "c")
+    found = certify(Instance(3000, requests), policies, clock=Seconds(A100))
+    write_certificate(found, tmp_path / "c")
     verdict = checker.verify(tmp_path / "c")
     assert verdict.valid, verdict.lines
     assert [run.policy for run in found.runs] == list(policies)
@@ -232,34 +233,35 @@ def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
 
 def test_a_livelock_claims_nothing(tmp_path: Path) -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 1, 1)])
-    found = certify_seconds(instance, ROOF, ["alpha-protect:alpha=0.5", "fcfs"])
-    write_seconds_certificate(found, tmp_path / "c")
+    found = certify(instance, ["alpha-protect:alpha=0.5", "fcfs"], clock=Seconds(ROOF))
+    write_certificate(found, tmp_path / "c")
     verdict = checker.verify(tmp_path / "c")
     assert verdict.valid
     assert any("livelock, nothing is claimed" in line for line in verdict.lines)
     shown = found.to_json()
     assert shown["policies"][0]["value_ns"] is None
     assert shown["policies"][0]["ratio"] == [None, None]
-    assert shown["policies"][1]["value_ns"] >= (found.objective_ns or 0) > 0
+    assert shown["policies"][1]["value_ns"] >= (found.objective or 0) > 0
 
 
 def test_a_limit_leaves_policies_out_and_keeps_the_bound(tmp_path: Path) -> None:
     instance = generate("conversation", 400, 3000, seed=4)
-    found = certify_seconds(instance, A100, ["svf"], time_limit=0)
-    assert found.unfinished == ("svf",)
+    found = certify(instance, ["svf"], clock=Seconds(A100), time_limit=0)
+    assert [(run.policy, run.outcome) for run in found.runs] == [("svf", "unfinished")]
+    assert found.to_json()["unfinished"] == ["svf"]
     assert found.upper is None
     assert found.gap is None
-    write_seconds_certificate(found, tmp_path / "c")
+    write_certificate(found, tmp_path / "c")
     verdict = checker.verify(tmp_path / "c")
     assert verdict.valid
     assert any("'svf': unfinished, nothing is claimed" in line for line in verdict.lines)
 
 
 def test_no_requests(tmp_path: Path) -> None:
-    found = certify_seconds(Instance(5, []), ROOF, ["fcfs"])
-    write_seconds_certificate(found, tmp_path / "c")
+    found = certify(Instance(5, []), ["fcfs"], clock=Seconds(ROOF))
+    write_certificate(found, tmp_path / "c")
     assert checker.verify(tmp_path / "c").valid
-    assert found.objective_ns == found.lower_bound_ns == 0
+    assert found.objective == found.lower_bound == 0
 
 
 def test_a_file_that_verify_would_refuse_is_not_written(
@@ -267,7 +269,7 @@ def test_a_file_that_verify_would_refuse_is_not_written(
 ) -> None:
     monkeypatch.setattr(writing, "LARGEST_FILE", 100)
     with pytest.raises(TooLarge):
-        write_seconds_certificate(certify_seconds(tiny(), ROOF), tmp_path / "c")
+        write_certificate(certify(tiny(), clock=Seconds(ROOF)), tmp_path / "c")
     assert not (tmp_path / "c").exists()
 
 
@@ -390,14 +392,14 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
             (a, r.prompt, r.output) for a, r in zip(arrivals_ns(instance), instance, strict=True)
         ]
         for label in ("fcfs", "a-min:intervals=relative,eps=0.9"):
-            run = simulate_seconds(instance, label, ROOF)
+            run = simulate(instance, label, clock=Seconds(ROOF))
             claim = {
                 "starts": run.starts,
                 "lost": [[x.request, x.start, x.end] for x in run.lost],
                 "waits": list(run.resumed.items()),
             }
             value = literal_value(server_of(ROOF), memory, triples, claim)
-            assert run.objective_ns == value is not None
+            assert run.objective == value is not None
 
 
 # ---- the command line ---------------------------------------------------------------

@@ -50,8 +50,8 @@ def nothing_long(*_args: object, **_options: object) -> Any:
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nothing begin that may be long."""
     for name in (
-        "solve.solve", "certify.certify", "certify_seconds.certify_seconds", "run.simulate",
-        "run_seconds.simulate_seconds", "generate.generate", "reduce.decide",
+        "solve.solve", "certify.certify", "run.simulate",
+        "generate.generate", "reduce.decide",
     ):  # fmt: skip
         monkeypatch.setattr(f"kvopt.cli.{name}", nothing_long)
     monkeypatch.setattr("kvopt.experiments.hunting.hunt", nothing_long)

@@ -9,19 +9,20 @@ from hypothesis import given
 from strategies import instances
 
 from kvopt import BatchTime, Instance, Line, Outcome, Request
-from kvopt.experiments.grids_in_seconds import HUNDREDTHS, alpha_grid, smallest_safe_alpha
-from kvopt.simulation.seconds import simulate_seconds
-from kvopt.simulation.seconds_run import SecondsRun
+from kvopt.experiments.grids import HUNDREDTHS, alpha_grid, smallest_safe_alpha
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.running import run as simulate
+from kvopt.simulation.runs import PolicyRun
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 TWO = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
 TENTHS = [Fraction(k, 10) for k in range(10)]
 
 
-def outcome(outcome: Outcome) -> SecondsRun:
+def outcome(outcome: Outcome) -> PolicyRun:
     """Return a run of the two requests that has the outcome."""
     alpha = "0" if outcome is Outcome.LIVELOCK else "0.7"
-    run = simulate_seconds(TWO, f"alpha-protect:alpha={alpha}", MODEL)
+    run = simulate(TWO, f"alpha-protect:alpha={alpha}", clock=Seconds(MODEL))
     assert run.outcome is outcome
     return run
 
@@ -36,7 +37,7 @@ def test_two_requests_that_must_not_run_together() -> None:
 
     Below 1 token no request starts at all, which is a livelock too.
     """
-    grid = alpha_grid(TWO, MODEL, [Fraction(k, 12) for k in range(12)])
+    grid = alpha_grid(TWO, Seconds(MODEL), [Fraction(k, 12) for k in range(12)])
     done = [alpha for alpha, run in grid if run.outcome is Outcome.COMPLETED]
     assert done == [Fraction(9, 12), Fraction(10, 12)]
     assert smallest_safe_alpha(grid[:11]) == Fraction(9, 12)
@@ -57,7 +58,7 @@ def test_safe_is_where_nothing_above_loops() -> None:
 @examples(20)
 @given(instances(last_arrival=0))
 def test_above_the_safe_alpha_every_run_of_the_grid_completes(instance: Instance) -> None:
-    grid = alpha_grid(instance, MODEL, TENTHS)
+    grid = alpha_grid(instance, Seconds(MODEL), TENTHS)
     safe = smallest_safe_alpha(grid)
     for alpha, run in grid:
         if safe is not None and alpha >= safe:

@@ -25,8 +25,8 @@ from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.times import COLUMNS, Times
 from kvopt.files.batch_times import PRESETS, write_batch_time
-from kvopt.simulation.seconds import simulate_seconds
-from kvopt.simulation.seconds_timeline import Stretch
+from kvopt.simulation.clocks import Seconds, Stretch
+from kvopt.simulation.running import run as simulate
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")
 
@@ -71,11 +71,11 @@ def test_records_hold_what_a_simulation_gives(done: tuple[Path, Path]) -> None:
         name, keys = str(record.instance.family), dict(record.instance.parameters)
         n, memory = keys.pop("n"), keys.pop("memory")
         instance = kvopt.generate(name, n, memory, record.instance.seed or 0, keys)
-        run = simulate_seconds(instance, str(record.policy), MODEL)
+        run = simulate(instance, str(record.policy), clock=Seconds(MODEL))
         assert record.times is not None
-        assert (record.value, record.outcome) == (run.objective_ns, str(run.outcome))
+        assert (record.value, record.outcome) == (run.objective, str(run.outcome))
         assert (record.evictions, record.peak_memory) == (run.evictions, run.peak_memory)
-        assert record.makespan == (run.makespan_ns if record.value is not None else None)
+        assert record.makespan == (run.makespan if record.value is not None else None)
         said = run.to_json()
         assert dict(record.times.latency) == said["latency"]
         assert dict(record.times.first_token) == said["time_to_first_token"]
@@ -191,9 +191,9 @@ def test_files_keep_their_arrivals_and_their_names(tmp_path: Path, run: Run) -> 
     assert (last.instance.name, last.instance.family) == ("drawn.json", "conversation")
     assert first.instance.parameters == {"file": str(tmp_path / "trace.json")}
     instance = kvopt.read_instance(tmp_path / "trace.json")
-    run_of_it = simulate_seconds(instance, str(first.policy), MODEL)
-    assert run_of_it.arrivals_ns == (0, 4_000_000)
-    assert first.value == run_of_it.objective_ns
+    run_of_it = simulate(instance, str(first.policy), clock=Seconds(MODEL))
+    assert run_of_it.arrivals == (0, 4_000_000)
+    assert first.value == run_of_it.objective
 
 
 @pytest.mark.slow
@@ -260,18 +260,18 @@ class TestTimes:
     @examples(60)
     @given(instances(last_arrival=0), st.sampled_from(["fcfs", "alpha-protect:alpha=0"]))
     def test_against_every_round(self, instance: Instance, policy: str) -> None:
-        run = simulate_seconds(instance, policy, MODEL)
+        run = simulate(instance, policy, clock=Seconds(MODEL))
         times = Times.of(run)
         assert Times.from_json(json.loads(json.dumps(times.to_json()))) == times
         assert max(times.memory, default=0) == run.peak_memory
         ends = [end for stretch in run.stretches for end in rounds_of(stretch)]
         for end, held in ends:
-            part = min(end * COLUMNS // run.stretches[-1].ended_ns, COLUMNS - 1)
+            part = min(end * COLUMNS // run.stretches[-1].ended, COLUMNS - 1)
             nearby = times.memory[max(part - 1, 0) : part + 2]
             assert max(nearby) >= held - 1, "no round stands above the picture"
 
     def test_mean_memory_of_one_request(self) -> None:
-        run = simulate_seconds(Instance(9, [Request(0, 3, 2)]), "fcfs", MODEL)
+        run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
         times = Times.of(run)
         first, second = (MODEL.round_ns(1, 3, 4), MODEL.round_ns(1, 0, 5))
         area = Fraction(first * (0 + 4), 2) + Fraction(second * (4 + 5), 2)
@@ -281,12 +281,14 @@ class TestTimes:
 
     def test_tokens_while_requests_arrive(self) -> None:
         two = [Request(0, 3, 2, arrival_seconds=0.0), Request(0, 3, 2, arrival_seconds=1.0)]
-        times = Times.of(simulate_seconds(Instance(9, two), "fcfs", MODEL))
+        times = Times.of(simulate(Instance(9, two), "fcfs", clock=Seconds(MODEL)))
         assert times.arriving_tokens_per_second == 5.0
 
     @pytest.mark.parametrize("member", ["latency", "memory", "ended", "completed", "mean_memory"])
     def test_what_is_not_as_it_was_written_is_refused(self, member: str) -> None:
-        said = Times.of(simulate_seconds(Instance(9, [Request(0, 3, 2)]), "fcfs", MODEL)).to_json()
+        said = Times.of(
+            simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
+        ).to_json()
         for wrong in ("x", ["x"], True):
             with pytest.raises(InvalidInput):
                 Times.from_json({**said, member: wrong})
@@ -295,9 +297,9 @@ class TestTimes:
 def rounds_of(stretch: Stretch) -> list[tuple[int, int]]:
     """Return when each round of a stretch ends, and the tokens held then."""
     later = range(1, stretch.rounds)
-    return [(stretch.first_ns, stretch.held)] + [
+    return [(stretch.first, stretch.held)] + [
         (
-            stretch.first_ns + MODEL.stretch_ns(stretch.active, stretch.held + stretch.active, k),
+            stretch.first + MODEL.stretch_ns(stretch.active, stretch.held + stretch.active, k),
             stretch.held + k * stretch.active,
         )
         for k in later

@@ -23,9 +23,16 @@ from strategies import instances
 import kvopt
 from kvopt import BatchTime, Instance, Line, Outcome, generate, write_instance
 from kvopt.errors import InvalidInput
-from kvopt.experiments.grids import grid, settings_of, smallest_safe, sweep
-from kvopt.experiments.grids_in_seconds import alpha_grid, smallest_safe_alpha
-from kvopt.simulation.seconds import simulate_seconds
+from kvopt.experiments.grids import (
+    alpha_grid,
+    grid,
+    settings_of,
+    smallest_safe,
+    smallest_safe_alpha,
+    sweep,
+)
+from kvopt.simulation.clocks import ROUNDS, Seconds
+from kvopt.simulation.running import run as simulate
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 
@@ -99,24 +106,24 @@ def test_settings_are_every_combination() -> None:
 @given(instances(last_arrival=0), st.booleans())
 def test_runs_are_those_of_single_simulations(instance: Instance, in_seconds: bool) -> None:
     tried = settings_of("alpha-protect", grid("0:0.9:0.1", "--alpha"))
-    runs = list(sweep(instance, tried, MODEL if in_seconds else None))
+    runs = list(sweep(instance, tried, Seconds(MODEL) if in_seconds else ROUNDS))
     assert [run.setting for run in runs] == tried
     for run in runs:
         if in_seconds:
-            alone = simulate_seconds(instance, run.setting.label, MODEL)
+            alone = simulate(instance, run.setting.label, clock=Seconds(MODEL))
             assert run.to_json()["objective_seconds"] == alone.to_json()["objective_seconds"]
         else:
             other = kvopt.run(instance, run.setting.label)
             assert run.to_json()["objective"] == other.objective
-        assert run.completed == len(instance) or run.run.outcome is Outcome.LIVELOCK
+        assert run.run.completed == len(instance) or run.run.outcome is Outcome.LIVELOCK
 
 
 @examples(25)
 @given(instances(last_arrival=0))
 def test_going_down_finds_what_the_whole_grid_says(instance: Instance) -> None:
     tried = settings_of("alpha-protect", grid("0:0.9:0.1", "--alpha"))
-    runs = list(sweep(instance, tried, MODEL, to_the_first_loop=True))
-    whole = alpha_grid(instance, MODEL, [Fraction(k, 10) for k in range(10)])
+    runs = list(sweep(instance, tried, Seconds(MODEL), to_the_first_loop=True))
+    whole = alpha_grid(instance, Seconds(MODEL), [Fraction(k, 10) for k in range(10)])
     wanted = smallest_safe_alpha(whole)
     found = smallest_safe(runs)[None]
     assert (None if found is None else Fraction(found)) == wanted
@@ -157,10 +164,12 @@ class TestCommand:
         assert (code, said["smallest_safe"]) == (0, [{"beta": None, "alpha": 0.3}])
         assert said["batch_time"]["name"] == "llama-2-70b-2xa100"
         assert [each["alpha"] for each in said["runs"]] == [0.25, 0.3, 0.35, 0.4]
-        alone = simulate_seconds(
+        alone = simulate(
             generate("conversation", n=300, memory=4_000, seed=1),
             "alpha-protect:alpha=0.3",
-            BatchTime([Line(42_323_667, 198_967), Line(24_702_020, 309_256)], kv_ns=80),
+            clock=Seconds(
+                BatchTime([Line(42_323_667, 198_967), Line(24_702_020, 309_256)], kv_ns=80)
+            ),
         )
         assert said["runs"][1]["latency"] == alone.to_json()["latency"]
         assert "starts_seconds" not in said["runs"][1]

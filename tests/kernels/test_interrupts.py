@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from commands import Run
 
-from kvopt import BatchTime, Line, generate, write_instance
-from kvopt.certificates.seconds import certify_seconds
+from kvopt import BatchTime, Line, certify, generate, write_instance
 from kvopt.kernels.machine_code import interruptible
+from kvopt.simulation.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 COMPILERS = {"compiled", "steering", "machine_code", "_quick"}
@@ -120,11 +120,8 @@ def test_ctrl_c_between_search_and_file(
     command: list[str], run: Run, ec1: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search is over, and nothing is printed or written yet."""
-    home = {"--seconds": "certify_seconds.certify_seconds"}.get(
-        command[1], f"{command[0]}.{command[0]}"
-    )
-    module, name = home.split(".")
-    commands = importlib.import_module(f"kvopt.cli.{module}")
+    name = command[0]
+    commands = importlib.import_module(f"kvopt.cli.{name}")
     search = getattr(commands, name)
 
     def interrupted(*arguments: Any, **keys: Any) -> Any:
@@ -147,11 +144,11 @@ def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    found = certify_seconds(instance, model, ["svf"])
+    found = certify(instance, ["svf"], clock=Seconds(model))
     timer.join()
-    assert found.interrupted
-    assert found.lower_bound_ns
-    assert found.unfinished == ("svf",)
+    assert found.signal_number == signal.SIGINT
+    assert found.lower_bound
+    assert [(run.policy, run.outcome) for run in found.runs] == [("svf", "unfinished")]
 
 
 def test_ctrl_c_while_modules_are_loaded() -> None:

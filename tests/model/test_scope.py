@@ -14,10 +14,10 @@ import kvopt
 import kvopt.model.scope
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
-from kvopt.certificates.seconds import certify_seconds
-from kvopt.certificates.seconds_writing import write_seconds_certificate
+from kvopt.certificates import write_certificate
 from kvopt.files import write_instance
 from kvopt.model.scope import COVERED
+from kvopt.simulation.clocks import Seconds
 
 ROOT = Path(__file__).parents[2]
 TOO_MUCH = re.compile(
@@ -85,9 +85,9 @@ def test_pieces_are_below_the_bound(tmp_path: Path) -> None:
     memory = 200
     model = BatchTime([Line(ROUND_NS, 0), Line(0, TOKEN_NS)])
     instance = kvopt.Instance(memory, [kvopt.Request(0, *request) for request in CHUNKED])
-    found = certify_seconds(instance, model, [])
-    assert (found.lower_bound_ns, found.objective_ns) == (3720, 3740)
-    write_seconds_certificate(found, tmp_path / "c.json")
+    found = kvopt.certify(instance, clock=Seconds(model))
+    assert (found.lower_bound, found.objective) == (3720, 3740)
+    write_certificate(found, tmp_path / "c.json")
     assert checker.verify(tmp_path / "c.json").valid
 
     # In each round: tokens of the first request, of the second one's prompt, of its answer.

@@ -15,9 +15,8 @@ from strategies import instances
 from kvopt import BatchTime, Instance, InvalidInput, Line, Outcome, Request, View, generate, run
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.policies import Policy
-from kvopt.simulation.runs import Lost
-from kvopt.simulation.seconds import simulate_seconds
-from kvopt.simulation.seconds_run import SecondsRun, summary
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.runs import Lost, PolicyRun, summary
 from kvopt.simulation.simulator import Stopped
 
 POLICIES = (
@@ -99,19 +98,23 @@ def test_lines_are_checked(numbers: tuple[int, int]) -> None:
 def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
     """The two clocks agree where every round takes a second and arrivals are whole seconds."""
     timed = [replace(r, arrival_seconds=float(r.arrival)) for r in instance]
-    found = simulate_seconds(Instance(instance.memory, timed), text, EVEN)
+    found = run(Instance(instance.memory, timed), text, clock=Seconds(EVEN))
     wanted = run(instance, text)
     assert found.outcome is wanted.outcome
     assert found.evictions == wanted.evictions
     if wanted.outcome is Outcome.LIVELOCK:  # where in the loop they stop may differ
         return
-    assert found.starts_ns == tuple(
+    assert found.start_times == tuple(
         None if start is None else start * NANOSECONDS for start in wanted.starts
     )
     assert wanted.objective is not None
-    assert found.objective_ns == wanted.objective * NANOSECONDS
+    assert found.objective == wanted.objective * NANOSECONDS
     assert found.peak_memory == wanted.peak_memory
-    assert found.makespan_ns == wanted.makespan * NANOSECONDS
+    assert found.makespan == wanted.makespan * NANOSECONDS
+    assert found.memory_over_time() == wanted.memory_over_time()
+    assert (found.throughput, found.rounds) == (wanted.throughput, wanted.rounds)
+    for name in ("latencies", "times_to_first_token"):
+        assert getattr(found, name) == [time * NANOSECONDS for time in getattr(wanted, name)]
 
 
 # ---- a literal server --------------------------------------------------------------
@@ -122,7 +125,7 @@ def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
 def test_a_server_that_counts_round_by_round_does_the_same(
     text: str, instance: Instance, model: BatchTime
 ) -> None:
-    found = simulate_seconds(instance, text, model)
+    found = run(instance, text, clock=Seconds(model))
     served = serve(instance, text, model)
     if found.outcome is Outcome.LIVELOCK:
         assert served is None
@@ -131,9 +134,9 @@ def test_a_server_that_counts_round_by_round_does_the_same(
     assert outcome_of(found) == served
 
 
-def outcome_of(found: SecondsRun) -> Served:
+def outcome_of(found: PolicyRun) -> Served:
     return Served(
-        list(found.starts_ns), list(found.first_tokens_ns), list(found.completions_ns),
+        list(found.start_times), list(found.first_tokens), list(found.completions),
         found.evictions, found.peak_memory,
     )  # fmt: skip
 
@@ -144,12 +147,12 @@ def outcome_of(found: SecondsRun) -> Served:
 def test_every_policy_keeps_the_rules_in_seconds(
     text: str, instance: Instance, model: BatchTime
 ) -> None:
-    found = simulate_seconds(instance, text, model)
+    found = run(instance, text, clock=Seconds(model))
     assert found.violations() == []
     times, held = found.memory_over_time()
     assert times == sorted(times)
     assert max(held) == found.peak_memory <= instance.memory
-    assert found.busy_ns <= found.makespan_ns or found.outcome is Outcome.LIVELOCK or found.lost
+    assert found.busy <= found.makespan or found.outcome is Outcome.LIVELOCK or found.lost
 
 
 def test_by_hand() -> None:
@@ -159,22 +162,22 @@ def test_by_hand() -> None:
         Request(0, 10, 2, arrival_seconds=100e-9),
         Request(0, 1, 1, arrival_seconds=150e-9),
     ]
-    found = simulate_seconds(Instance(100, requests), "fcfs", model)
+    found = run(Instance(100, requests), "fcfs", clock=Seconds(model))
     first = 100 + max(40 + 11, 10 + 33) + 5 * 10 + 2 * 11  # A + P = 11, P = 10, H = 11
     second = first + max(40 + 3, 10 + 9) + 5 * 1 + 2 * (12 + 2)
-    assert found.starts_ns == (100, first)
-    assert found.first_tokens_ns == (first, second)
-    assert found.completions_ns == (second, second)
-    assert found.objective_ns == (second - 100) + (second - 150)
+    assert found.start_times == (100, first)
+    assert found.first_tokens == (first, second)
+    assert found.completions == (second, second)
+    assert found.objective == (second - 100) + (second - 150)
     assert found.rounds == 2
-    assert found.tokens_per_second == pytest.approx(3 / (second * 1e-9))
+    assert found.throughput == pytest.approx(3 / (second * 1e-9))
 
 
 def test_an_idle_server_begins_when_somebody_arrives() -> None:
     requests = [Request(0, 1, 2, arrival_seconds=t) for t in (0.0, 12.3456789, 100.5)]
-    found = simulate_seconds(Instance(10, requests), "mc-sf", EVEN)
-    assert found.starts_ns == (0, 12_345_678_900, 100_500_000_000)
-    assert found.busy_ns == 6 * NANOSECONDS
+    found = run(Instance(10, requests), "mc-sf", clock=Seconds(EVEN))
+    assert found.start_times == (0, 12_345_678_900, 100_500_000_000)
+    assert found.busy == 6 * NANOSECONDS
     seconds, held = found.memory_over_time()
     assert held[seconds.index(14.3456789) + 1] == 0  # idle from the end of the second
 
@@ -204,9 +207,9 @@ class Naps(Policy):
 
 
 def test_a_policy_that_sleeps_while_nothing_runs_is_woken() -> None:
-    found = simulate_seconds(Instance(10, [Request(0, 1, 1)] * 3), Naps(), EVEN)
+    found = run(Instance(10, [Request(0, 1, 1)] * 3), Naps(), clock=Seconds(EVEN))
     assert found.outcome is Outcome.COMPLETED
-    assert found.starts_ns == (3 * NANOSECONDS, 6 * NANOSECONDS, 9 * NANOSECONDS)
+    assert found.start_times == (3 * NANOSECONDS, 6 * NANOSECONDS, 9 * NANOSECONDS)
 
 
 # ---- outcomes ----------------------------------------------------------------------
@@ -217,9 +220,9 @@ def test_a_livelock_is_named_and_has_no_total() -> None:
         Request(0, 0, 5),
         Request(0, 0, 5),
     ]
-    found = simulate_seconds(Instance(6, requests), "alpha-protect:alpha=0", EVEN)
+    found = run(Instance(6, requests), "alpha-protect:alpha=0", clock=Seconds(EVEN))
     assert found.outcome is Outcome.LIVELOCK
-    assert found.objective_ns is None
+    assert found.objective is None
     assert found.completed == 0
     shown = found.to_json()
     assert shown["objective_seconds"] is None
@@ -229,22 +232,22 @@ def test_a_livelock_is_named_and_has_no_total() -> None:
 
 def test_a_run_can_be_stopped() -> None:
     with pytest.raises(Stopped):
-        simulate_seconds(Instance(5, [Request(0, 1, 1)]), "fcfs", EVEN, should_stop=lambda: True)
+        run(Instance(5, [Request(0, 1, 1)]), "fcfs", clock=Seconds(EVEN), should_stop=lambda: True)
 
 
 def test_hindsight_is_for_a_backlog_only() -> None:
     backlog = Instance(9, [Request(0, 1, 3), Request(0, 1, 4)])
-    assert simulate_seconds(backlog, "sorted-lp:hindsight=1", EVEN).completed == 2
+    assert run(backlog, "sorted-lp:hindsight=1", clock=Seconds(EVEN)).completed == 2
     later = Instance(9, [Request(0, 1, 3, arrival_seconds=1)])
     with pytest.raises(InvalidInput, match="backlog"):
-        simulate_seconds(later, "sorted-lp:hindsight=1", EVEN)
+        run(later, "sorted-lp:hindsight=1", clock=Seconds(EVEN))
 
 
 def test_arrivals_without_seconds_are_refused() -> None:
     with pytest.raises(InvalidInput, match="round_ms"):
-        simulate_seconds(Instance(9, [Request(3, 1, 3)]), "fcfs", EVEN)
-    found = simulate_seconds(Instance(9, [Request(3, 1, 3)], round_ms=0.5), "fcfs", EVEN)
-    assert found.arrivals_ns == (1_500_000,)
+        run(Instance(9, [Request(3, 1, 3)]), "fcfs", clock=Seconds(EVEN))
+    found = run(Instance(9, [Request(3, 1, 3)], round_ms=0.5), "fcfs", clock=Seconds(EVEN))
+    assert found.arrivals == (1_500_000,)
 
 
 def test_the_stand_ins_arrive_in_seconds() -> None:
@@ -254,14 +257,14 @@ def test_the_stand_ins_arrive_in_seconds() -> None:
     for r in instance:
         assert r.arrival_seconds is not None
         assert (r.arrival - 1) * 0.05 < r.arrival_seconds <= r.arrival * 0.05 + 1e-9
-    assert simulate_seconds(instance, "svf", EVEN).completed == 400
+    assert run(instance, "svf", clock=Seconds(EVEN)).completed == 400
     with pytest.raises(InvalidInput, match="per_second"):
         generate("conversation", n=4, parameters={"per_second": 50, "rate": 1})
 
 
 def test_an_empty_instance_completes() -> None:
-    found = simulate_seconds(Instance(5, []), "svf", EVEN)
-    assert (found.objective_ns, found.outcome, found.makespan_ns) == (0, Outcome.COMPLETED, 0)
+    found = run(Instance(5, []), "svf", clock=Seconds(EVEN))
+    assert (found.objective, found.outcome, found.makespan) == (0, Outcome.COMPLETED, 0)
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=300))
@@ -279,18 +282,25 @@ def test_percentiles_are_values_that_so_many_do_not_exceed(values: list[int]) ->
 # ---- its own check -----------------------------------------------------------------
 
 
-def good_run() -> SecondsRun:
+def arriving(made: PolicyRun, i: int, time: int) -> Instance:
+    """Return the instance of a run with another arrival of a request, in nanoseconds."""
+    requests = list(made.instance)
+    requests[i] = replace(requests[i], arrival_seconds=time / NANOSECONDS)
+    return Instance(made.instance.memory, requests)
+
+
+def good_run() -> PolicyRun:
     requests = [Request(0, 2, 3, arrival_seconds=t) for t in (0.0, 0.5, 30.0)]
-    return simulate_seconds(Instance(10, requests), "fcfs", EVEN)
+    return run(Instance(10, requests), "fcfs", clock=Seconds(EVEN))
 
 
 def test_the_check_sees_what_is_wrong() -> None:
     found = good_run()
     assert found.violations() == []
-    arrivals = (0, found.starts_ns[1] or 0, 30 * NANOSECONDS)
-    assert replace(found, arrivals_ns=arrivals).violations() == []
-    early = (0, (found.starts_ns[1] or 0) + 1, 30 * NANOSECONDS)
-    assert "before its arrival" in replace(found, arrivals_ns=early).violations()[0]
+    start = found.start_times[1] or 0
+    assert replace(found, instance=arriving(found, 1, start)).violations() == []
+    early = replace(found, instance=arriving(found, 1, start + 1))
+    assert "before its arrival" in early.violations()[0]
     tight = Instance(8, found.instance.requests)
     assert "tokens held" in replace(found, instance=tight).violations()[0]
     resumed = dict.fromkeys(found.resumed, 0)

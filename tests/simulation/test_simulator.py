@@ -30,7 +30,7 @@ from kvopt.policies import lookahead, registry
 from kvopt.policies.lookahead import LookAhead
 from kvopt.policies.lookahead_loops import LoopLookAhead
 from kvopt.simulation.runs import Lost, PolicyRun
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.simulator import Stopped
 
 PLAIN = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
@@ -280,7 +280,7 @@ def test_wrong_parameters_are_refused(text: str, words: str) -> None:
 
 def test_a_run_stops_when_asked() -> None:
     with pytest.raises(Stopped):
-        simulate(wang_example(), LastComeFirstServed(), should_stop=lambda: True)
+        run(wang_example(), LastComeFirstServed(), should_stop=lambda: True)
 
 
 # ---- the check of runs -------------------------------------------------------------

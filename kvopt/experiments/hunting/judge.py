@@ -11,7 +11,8 @@ from kvopt.experiments.hunting.space import changed
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.model.instance import Instance, Request
 from kvopt.policies.base import Policy
-from kvopt.simulation.simulator import Stopped, simulate
+from kvopt.simulation.running import run
+from kvopt.simulation.simulator import Stopped
 
 
 class Found(NamedTuple):
@@ -46,7 +47,7 @@ class Judge:
         instance = instance_of(case)
         values = []
         for policy in self.policies:
-            value = simulate(instance, policy, should_stop=self.should_stop).objective
+            value = run(instance, policy, should_stop=self.should_stop).objective
             if value is None:
                 self.livelocks += 1
                 return None

@@ -20,7 +20,8 @@ from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover, cover_by_counts
 from kvopt.model.instance import Instance, Request, checked_integer
-from kvopt.search.incumbent import Search, available_threads, checked_limit
+from kvopt.model.schedule import Schedule
+from kvopt.search.incumbent import Search
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
 from kvopt.simulation.simulator import Stopped
@@ -161,9 +162,7 @@ def decide(
         For the solvers.
     """
     instance = problem.instance()
-    search = Search(
-        instance, time_limit=checked_limit(time_limit), threads=threads or available_threads()
-    )
+    search = Search(instance, time_limit=time_limit, threads=threads)
     with signals_interrupt(search):
         search_triples(problem, search)
     if search.signal_number is not None:
@@ -174,7 +173,7 @@ def decide(
     certificate = certify(
         instance, schedule=search.schedule, time_limit=left, threads=search.threads
     )
-    if certificate.upper is not None:
+    if isinstance(certificate.upper, Schedule):
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:
         search.offer_bound(certificate.lower)

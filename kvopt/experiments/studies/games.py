@@ -18,7 +18,7 @@ from kvopt.model.instance import Instance, Request, checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Need
 from kvopt.policies.registry import policy as policy_from
-from kvopt.simulation.simulator import simulate
+from kvopt.simulation.running import run
 
 Values = Mapping[str, Any]
 
@@ -116,7 +116,7 @@ def play(
     game, (size, values) = GAMES[name], _values(name, asked)
     prompt, left, count = game.shape(size, values)
     long = Request(0, prompt, size - prompt)
-    start = simulate(Instance(size, [long]), policy_from(policy)).starts[0]
+    start = run(Instance(size, [long]), policy).starts[0]
     if start is None:
         raise InvalidInput(f"{policy} never starts the first request of {name}", field="policies")
     notes = {"game": name, "source": game.source, "policy": policy, "start": start, **values}

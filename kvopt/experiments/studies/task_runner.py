@@ -11,7 +11,7 @@ from typing import Any
 
 from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
-from kvopt.experiments.studies.clocks import Run, StudyClock, reached, study_clock
+from kvopt.experiments.studies.clocks import Result, StudyClock, reached, study_clock
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
 from kvopt.files import write_atomically
@@ -75,7 +75,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
     found = task.source.described(instance)
-    runs: dict[str, Run | str | None] = {}
+    runs: dict[str, Result] = {}
     for label in task.policies:
         if label in skip:
             runs[label] = skip[label]
@@ -90,7 +90,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
         _verify(sides.text)
         path = _path(task, found)
     else:
-        sides = reached(runs, clock)
+        sides = reached(runs)
     seconds = time.monotonic() - began
     known = {key: value for key, value in vars(sides).items() if key != "text"}
     records = (
@@ -100,7 +100,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     return TaskResult(tuple(records), sides.text)
 
 
-def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Run | str | None:
+def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Result:
     """Return the run of a policy, what went wrong, or None when time ran out."""
     end = working_time() + limit
     try:
@@ -122,7 +122,7 @@ def _verify(text: str | None) -> None:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 
 
-def _measures(clock: StudyClock, run: Run | str | None) -> dict[str, Any]:
+def _measures(clock: StudyClock, run: Result) -> dict[str, Any]:
     if run is None:
         return {"outcome": "unfinished"}
     return {"outcome": "error", "error": run} if isinstance(run, str) else clock.measures(run)

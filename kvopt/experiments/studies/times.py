@@ -10,7 +10,7 @@ from typing import Any, Self
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.simulation.seconds_run import SecondsRun, summary
+from kvopt.simulation.runs import PolicyRun, summary
 
 COLUMNS = 200
 """Equal parts of a run for which the most tokens held are kept: enough for a picture."""
@@ -51,15 +51,15 @@ class Times:
     memory: tuple[int, ...]
 
     @classmethod
-    def of(cls, run: SecondsRun) -> Self:
+    def of(cls, run: PolicyRun) -> Self:
         """Sum up a run."""
-        ended = run.stretches[-1].ended_ns if run.stretches else 0
+        ended = run.stretches[-1].ended if run.stretches else 0
         seconds, held = run.memory_over_time()
         return cls(
-            latency=summary(run.latencies_ns),
-            first_token=summary(run.times_to_first_token_ns),
+            latency=summary(run.latencies),
+            first_token=summary(run.times_to_first_token),
             completed=run.completed,
-            tokens_per_second=run.tokens_per_second,
+            tokens_per_second=run.throughput,
             arriving_tokens_per_second=_while_arriving(run),
             ended=ended / NANOSECONDS,
             mean_memory=_area(seconds, held) / (ended / NANOSECONDS) if ended else None,
@@ -90,11 +90,11 @@ class Times:
         return cls(**{**found, "memory": tuple(found["memory"])})
 
 
-def _while_arriving(run: SecondsRun) -> float | None:
-    last = max(run.arrivals_ns, default=0)
+def _while_arriving(run: PolicyRun) -> float | None:
+    last = max(run.arrivals, default=0)
     done = sum(
         request.peak
-        for request, end in zip(run.instance, run.completions_ns, strict=True)
+        for request, end in zip(run.instance, run.completions, strict=True)
         if end is not None and end <= last
     )
     return done * NANOSECONDS / last if last else None
@@ -106,16 +106,16 @@ def _area(seconds: list[float], held: list[int]) -> float:
     return sum((t1 - t0) * (h0 + h1) / 2 for (t0, h0), (t1, h1) in pairwise(corners))
 
 
-def _highest(run: SecondsRun, ended: int) -> tuple[int, ...]:
+def _highest(run: PolicyRun, ended: int) -> tuple[int, ...]:
     """Return the most tokens held in each of equal parts of the time until ``ended``."""
     parts = [0] * COLUMNS if ended else []
     for stretch in run.stretches:
-        first = stretch.began_ns * COLUMNS // ended
-        last = min(stretch.ended_ns * COLUMNS // ended, COLUMNS - 1)
-        length = max(stretch.ended_ns - stretch.first_ns, 1)
+        first = stretch.began * COLUMNS // ended
+        last = min(stretch.ended * COLUMNS // ended, COLUMNS - 1)
+        length = max(stretch.ended - stretch.first, 1)
         for part in range(first, last + 1):
             # Tokens grow round by round, close to a straight line: its value at the part's end.
-            until = min(stretch.ended_ns, (part + 1) * ended // COLUMNS) - stretch.first_ns
+            until = min(stretch.ended, (part + 1) * ended // COLUMNS) - stretch.first
             grown = (stretch.held_last - stretch.held) * max(until, 0) // length
             parts[part] = max(parts[part], stretch.held + grown)
     return tuple(parts)

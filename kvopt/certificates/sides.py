@@ -1,0 +1,150 @@
+"""Both sides of the optimum on each clock, as `certify` asks for them.
+
+`kvopt.verify` checks what comes out and shares no code with what is here.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager
+from signal import SIGINT
+
+from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.engines.parts import Divided
+from kvopt.engines.portfolio import both_sides, bound_by_prices
+from kvopt.engines.portfolio import run as portfolio
+from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.schedule import Schedule
+from kvopt.policies.base import Policy
+from kvopt.policies.patient import LeastShare
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import CheckedBound
+from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.running import run
+from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.simulator import Stopped
+
+_BOUND_SHARE = 0.2
+"""Share of a limit that the search for good weights may take."""
+
+_WAYS = ((1, 0), (10, 30))
+"""Windows and patience of the orders that are tried for a good run in seconds."""
+
+
+class SidesInRounds:
+    """A schedule and a bound in rounds: those of the incumbent.
+
+    Attributes
+    ----------
+    served
+        What `svf` does, where that is known from the beginning.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._stages: Divided | None = None
+        self.served: Schedule | None = None
+
+    def known(self) -> tuple[Schedule | None, CheckedBound | None, str | None]:
+        """Return the best schedule, the best bound with a proof, and what found the schedule."""
+        return self._search.schedule, self._search.checked, self._search.found_by
+
+    def first(self) -> None:
+        """Look for both sides, before policies run."""
+        search = self._search
+        with _left_at_a_signal(search):
+            self.served = both_sides(search)
+            self._stages = Divided(search)
+            share = search.params.portfolio.bound_share * search.remaining
+            if not search.should_stop() and share >= search.seconds:  # prices take as long at least
+                search.engine = "bound"
+                self._stages.work(bound_by_prices, share)
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side."""
+        search, found_by = self._search, f"policy {made.policy}"
+        if made.schedule is not None and made.instance is search.instance:
+            search.offer_schedule(made.schedule, found_by)
+        elif made.schedule is not None:
+            search.offer_starts(made.schedule.starts, found_by)
+
+    def rest(self) -> None:
+        """Bring the sides together in the time that policies left."""
+        search = self._search
+        with _left_at_a_signal(search):
+            if self._stages is not None and not search.should_stop():
+                search.engine = "solve"
+                self._stages.work(lambda part, _: portfolio(part))
+
+
+class SidesInSeconds:
+    """A run and a bound on the clock of a batch-time model."""
+
+    served = None
+
+    def __init__(self, search: Search, clock: Seconds) -> None:
+        self._search, self._clock = search, clock
+        self._best: PolicyRun | None = None
+        self._bound: SecondsBound | None = None
+
+    def known(self) -> tuple[PolicyRun | None, CheckedBound | None, str | None]:
+        """Return the best run, the bound, and the policy of the run."""
+        best, bound = self._best, self._bound
+        lower = None if bound is None else CheckedBound(bound.value_ns, "shares", bound.proof)
+        return best, lower, None if best is None else best.policy
+
+    def first(self) -> None:
+        """Look for a bound, to its end even if a signal came: nothing else gives one."""
+        search = self._search
+        self._bound = seconds_bound(
+            search.instance,
+            self._clock.batch_time,
+            time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
+            should_stop=lambda: search.signal_number is not None,
+        )
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side."""
+        known = None if self._best is None else self._best.objective
+        if made.objective is not None and (known is None or made.objective < known):
+            self._best = made
+
+    def rest(self) -> None:
+        """Run the orders in which the fluid of the bound serves requests."""
+        assert self._bound is not None, "the bound comes first"
+        model, lines = self._clock.batch_time, self._bound.proof.lines
+        for way in _WAYS:
+            order = LeastShare.of(self._search.instance, model, lines, *way)
+            made = attempt(self._search, order, order.name, self._clock)
+            if isinstance(made, PolicyRun):
+                self.offer(made)
+
+
+Sides = SidesInRounds | SidesInSeconds
+
+
+def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:
+    """Run a policy within the limit of a search; return what it did, or why it did not end."""
+
+    def is_over() -> bool:
+        return search.remaining <= 0 or search.signal_number is not None
+
+    try:
+        if is_over():
+            raise Stopped
+        with _left_at_a_signal(search):
+            return run(search.instance, policy, clock=clock, label=label, should_stop=is_over)
+    except KeyboardInterrupt as interrupt:
+        if search.signal_number is not None and not isinstance(interrupt, Abandoned):
+            raise  # the second one ends the work at once
+        search.interrupt(SIGINT)
+    except Stopped:
+        pass
+    except MemoryError:
+        return "ended, as the machine ran out of memory"
+    return "did not finish within the limit"
+
+
+def _left_at_a_signal(search: Search) -> AbstractContextManager[None]:
+    """Leave a block that waits for machine code when a signal has come."""
+    return left_when(lambda: search.signal_number is not None)
