@@ -9,32 +9,16 @@ so and shrink when it is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from kvopt.formulations.cpsat import pair_model
+from kvopt.formulations.windows import Windows
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
-
-
-@dataclass(frozen=True)
-class Neighbourhood:
-    """Requests that may move, requests that are held beside them, and start windows for all.
-
-    Parameters
-    ----------
-    members
-        Positions in the instance, those that may move first.
-    windows
-        Start rounds to consider for each member.
-    """
-
-    members: list[int]
-    windows: tuple[range, ...]
 
 
 def search_neighbourhoods(
@@ -52,13 +36,13 @@ def search_neighbourhoods(
         rounds += 1
         starts = search.schedule.starts
         free = chosen(search.instance, starts, size, random)
-        found = neighbourhood(search.instance, starts, free)
-        if len(found.members) > params.neighbourhood:
+        members, windows = neighbourhood(search.instance, starts, free)
+        if len(members) > params.neighbourhood:
             if size == 2:
                 return  # even two requests meet too many others
             size = max(2, size - 1)
             continue
-        improved, complete = _solve(search, starts, found)
+        improved, complete = _solve(search, starts, members, windows)
         idle = 0 if improved else idle + 1
         size = min(size + 1, len(search.instance)) if complete else max(2, size - 1)
 
@@ -73,8 +57,13 @@ def chosen(instance: Instance, starts: Sequence[int], size: int, random: Random)
     return stretch if length <= size else random.sample(stretch, size)
 
 
-def neighbourhood(instance: Instance, starts: Sequence[int], free: Sequence[int]) -> Neighbourhood:
-    """Let some requests move by up to their longest output, and hold all that they can meet."""
+def neighbourhood(
+    instance: Instance, starts: Sequence[int], free: Sequence[int]
+) -> tuple[list[int], Windows]:
+    """Let some requests move by up to their longest output, and hold all that they can meet.
+
+    Returned are these and those, and the rounds at which each of them may start.
+    """
     requests = instance.requests
     slack = max(requests[i].output for i in free)
     first = min(starts[i] for i in free) - slack
@@ -89,16 +78,18 @@ def neighbourhood(instance: Instance, starts: Sequence[int], free: Sequence[int]
         if i not in moving and start < end and start + requests[i].output > begin
     ]
     windows += [range(starts[i], starts[i] + 1) for i in held]
-    return Neighbourhood([*free, *held], tuple(windows))
+    return [*free, *held], tuple(windows)
 
 
-def _solve(search: Search, starts: Sequence[int], found: Neighbourhood) -> tuple[bool, bool]:
+def _solve(
+    search: Search, starts: Sequence[int], members: list[int], windows: Windows
+) -> tuple[bool, bool]:
     """Solve one small problem; return whether it improved and whether it was solved to the end."""
     cp_model = load_cp_model()
-    part = Instance(search.instance.memory, [search.instance.requests[i] for i in found.members])
+    part = Instance(search.instance.memory, [search.instance.requests[i] for i in members])
     with search.timing("build"):
-        built = pair_model(part, found.windows, order_identical=False)
-        for variable, i in zip(built.starts, found.members, strict=True):
+        built = pair_model(part, windows, order_identical=False)
+        for variable, i in zip(built.starts, members, strict=True):
             built.model.add_hint(variable, starts[i])
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1  # so that one seed gives one result
@@ -115,6 +106,6 @@ def _solve(search: Search, starts: Sequence[int], found: Neighbourhood) -> tuple
     if not ended or outcome[0] not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return False, False
     moved = list(starts)
-    for variable, i in zip(built.starts, found.members, strict=True):
+    for variable, i in zip(built.starts, members, strict=True):
         moved[i] = int(solver.value(variable))
     return search.offer_starts(moved, "large-neighbourhood search"), outcome[0] == cp_model.OPTIMAL

@@ -6,7 +6,7 @@ the newcomer are all that a look-ahead has to visit, and adding or removing a re
 one stretch of the table.
 
 Here numpy goes through that table, in `kvopt.policies.lookahead_loops` compiled loops, three times
-as fast: but loading them takes longer than a run of 10,000 requests by numpy.
+as fast.  But loading them takes 0.7 s, twice as long as `svf` takes for 10,000 requests by numpy.
 """
 
 from __future__ import annotations

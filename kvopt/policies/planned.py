@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +56,7 @@ class PlannedPolicy(PrefixPolicy):
     def rejoin(self, view: View, i: int) -> None:
         """Wait at the place that one has."""
         self._wait(view, i)
-        self._stand_in_line(view, i)
+        super().arrived(view, i)
 
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line, and let the plan go on when none is left in it."""
@@ -76,15 +75,10 @@ class PlannedPolicy(PrefixPolicy):
         self._waiting.add(self.candidate(view, i))
         self._prompts.add(view.prompts[i])
 
-    def _stand_in_line(self, view: View, i: int) -> None:
-        heapq.heappush(self._line, (self.full_key(view, i), i))
-
     def _begin_plan(self, view: View) -> None:
         self._stale = False
         self._line.clear()
-        waiting = (
-            self._waiting.items().copy()
-        )  # what is evicted before the plan goes on is not in it
+        waiting = self._waiting.items().copy()  # without what is evicted before the plan goes on
         self._unplaced = len(waiting)
         self._smallest = self._prompts.items()[0], waiting[0].output
         self._plan = self.plan(view, waiting)
@@ -100,5 +94,5 @@ class PlannedPolicy(PrefixPolicy):
             self._places[i] = self._next_place
             self._next_place += 1
             self._unplaced -= 1
-            self._stand_in_line(view, i)
+            super().arrived(view, i)
         return True

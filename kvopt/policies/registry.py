@@ -45,7 +45,8 @@ _NO_CLASS = (
 
 def register(kind: Kind) -> Kind:
     """Make a policy known by its name; a class decorator."""
-    _check(kind)
+    if reason := _mistake(kind):
+        raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
     POLICIES.add(kind.name, kind)
     return kind
 
@@ -61,14 +62,10 @@ def policy(text: str) -> Policy:
     return made(POLICIES.find(name), _pairs(rest, name))
 
 
-def _check(kind: type[Policy]) -> None:
-    """Raise for a class that cannot be run, and say what to write."""
-    reason = _mistake(kind) if isinstance(kind, type) else _NO_CLASS
-    if reason:
-        raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
-
-
 def _mistake(kind: type[Policy]) -> str | None:
+    """Say what to write for a class that cannot be run."""
+    if not isinstance(kind, type):
+        return _NO_CLASS
     if not issubclass(kind, Policy):
         return "is no policy: write class NAME(Policy), from kvopt import Policy"
     if not isinstance(getattr(kind, "name", None), str):
@@ -81,20 +78,24 @@ def _mistake(kind: type[Policy]) -> str | None:
 def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
     """Build a policy from texts."""
     hints = get_type_hints(kind)
-    known = [item.name for item in fields(kind) if item.init]
+    known = {item.name: item for item in fields(kind) if item.init}
     values: dict[str, Any] = {}
     for key, text in keys.items():
         if key not in known:
             if reason := _no_key(kind, key):
                 raise InvalidInput(reason, field=key, file=file_of(kind))
             reason = f"is not a key of {kind.name}, which has {', '.join(known)}"
-            reason += did_you_mean(key, known)
+            reason += did_you_mean(key, list(known))
             raise InvalidInput(reason, field=key)
         values[key] = _value(hints[key], text, key)
     try:
         return kind(**values)
     except TypeError:
-        missing = ", ".join(key for key in known if key not in keys and _required(kind, key))
+        missing = ", ".join(
+            key
+            for key, item in known.items()
+            if key not in keys and item.default is item.default_factory is MISSING
+        )
         raise InvalidInput(f"needs {missing}", field=f"policy {kind.name}") from None
 
 
@@ -109,11 +110,6 @@ def _no_key(kind: type[Policy], key: str) -> str | None:
     ):
         return f"has no type: write {key}: {type(value).__name__} = {value!r}"
     return None
-
-
-def _required(kind: type[Policy], key: str) -> bool:
-    item = next(item for item in fields(kind) if item.name == key)
-    return item.default is MISSING and item.default_factory is MISSING
 
 
 def _pairs(text: str, name: str) -> dict[str, str]:

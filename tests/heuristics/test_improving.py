@@ -167,14 +167,14 @@ def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
     rng = random.Random(1)
     for _ in range(50):
         free = chosen(instance, starts, 5, rng)
-        found = neighbourhood(instance, starts, free)
-        assert found.members[:5] == free
-        begin = min(window[0] for window in found.windows[:5])
-        ends = zip(free, found.windows[:5], strict=True)
+        members, windows = neighbourhood(instance, starts, free)
+        assert members[:5] == free
+        begin = min(window[0] for window in windows[:5])
+        ends = zip(free, windows[:5], strict=True)
         end = max(window[-1] + instance.requests[i].output for i, window in ends)
-        for i in set(range(30)) - set(found.members):
+        for i in set(range(30)) - set(members):
             assert starts[i] >= end or starts[i] + instance.requests[i].output <= begin
-        for i, window in zip(found.members, found.windows, strict=True):
+        for i, window in zip(members, windows, strict=True):
             assert starts[i] in window
 
 

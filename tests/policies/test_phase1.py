@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from literal import wang_phase1 as literal
 
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.policies import fronts
 from kvopt.policies.phase1 import Auto, Candidate, Phase1, Solver, batches, solver
 from kvopt.policies.phase1.batch import best_count, peaks_fit, starts_together
 from kvopt.policies.phase1.dp import dp
@@ -201,10 +200,10 @@ def test_auto_goes_by_size() -> None:
     assert used(1000) == {"quantile": 1}
 
 
-def test_too_many_sets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fronts, "LARGEST", 1)
+def test_too_large_a_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[dp.__module__], "LARGEST_TABLE", 20)
     waiting = sorted(Candidate(2 + at % 3, 5 - at % 3, 0, at) for at in range(9))
-    with pytest.raises(TooLarge, match="sets"):
+    with pytest.raises(TooLarge, match="a table of"):
         dp(waiting, 20)
 
 

@@ -102,8 +102,8 @@ class _Search:
         few = count <= _FEW
         prices, met = np.zeros(count), np.zeros(2, np.int64)
         (ascend if few else machine_code(ascend))(
-            self.prompts, self.outputs, self.memory, np.zeros(count),
-            (sizes.start, sizes.stop - 1), self.known, 1 if few else _STEPS, prices, met,
+            self.prompts, self.outputs, self.memory, (sizes.start, sizes.stop - 1),
+            self.known, 1 if few else _STEPS, prices, met,
         )  # fmt: skip
         self.known = int(met[0]), int(met[1])
         rounded = self._rounded(prices)
@@ -149,7 +149,6 @@ def ascend(
     prompts: Integers,
     outputs: Integers,
     memory: int,
-    prices: Floats,
     sizes: tuple[int, int],
     known: tuple[int, int],
     steps: int,
@@ -164,8 +163,6 @@ def ascend(
         Of the candidates, in tie order.
     memory
         Tokens that may be held.
-    prices
-        To begin with: at each candidate's output, on the first candidate of that output.
     sizes
         The least and the largest size for which prices are wanted.
     known
@@ -173,10 +170,10 @@ def ascend(
     steps
         How often prices are changed.
     best_prices, met
-        Where the answers go.
+        Where the answers go; the price at an output stands at the first candidate that has it.
     """
     count, (total, size), best_value = len(prompts), known, -np.inf
-    prices = prices.copy()
+    prices = np.zeros(count)
     costs, excess, loads = np.empty(count), np.empty(count), np.empty(count, np.int64)
     for step in range(steps):
         paid = timed = 0.0
