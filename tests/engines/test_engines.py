@@ -87,6 +87,7 @@ def test_pyomo_agrees_with_brute_force() -> None:
         assert_sound(solve(instance, "pyomo"), optimum)
 
 
+@pytest.mark.slow
 @given(instance=instances(most_requests=5, most_memory=10, most_output=5))
 def test_bounds_never_exceed_the_optimum(instance: Instance) -> None:
     optimum, _ = oracle.optimum(*plain(instance))
@@ -107,6 +108,7 @@ def test_the_order_of_requests_and_a_later_clock_change_nothing() -> None:
         assert solve(instance.shifted(1000), "highs", threads=1).objective == expected
 
 
+@pytest.mark.slow
 def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
     for instance in random_instances(40, seed=12):
         here = solve(instance, "cpsat", threads=1).objective
