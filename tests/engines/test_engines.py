@@ -87,7 +87,6 @@ def test_pyomo_agrees_with_brute_force() -> None:
         assert_sound(solve(instance, "pyomo"), optimum)
 
 
-@pytest.mark.slow
 @given(instance=instances(most_requests=5, most_memory=10, most_output=5))
 def test_bounds_never_exceed_the_optimum(instance: Instance) -> None:
     optimum, _ = oracle.optimum(*plain(instance))
