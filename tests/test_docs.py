@@ -55,6 +55,7 @@ def write_files(page: str) -> None:
         Path(name).write_text(content, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PYTHON)
 def test_python_examples_are_true(page: str) -> None:
     examples = doctest.DocTestParser().get_doctest(PAGES[page], {}, page, page, 0)
@@ -63,6 +64,7 @@ def test_python_examples_are_true(page: str) -> None:
     assert runner.run(examples, out=said.append).failed == 0, "".join(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", CONSOLE)
 def test_console_examples_are_true(
     page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -53,6 +53,7 @@ def test_schedule_and_bound_hold(name: str) -> None:
     assert datetime.date.fromisoformat(entry["date"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_bound_refutes_the_best_schedule(name: str) -> None:
     instance, entry = read_instance(HERE / f"{name}.json"), KNOWN[name]

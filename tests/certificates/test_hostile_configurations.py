@@ -118,6 +118,7 @@ class TestHostile:
             content = content_of(SMALL, proof, 0)
             assert judged(tmp_path / "c", content).exit_status == int(searched)
 
+    @pytest.mark.slow
     def test_a_claim_of_one_more(self, tmp_path: Path) -> None:
         for problem, proof, value in examples()[:150]:
             for more in (0, 1):

@@ -98,6 +98,7 @@ def test_policies_lists_every_name(run: Run) -> None:
     assert all(name in run("policies")[1] for name in policies())
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
     file, begun = tmp_path / "big.json", tmp_path / "begun"
     assert run("generate", "conversation", "--n", 1000, "-m", 16492, "-o", file)[0] == 0

@@ -247,6 +247,7 @@ class TestLookahead:
         assert compared > 1000
         assert seen > 100
 
+    @pytest.mark.slow
     def test_large_tables_do_not_fit(self) -> None:
         instance = Instance(100_000, [Request(0, 1, 50)] * 50)
         states, evaluation = States.of(instance), without_prices(instance, 4)

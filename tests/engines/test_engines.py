@@ -107,6 +107,7 @@ def test_the_order_of_requests_and_a_later_clock_change_nothing() -> None:
         assert solve(instance.shifted(1000), "highs", threads=1).objective == expected
 
 
+@pytest.mark.slow
 def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
     for instance in random_instances(40, seed=12):
         here = solve(instance, "cpsat", threads=1).objective

@@ -95,6 +95,7 @@ def test_the_true_optimum_of_phase_1_packs_what_the_program_cannot() -> None:
 # ---- the pseudo-code ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PHASE_1)
 def test_sorted_f_is_its_pseudo_code(name: str) -> None:
     for instance in drawn(400, 1):
@@ -102,6 +103,7 @@ def test_sorted_f_is_its_pseudo_code(name: str) -> None:
         assert same(run(instance, f"sorted-f:phase1={name},seed={SEED}"), expected), instance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PHASE_1)
 def test_sorted_f_a_min_is_its_pseudo_code(name: str) -> None:
     evictions = 0
@@ -125,6 +127,7 @@ def means_of(instance: Instance, means: Means, positions: list[int]) -> dict[int
     return {i: round(mean, 6) for i, mean in zip(positions, found, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", MEANS)
 def test_sorted_lp_and_lp_swap_are_their_pseudo_code(means: str) -> None:
     for instance in drawn(80, 3, most=8):
@@ -137,6 +140,7 @@ def test_sorted_lp_and_lp_swap_are_their_pseudo_code(means: str) -> None:
             assert same(run(instance, f"{name}:means={means}"), expected), instance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("means", MEANS)
 def test_sorted_lp_in_hindsight_plans_once(means: str) -> None:
     for instance in drawn(80, 4, most=8):
@@ -151,6 +155,7 @@ def test_sorted_lp_in_hindsight_plans_once(means: str) -> None:
 # ---- what holds for all ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(instances())
 def test_true_outputs_are_served_without_eviction(instance: Instance) -> None:
     for text in ONLINE + HINDSIGHT:
@@ -159,6 +164,7 @@ def test_true_outputs_are_served_without_eviction(instance: Instance) -> None:
         assert found.evictions == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ONLINE)
 def test_what_arrives_later_changes_nothing_before(text: str) -> None:
     rng = random.Random(text)
@@ -233,6 +239,7 @@ def test_beliefs_that_were_too_low_clear_everything(name: str) -> None:
     assert len(outcomes) == 3  # also evictions and yet an end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ONLINE + HINDSIGHT)
 @pytest.mark.parametrize("wrong", ["pred=upper", "pred=noise,eps=0.8", "intervals=rough,width=9"])
 def test_wrong_beliefs_keep_the_rules(text: str, wrong: str) -> None:
@@ -241,6 +248,7 @@ def test_wrong_beliefs_keep_the_rules(text: str, wrong: str) -> None:
         assert found.outcome is Outcome.COMPLETED or found.evictions
 
 
+@pytest.mark.slow
 def test_learning_from_wrong_intervals_ends() -> None:
     for instance in drawn(300, 8):
         for wrong in ("pred=lower", "intervals=rough,width=30", "intervals=buckets,width=4"):

@@ -120,6 +120,7 @@ def test_rounds_of_one_second_are_rounds(text: str, instance: Instance) -> None:
 # ---- a literal server --------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["mc-sf", "fcfs", "alpha-protect:alpha=0.3"])
 @given(instance=timed(), model=models())
 def test_a_server_that_counts_round_by_round_does_the_same(
@@ -141,6 +142,7 @@ def outcome_of(found: PolicyRun) -> Served:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", POLICIES)
 @examples(40)
 @given(instance=timed(), model=models())

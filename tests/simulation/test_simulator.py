@@ -68,6 +68,7 @@ def test_worked_cases(case: tuple[str, str]) -> None:
 # ---- what binds every policy -------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PLAIN)
 @given(instance=instances())
 def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance) -> None:
@@ -80,6 +81,7 @@ def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance
         assert found.objective >= optimum(*plain(instance))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", PLAIN)
 @given(instance=instances(), now=st.integers(0, 6), change=st.integers(1, 5))
 def test_nobody_sees_the_future(text: str, instance: Instance, now: int, change: int) -> None:
@@ -318,6 +320,7 @@ def test_what_breaks_a_rule_is_found(change: dict[str, object], words: str) -> N
 # ---- look-ahead and beliefs --------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LookAhead, LoopLookAhead])
 def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
     rng = random.Random(4)

@@ -240,6 +240,7 @@ def test_a_limit_counts_what_can_be_used_and_stops_reading(tmp_path: Path) -> No
     assert (len(instance), notes["rows_read"], notes["dropped"]["no output"]["rows"]) == (5, 9, 4)
 
 
+@pytest.mark.slow
 def test_samples_are_repeatable_and_every_request_is_as_likely(tmp_path: Path) -> None:
     path = azure(tmp_path, *[at(k, f"{k},1") for k in range(10)])
     drawn: Counter[int] = Counter()
@@ -254,6 +255,7 @@ def test_samples_are_repeatable_and_every_request_is_as_likely(tmp_path: Path) -
     assert len(import_trace(path, "azure", 100, sample=99)) == 10
 
 
+@pytest.mark.slow
 def test_only_what_is_kept_stays_in_memory(tmp_path: Path) -> None:
     rng = random.Random(1)
     path = azure(tmp_path, *[at(k % 60, f"{rng.randrange(90)},9") for k in range(20_000)])
