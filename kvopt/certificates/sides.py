@@ -46,8 +46,11 @@ class SidesInRounds:
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
-        if made.schedule is not None:
-            self._search.offer_starts(made.schedule.starts, f"policy {made.policy}")
+        found, found_by = made.schedule, f"policy {made.policy}"
+        if found is not None and found.instance is self._search.instance:
+            self._search.offer_schedule(found, found_by)
+        elif found is not None:
+            self._search.offer_starts(found.starts, found_by)
 
     def rest(self) -> None:
         """Bring the sides together in the time that policies left."""
