@@ -62,11 +62,11 @@ class SidesInRounds:
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
-        search, found_by = self._search, f"policy {made.policy}"
-        if made.schedule is not None and made.instance is search.instance:
-            search.offer_schedule(made.schedule, found_by)
-        elif made.schedule is not None:
-            search.offer_starts(made.schedule.starts, found_by)
+        found, found_by = made.schedule, f"policy {made.policy}"
+        if found is not None and found.instance is self._search.instance:
+            self._search.offer_schedule(found, found_by)
+        elif found is not None:
+            self._search.offer_starts(found.starts, found_by)
 
     def rest(self) -> None:
         """Bring the sides together in the time that policies left."""
