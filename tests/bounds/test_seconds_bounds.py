@@ -260,7 +260,7 @@ def test_a_limit_is_kept_and_gives_a_bound() -> None:
     instance = generate("conversation", 3000, 16_492, seed=1)
     found = seconds_bound(instance, A100, time_limit=0)
     assert found.proof.weights == ()
-    assert found.seconds < 1.0
+    assert found.seconds < 10
     assert found.value_ns == shares_bound(instance, A100, found.proof)
 
 
