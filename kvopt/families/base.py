@@ -23,6 +23,7 @@ MOST_REQUESTS = 10**7
 """More are refused: a mistyped key should not fill the memory of the machine."""
 
 _TRIES = 10_000
+"""Draws of a request or an instance that are thrown away before it counts as impossible."""
 _STANDARD_NORMAL = NormalDist()
 
 

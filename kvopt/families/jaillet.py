@@ -9,7 +9,9 @@ from kvopt.families.base import MOST_REQUESTS, Draw, Drawn, Family, Parameter
 from kvopt.model.instance import Request
 
 _LONGEST_PROMPT = 5
-_SLACK = 1e-9  # keeps multiples of epsilon, 0.1 say, on the right side of an integer
+"""Tokens, as published."""
+_SLACK = 1e-9
+"""Keeps multiples of epsilon, 0.1 say, on the right side of an integer."""
 
 
 def _memory(draw: Draw) -> int:

@@ -26,13 +26,16 @@ PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""
 
 _LEAST_RATE = 1e-6
+"""Requests a second; below, arrivals would leave the range of clocks."""
 _RATES = (
     Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6),
     Parameter("per_second", "Poisson arrivals a second, in rounds of 50 ms", None, float, 0.0, 1e6),
 )
 
 _ROUNDS_A_SECOND = 20
+"""About as many as Llama-2-70B makes on two A100."""
 _MICROSECONDS = 1_000_000
+"""In a second."""
 
 
 def _length(value: float, most: int) -> int:

@@ -11,6 +11,7 @@ from kvopt.families.base import Draw, Drawn, Family, Parameter
 from kvopt.model.instance import Request
 
 _MOST = 50
+"""Tokens of an output, at most, as published."""
 Length = Callable[[Draw], float]
 
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
+from kvopt.model.batch_time import MILLISECOND, BatchTime, Line
 
 Vector = NDArray[np.float64]
 Row = dict[str, str]
 
-_MILLISECOND = NANOSECONDS // 1000
 _LEAST_POINTS = 3
+"""Different numbers of tokens that a fit of lines needs."""
 
 _TOKENS = "num_tokens"
 _WORKERS = "num_tensor_parallel_workers"
@@ -170,7 +170,7 @@ def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     for row in rows:
         # Of the formula only sums matter: tokens are A + S.
         time = model.round_ns(row.tokens - row.prompts, row.prompts, row.held)
-        errors.append(abs(time / (row.milliseconds * _MILLISECOND) - 1))
+        errors.append(abs(time / (row.milliseconds * MILLISECOND) - 1))
     typical = (sum(error**2 for error in errors) / len(errors)) ** 0.5
     return Fit(model, len(rows), max(errors), typical)
 
@@ -193,4 +193,4 @@ def _times(rows: Sequence[Measured]) -> Vector:
     """Return the times in nanoseconds of a table that is large enough."""
     if len({row.tokens for row in rows}) < _LEAST_POINTS:
         raise InvalidInput(f"needs at least {_LEAST_POINTS} different numbers of tokens")
-    return np.array([row.milliseconds for row in rows]) * _MILLISECOND
+    return np.array([row.milliseconds for row in rows]) * MILLISECOND

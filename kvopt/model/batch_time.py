@@ -28,6 +28,8 @@ from kvopt.model.instance import checked_integer
 
 NANOSECONDS = 1_000_000_000
 """In a second."""
+MILLISECOND = NANOSECONDS // 1000
+"""Nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)

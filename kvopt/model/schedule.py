@@ -18,6 +18,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.sweep import Sweep, swept
 
 _MOST_VIOLATIONS = 20
+"""Violations that a check lists; one would do."""
 
 
 @dataclass(frozen=True, slots=True)

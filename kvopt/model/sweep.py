@@ -17,6 +17,7 @@ MANY = 2_000
 """Pieces from which on arrays are quicker than one piece after the other."""
 
 _LARGEST_SUM = 2**62
+"""Limit of sums in arrays; beyond, Python's integers are used."""
 
 
 class Stretch(NamedTuple):

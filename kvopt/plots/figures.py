@@ -18,7 +18,9 @@ from kvopt.plots.timeline import gantt
 from kvopt.search.proofs import Prices
 
 _LONGEST_NAME = 60
+"""Characters of a name in a title; the rest is cut."""
 _LONGEST_LINE = 100
+"""Characters of a line below a title."""
 
 
 def plot_schedule(

@@ -115,6 +115,7 @@ class ConfigurationStage:
 
 
 _FINE = 64
+"""Refinement at which all times are knots, for instances that can be proved."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kvopt.kernels.registry import Registry
+from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.traces.rows import (
-    MILLISECOND,
-    NANOSECONDS,
     Columns,
     Found,
     header_of,

@@ -12,9 +12,10 @@ from random import Random
 from typing import Any
 
 from kvopt.errors import InvalidInput
+from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.model.instance import Instance, Request, checked_integer, checked_number
 from kvopt.traces.formats import FORMATS, Clock, Trace
-from kvopt.traces.rows import MILLISECOND, NANOSECONDS, Found, Row, Unread
+from kvopt.traces.rows import Found, Row, Unread
 
 DEFAULT_ROUND_MS = 50.0
 """About what a batch of Llama-2-70B on two A100 takes while it is small."""

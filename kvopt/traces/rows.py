@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.batch_time import NANOSECONDS
 
-NANOSECONDS = 1_000_000_000
-MILLISECOND = NANOSECONDS // 1000
 _LONGEST_COUNT = 18
+"""Digits of a count of tokens; more are no count."""
 _STAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:?\d{2})?", re.ASCII
 )

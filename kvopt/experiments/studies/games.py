@@ -23,6 +23,7 @@ from kvopt.simulation.running import run
 Values = Mapping[str, Any]
 
 DEFAULT_MEMORY = 64
+"""Tokens of the cache, unless a game is told otherwise."""
 _LEAST_MEMORY = 4
 """A game makes no sense below."""
 

@@ -22,6 +22,7 @@ Options = Mapping[str, Any] | None
 """What ``pyomo convert`` passes: its own options, or those of the model."""
 
 _NO_SCHEDULE = 3
+"""Exit status where the solver found none."""
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:

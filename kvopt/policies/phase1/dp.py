@@ -33,6 +33,7 @@ LARGEST_TABLE = 2_000_000_000
 """Entries over all candidates beyond which no table is filled: a bit of memory for each."""
 
 _UNREACHED = 2**62
+"""Mark of a sum that no batch has."""
 
 
 def dp(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:

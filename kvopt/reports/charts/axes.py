@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kvopt.reports.html import Markup, Node, join, number, tag
 
 _LOGARITHMIC_TICKS = ((1, 1.2, 1.5, 2, 3, 4, 5, 7), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
+"""Ticks of a decade: the first that are few enough are taken."""
 _WIDE = 5
 """Times by which values may differ before an axis turns logarithmic."""
 

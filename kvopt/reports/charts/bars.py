@@ -10,7 +10,9 @@ from kvopt.reports.charts.axes import Axis, Box, Frame, label, line, path
 from kvopt.reports.html import Markup, join, number
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 16.0, 432.0, 4.0
+"""Pixels of the picture and of its inner edges."""
 _ROW, _BAR = 28.0, 8.0
+"""Pixels from one row to the next, and of a bar."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from kvopt.reports.charts.axes import Axis, Box, Frame, label, line, path, step_
 from kvopt.reports.html import Markup, number
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HALF = 360.0, 34.0, 350.0, 24.0, 92.0
+"""Pixels of the picture, of its inner edges and of each half."""
 _MOST_BINS = 24
+"""Bars of a histogram; more would be hairlines."""
 
 
 def histogram(name: str, ratios: Sequence[Interval], average: Interval) -> Markup:

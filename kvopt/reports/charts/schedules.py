@@ -13,8 +13,11 @@ from kvopt.reports.html import Markup, number
 from kvopt.simulation.runs import Lost, PolicyRun
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
+"""Pixels of the picture and of its inner edges."""
 _ROWS, _MEMORY, _BETWEEN = 300.0, 96.0, 26.0
+"""Pixels of all rows together, of the memory below, and between them."""
 _TALLEST_ROW = 16.0
+"""Pixels of a row where there are few."""
 _MOST_LOST = 200
 """Evictions up to which each has a bar of its own."""
 
@@ -28,6 +31,7 @@ MOST_ROWS = 400
 """Requests up to which each has a row; beyond, memory alone is drawn."""
 
 _MOST_CORNERS = 800
+"""Corners of an outline; with more, each column of pixels keeps its highest."""
 _COLUMNS = 386
 """Columns, a pixel wide, of a picture that has more corners than can be told apart."""
 

@@ -11,6 +11,7 @@ from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.words import counted, limits_of
 
 _SHOWN = 50
+"""Entries that are listed at once; the others unfold."""
 
 
 @register("failures")

@@ -13,6 +13,7 @@ from kvopt.reports.summaries import mean_width
 from kvopt.reports.words import counted, percent
 
 _SHOWN_WARNINGS = 5
+"""Warnings that are listed at once; the others unfold."""
 _SHOWN_LINKS = 4
 """Certificates of a verdict that are listed at once; the others unfold."""
 

@@ -41,6 +41,7 @@ _TABLE_1 = {
 }
 """Average latencies of 1,000 requests at 50 a second, in seconds."""
 _RATE, _REQUESTS, _LEAST_RUNS = 50.0, 1000, 5
+"""Requests a second and requests of the published table, and least draws to judge it by."""
 _DEVIATION = Fraction("0.35")
 """Printed standard deviation of mc-sf."""
 
