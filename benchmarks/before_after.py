@@ -41,7 +41,8 @@ POLICY = """
 from kvopt import generate, run
 small = generate("conversation", 1000, 16492, seed=1)
 run(small, "{policy}")
-print(run(generate("conversation", 100_000, 16492, seed=1), "{policy}").seconds)
+found = run(generate("conversation", 100_000, 16492, seed=1), "{policy}")
+print(found.wall_seconds if hasattr(found, "wall_seconds") else found.seconds)
 """
 BUILD = """
 import sys
