@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from kvopt.certificates.picture import intervals_svg
 from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
 from kvopt.errors import InvalidInput
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
@@ -72,8 +74,8 @@ class JudgedRun:
         return len(self.lost)
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Summarised):
     """An instance, both sides of its optimum, and runs to judge by them.
 
     Parameters
@@ -127,6 +129,30 @@ class Certificate:
         An end is None while it is unknown, or when its bound is 0 and tells nothing.
         """
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+
+    def facts(self) -> Facts:
+        """Return what a summary says: both sides, and how far each run is from the optimum."""
+        names = ("total latency", "lower bound")
+        if not self.clock.is_even:
+            names = ("total latency, ns", "lower bound, ns")
+        said: dict[str, object] = {
+            "instance": self.instance.name,
+            "requests": len(self.instance),
+            names[0]: "unknown" if self.objective is None else self.objective,
+            names[1]: "unknown" if self.lower_bound is None else self.lower_bound,
+            "gap": share(self.gap),
+        }
+        for run in self.runs:
+            least = times(run.value, self.objective, up=False)
+            most = times(run.value, self.lower_bound, up=True)
+            is_known = run.value is not None
+            said[run.policy] = f"{least} to {most} times the optimum" if is_known else run.outcome
+        return {**said, "notes": "; ".join(self.notes) or None}
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
+        rows = [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
+        return super()._repr_html_() + (intervals_svg(rows) if rows else "")
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt certify --json`` prints: the claims without proofs.

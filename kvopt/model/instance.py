@@ -12,8 +12,11 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
+from typing import overload
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.summary import Facts, Summarised, spread
 
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
@@ -23,14 +26,18 @@ DEEPEST_NOTES = 100
 
 
 def checked_integer(value: object, field: str, least: int) -> int:
-    """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise."""
-    if type(value) is not int:  # bool is a subclass of int and must not pass
+    """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise.
+
+    Integers of numpy become Python's, which do not overflow and can be written to files.
+    """
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
         raise InvalidInput(f"must be an integer, got {shown(value)}", field=field)
-    if value < least:
+    number = int(value)
+    if number < least:
         raise InvalidInput(f"must be at least {least}, got {shown(value)}", field=field)
-    if value > LARGEST_INTEGER:
+    if number > LARGEST_INTEGER:
         raise InvalidInput(f"must be at most 2^53 - 1, got {shown(value)}", field=field)
-    return value
+    return number
 
 
 def checked_number(value: object, field: str, *, positive: bool = False) -> float:
@@ -99,6 +106,9 @@ class Request:
         checked_integer(self.arrival, "arrival", 0)
         checked_integer(self.prompt, "prompt", 0)
         checked_integer(self.output, "output", 1)
+        if not type(self.arrival) is type(self.prompt) is type(self.output) is int:
+            for name in ("arrival", "prompt", "output"):
+                object.__setattr__(self, name, int(getattr(self, name)))
         if self.id is not None and (not isinstance(self.id, str) or not self.id):
             raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
         if self.id is not None and not self.id.isascii() and not _can_be_written(self.id):
@@ -132,8 +142,8 @@ class Request:
         return self.arrival, self.prompt, self.output
 
 
-@dataclass(frozen=True)
-class Instance:
+@dataclass(frozen=True, repr=False)
+class Instance(Summarised):
     """A cache of ``memory`` tokens and the requests that share it.
 
     Parameters
@@ -209,6 +219,29 @@ class Instance:
 
     def __iter__(self) -> Iterator[Request]:
         return iter(self.requests)
+
+    @overload
+    def __getitem__(self, which: int) -> Request: ...
+    @overload
+    def __getitem__(self, which: slice) -> Instance: ...
+    def __getitem__(self, which: int | slice) -> Request | Instance:
+        """Return a request, or the instance of some of them."""
+        if not isinstance(which, slice):
+            return self.requests[which]
+        return Instance(self.memory, self.requests[which], round_ms=self.round_ms)
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        requests = self.requests
+        return {
+            "name": self.name,
+            "requests": len(requests),
+            "memory": f"{self.memory:,} tokens",
+            "prompts": spread([request.prompt for request in requests]),
+            "outputs": spread([request.output for request in requests]),
+            "arrivals": spread([request.arrival for request in requests]),
+            "with predictions": sum(r.predicted is not None for r in requests) or None,
+        }
 
     def __hash__(self) -> int:
         return hash(self.hash)  # not of the fields: notes may be a dict

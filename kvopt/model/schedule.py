@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
+from numbers import Integral
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.instance import Instance
+from kvopt.model.summary import Facts, Summarised
 from kvopt.model.sweep import Sweep, swept
 
 _MOST_VIOLATIONS = 20
@@ -47,8 +49,8 @@ class ScheduleCheck:
     violations: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Schedule:
+@dataclass(frozen=True, repr=False)
+class Schedule(Summarised):
     """One start round for each request of an instance, in the instance's order.
 
     Examples
@@ -68,10 +70,28 @@ class Schedule:
         if len(self.starts) != len(instance):
             reason = f"has {len(self.starts)} entries for {len(instance)} requests"
             raise InvalidInput(reason, field="starts")
-        for request, start in zip(instance, self.starts, strict=True):
-            if type(start) is not int:
+        others = [i for i, start in enumerate(self.starts) if type(start) is not int]
+        for i in others:
+            start, request = self.starts[i], instance.requests[i]
+            if isinstance(start, bool) or not isinstance(start, Integral):
                 reason = f"must be an integer, got {shown(start)}"
                 raise InvalidInput(reason, field="starts", request=repr(request.id))
+        if others:
+            object.__setattr__(self, "starts", tuple(map(int, self.starts)))
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        check = self.check()
+        return {
+            "of": self.instance.name,
+            "requests": len(self.starts),
+            "total latency": self.objective,
+            "mean latency": self.objective / len(self.starts) if self.starts else None,
+            "makespan": self.makespan,
+            "peak memory": f"{check.peak_memory:,} of {self.instance.memory:,}",
+            "feasible": check.feasible,
+            "violations": "; ".join(check.violations) or None,
+        }
 
     @cached_property
     def completions(self) -> tuple[int, ...]:

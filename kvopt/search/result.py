@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from kvopt.model.schedule import Schedule
+from kvopt.model.summary import Facts, Summarised, share
 from kvopt.search.proofs import CheckedBound
 
 
@@ -59,8 +60,8 @@ class Progress:
         return relative_gap(self.objective, self.lower_bound)
 
 
-@dataclass(frozen=True)
-class SolveResult:
+@dataclass(frozen=True, repr=False)
+class SolveResult(Summarised):
     """The best checked schedule and the best bound of a search.
 
     Parameters
@@ -128,6 +129,23 @@ class SolveResult:
         """``(objective - bound) / objective``, None while a side is unknown."""
         return relative_gap(self.objective, self.lower_bound)
 
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        found_by = None if self.found_by is None else f"found by {self.found_by}"
+        source = None if self.bounded_by is None else f"{self.bounded_by}, {self.bound_source}"
+        return {
+            "status": self.status,
+            "total latency": self.objective,
+            "schedule": found_by,
+            "lower bound": self.lower_bound,
+            "bound by": source,
+            "gap": share(self.gap),
+            "stopped": self.stop_reason,
+            "seconds": round(self.seconds, 2),
+            "faults": "; ".join(self.faults) or None,
+            "notes": "; ".join(self.notes) or None,
+        }
+
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""
         return {
@@ -153,8 +171,8 @@ class SolveResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class BoundResult:
+@dataclass(frozen=True, repr=False)
+class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
     ``seconds`` is wall time without ``compile_seconds``, in which machine code was made.
@@ -167,6 +185,16 @@ class BoundResult:
     signal_number: int | None = None
     checked: CheckedBound | None = None
     compile_seconds: float = 0.0
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        return {
+            "method": self.method,
+            "lower bound": "unknown" if self.value is None else self.value,
+            "proved by": None if self.checked is None else self.checked.bounded_by,
+            "seconds": round(self.seconds, 2),
+            "note": self.note,
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt bound --json`` prints."""

@@ -14,6 +14,7 @@ from typing import Any
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
 
@@ -39,8 +40,8 @@ class Lost:
     end: int
 
 
-@dataclass(frozen=True)
-class PolicyRun:
+@dataclass(frozen=True, repr=False)
+class PolicyRun(Summarised):
     """What a policy did to an instance.
 
     Rounds are numbered as the server worked.  Times, arrivals and latencies are those of the
@@ -99,6 +100,29 @@ class PolicyRun:
         starts = [start for start in self.starts if start is not None]
         is_one = self.clock.is_even and len(starts) == len(self.starts)
         return Schedule(self.instance, starts) if is_one else None
+
+    def facts(self) -> Facts:
+        """Return what a summary says; times in rounds, or in seconds."""
+        of = "rounds" if self.clock.is_even else "seconds"
+        scale, latencies = self.clock.scale, self.latencies
+
+        def shown(time: int) -> str:
+            return f"{worded(time if scale == 1 else time / scale)} {of}"
+
+        return {
+            "policy": self.policy,
+            "of": self.instance.name,
+            "outcome": self.outcome,
+            "completed": f"{self.completed:,} of {len(self.starts):,}",
+            "total latency": None if self.objective is None else shown(self.objective),
+            "mean latency": f"{worded(sum(latencies) / len(latencies) / scale)} {of}"
+            if self.objective
+            else None,
+            "makespan": shown(self.makespan),
+            "peak memory": f"{self.peak_memory:,} of {self.instance.memory:,}",
+            "evictions": self.evictions,
+            "note": self.note,
+        }
 
     # ---- times ------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+"""A few lines that say what a thing is: at a prompt, in a log, as a table in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+Facts = Mapping[str, object]
+"""What is said, by its name; None is not said."""
+
+
+class Summarised:
+    """Things that are shown by their facts, and not by all that they hold."""
+
+    def facts(self) -> Facts:
+        """Return what a summary says, by name."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{k} {v}' for k, v in self._said())}>"
+
+    def __str__(self) -> str:
+        said = self._said()
+        width = max((len(name) for name, _ in said), default=0)
+        lines = [type(self).__name__, *(f"  {name:{width}}  {value}" for name, value in said)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(value)}</td></tr>'
+            for name, value in self._said()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+    def _said(self) -> list[tuple[str, str]]:
+        return [(name, worded(value)) for name, value in self.facts().items() if value is not None]
+
+
+def worded(value: object) -> str:
+    """Return a fact as it is read: thousands apart, shares as percentages."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return " ".join(str(value).split())
+
+
+def spread(values: list[int]) -> str | None:
+    """Return the least and the largest of some integers, None for none."""
+    if not values:
+        return None
+    least, most = min(values), max(values)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def share(value: float | None) -> str | None:
+    """Return a share as a percentage; one that is not 0 never looks like 0."""
+    if value is None:
+        return None
+    return "0%" if value == 0 else f"{max(100 * value, 0.01):.2f}%"
+
+
+def times(value: int | None, by: int | None, *, up: bool) -> str:
+    """Return a ratio to four places, rounded outward, so that the interval stays true."""
+    if value is None or not by:
+        return "-"
+    places = -(-10_000 * value // by) if up else 10_000 * value // by
+    return f"{places // 10_000}.{places % 10_000:04}"
