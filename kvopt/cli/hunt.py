@@ -17,6 +17,9 @@ from kvopt.cli.outputs import certificate_written, try_outputs
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt
 
+_TIME_LIMIT = 60.0
+"""Seconds that a hunt may take where no limit is given."""
+
 
 def hunt_command(
     names: Annotated[
@@ -29,7 +32,7 @@ def hunt_command(
     ],
     n: Annotated[int, option("--n", "Requests, at most.", min=1)],
     memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
-    time_limit: common.TimeLimit = 60.0,
+    time_limit: common.TimeLimit = _TIME_LIMIT,
     seed: common.Seed = 0,
     equal_prompts: Annotated[
         bool, option("--equal-prompts", "One prompt for all requests of an instance.")
@@ -54,7 +57,7 @@ def hunt_command(
             common.say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
     found = hunt(
-        names, n=n, memory=memory, time_limit=60.0 if time_limit is None else time_limit,
+        names, n=n, memory=memory, time_limit=_TIME_LIMIT if time_limit is None else time_limit,
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
     with certificate_written("--output", output, found.certificate, write_with_budget):
