@@ -22,11 +22,6 @@ from kvopt.simulation.simulator import simulate
 _INTERRUPTED = 130
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("run")(run_command)
-
-
 def run_command(
     file: common.InstanceFile,
     names: Annotated[
