@@ -28,19 +28,7 @@ _LEAST_PROSE = 16
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Parameters
-    ----------
-    name
-        What stands above it.
-    is_number
-        Whether it is aligned to the right.
-    is_prose
-        Whether its cells may go on in a further line, between two words.
-    cells
-        What stands in it, as plain text.
-    """
+    """A name and the cells below it, as plain text; see `new_table`."""
 
     name: str
     is_number: bool = False
@@ -68,15 +56,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells below names; see `new_table`.
-
-    Parameters
-    ----------
-    columns
-        What it has.
-    optional
-        Names of those that may be left out, the one that is missed least first.
-    """
+    """Columns with equally many cells; see `new_table`."""
 
     columns: tuple[Column, ...]
     optional: tuple[str, ...] = ()
@@ -137,7 +117,7 @@ def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] 
     Parameters
     ----------
     columns
-        The names.
+        The names; numbers are aligned to the right.
     prose
         Those whose cells may be wrapped between words.
     optional
