@@ -63,11 +63,8 @@ def written(
     except (KvoptError, OSError, UnicodeError) as error:
         failure = error
     yield failure is None
-    if failure is None:
-        return
-    if isinstance(failure, KvoptError) and not isinstance(failure, InvalidInput):
-        raise failure
-    raise _named(failure, option, path) from None
+    if failure is not None:
+        raise _named(failure, option, path) from None
 
 
 def write_output(path: Path, write: Callable[[Path], object], about: str = "") -> None:
@@ -94,11 +91,13 @@ def certificate_written(
     say_certificates(path, budgets)
 
 
-def _named(error: Exception, option: str, path: Path) -> InvalidInput:
+def _named(error: Exception, option: str, path: Path) -> KvoptError:
     """Return the error with option and path, each once."""
-    if not isinstance(error, InvalidInput):
-        reason = getattr(error, "strerror", None) or str(error)
-        return InvalidInput(f"cannot be written: {reason}", field=f"{option} {path}")
-    if error.field is not None:  # not the path is at fault, but what should go there
+    place = f"{option} {path}"
+    if isinstance(error, InvalidInput):
+        # With a field not the path is at fault, but what should go there.
+        return error if error.field is not None else InvalidInput(error.reason, field=place)
+    if isinstance(error, KvoptError):
         return error
-    return InvalidInput(error.reason, field=f"{option} {path}")
+    reason = getattr(error, "strerror", None) or str(error)
+    return InvalidInput(f"cannot be written: {reason}", field=place)
