@@ -13,7 +13,12 @@ from kvopt.errors import KvoptError
 if TYPE_CHECKING:
     import typer
 
-_INTERRUPTED = 130
+REFUSED = 2
+"""Exit status for what a user can mend, said in one line."""
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C: 128 and the number of the signal, as shells say it."""
+
 _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 """Names of threads that are not waited for at the end."""
 
@@ -24,15 +29,15 @@ def main() -> None:
         _app()()
     except KvoptError as error:
         print(f"kvopt: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(REFUSED)
     except KeyboardInterrupt:  # before any command began
-        _leave(_INTERRUPTED)
+        _leave(INTERRUPTED)
     except SystemExit as end:
         # A solver or compiler that would not stop must not keep the process, nor crash its end.
         if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
-        if end.code == _INTERRUPTED:
-            _leave(_INTERRUPTED)
+        if end.code == INTERRUPTED:
+            _leave(INTERRUPTED)
         raise
 
 
@@ -43,7 +48,7 @@ def _app() -> typer.Typer:
         threading.current_thread() is threading.main_thread()
     )
     if mine:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     try:
         from kvopt.cli.app import app
     finally:

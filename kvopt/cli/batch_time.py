@@ -17,11 +17,6 @@ from kvopt.hardware.fitting import Fit, fit_linear, fit_roof, read_table
 from kvopt.model.batch_time import NANOSECONDS, BatchTime
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("batch-time")(batch_time_command)
-
-
 def batch_time_command(
     context: typer.Context,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV with measured batches.")],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 
 from kvopt.bounds.registry import BOUNDS
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.engines.bounding import bound
 from kvopt.files import read_instance
@@ -17,16 +17,10 @@ from kvopt.model.scope import COVERED
 from kvopt.search.result import BoundResult
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("bound")(bound_command)
-
-
 def bound_command(
     file: common.InstanceFile,
     method: Annotated[
-        str | None,
-        typer.Option("--method", help=f"{', '.join(BOUNDS.built_in)}, or one of --module."),
+        str | None, option("--method", f"{', '.join(BOUNDS.built_in)}, or one of --module.")
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -52,26 +46,18 @@ def bound_command(
     with common.undisturbed() as signals:
         for name in methods:
             with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
-                results.append(
-                    bound(
-                        instance,
-                        name,
-                        time_limit=time_limit,
-                        threads=threads,
-                        ram=budget,
-                        params=params,
-                        seed=seed,
-                        observer=observer,
-                    )
-                )
-            if results[-1].signal_number is not None or signals:
+                result = bound(
+                    instance, name, time_limit=time_limit, threads=threads, ram=budget,
+                    params=params, seed=seed, observer=observer,
+                )  # fmt: skip
+            results.append(result)
+            if result.signal_number is not None or signals:
                 break
         if json:
             common.print_json(results[0].to_json())
         else:
             _print(results)
-    if results[-1].signal_number is not None:
-        raise typer.Exit(128 + results[-1].signal_number)
+    common.exit_by_signal(results[-1].signal_number)
 
 
 def _print(results: list[BoundResult]) -> None:
@@ -91,4 +77,4 @@ def _print(results: list[BoundResult]) -> None:
         )
     common.print_table(table)
     if any(result.value is not None for result in results):
-        common.messages.print(COVERED, soft_wrap=True)
+        common.say(COVERED)

@@ -10,38 +10,36 @@ import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
+from kvopt.cli.common import option
 from kvopt.errors import InvalidInput, shown
 from kvopt.hardware.capacity import GIGABYTE, GPUS, MODELS, OBSERVED_MEMORY, capacity, preset
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
+"""Models on which the papers and the formula disagree, which a note explains."""
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    presets = f"[bold]Models[/bold] {', '.join(MODELS)}\n\n[bold]GPUs[/bold] {', '.join(GPUS)}"
-    app.command("capacity", epilog=presets)(capacity_command)
-
-
-def _count(flag: str, about: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(flag, min=1, metavar="N", help=about)
-    return option
+PRESETS = f"[bold]Models[/bold] {', '.join(MODELS)}\n\n[bold]GPUs[/bold] {', '.join(GPUS)}"
+"""What stands below the options."""
 
 
 def capacity_command(
     context: typer.Context,
-    model: Annotated[str, typer.Option("--model", help="One of the models below.")] = "llama-2-70b",
-    parameters: Annotated[int | None, _count("--parameters", "Weights of the model.")] = None,
-    layers: Annotated[int | None, _count("--layers", "Its layers.")] = None,
-    kv_heads: Annotated[int | None, _count("--kv-heads", "Its heads of keys.")] = None,
-    head_size: Annotated[int | None, _count("--head-size", "Numbers in a key.")] = None,
-    size: Annotated[int | None, _count("--bytes", "Bytes of a weight or cached number.")] = None,
-    gpu: Annotated[str, typer.Option("--gpu", help="One of the GPUs below.")] = "a100-80gb",
-    gpu_memory: Annotated[
-        str | None, typer.Option("--gpu-memory", metavar="GB", help="10^9 bytes of one GPU.")
+    model: Annotated[str, option("--model", "One of the models below.")] = "llama-2-70b",
+    parameters: Annotated[
+        int | None, option("--parameters", "Weights of the model.", "N", min=1)
     ] = None,
-    gpus: Annotated[int, _count("--gpus", "GPUs that hold the model together.")] = 2,
+    layers: Annotated[int | None, option("--layers", "Its layers.", "N", min=1)] = None,
+    kv_heads: Annotated[int | None, option("--kv-heads", "Its heads of keys.", "N", min=1)] = None,
+    head_size: Annotated[int | None, option("--head-size", "Numbers in a key.", "N", min=1)] = None,
+    size: Annotated[
+        int | None, option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
+    ] = None,
+    gpu: Annotated[str, option("--gpu", "One of the GPUs below.")] = "a100-80gb",
+    gpu_memory: Annotated[
+        str | None, option("--gpu-memory", "10^9 bytes of one GPU.", "GB")
+    ] = None,
+    gpus: Annotated[int, option("--gpus", "GPUs that hold the model together.", "N", min=1)] = 2,
     fraction: Annotated[
-        str, typer.Option("--fraction", help="Share of memory for weights and cache.")
+        str, option("--fraction", "Share of memory for weights and cache.")
     ] = "0.9",
     json: common.Json = False,
 ) -> None:
@@ -66,22 +64,16 @@ def capacity_command(
     say_assumed_options(context, ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction"))
     note = _note() if model in _OF_THE_PAPERS else None
     if json:
-        common.print_json(
-            {
-                "memory": tokens,
-                "kv_bytes": shape.kv_bytes,
-                "weight_bytes": shape.weight_bytes,
-                "gpu_memory": memory,
-                "gpus": gpus,
-                "fraction": float(share),
-                "note": note,
-            }
-        )
+        facts = {
+            "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
+            "gpu_memory": memory, "gpus": gpus, "fraction": float(share), "note": note,
+        }  # fmt: skip
+        common.print_json(facts)
         return
     print(f"{tokens:,} tokens of {shape.kv_bytes:,} bytes")
     print(f"weights {shape.weight_bytes:,} bytes; {gpus} x {memory:,} bytes x {fraction}")
     if note:
-        common.messages.print(note)
+        common.say(note)
 
 
 def _number(text: str, field: str) -> Fraction:

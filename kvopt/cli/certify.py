@@ -33,11 +33,6 @@ _WRITING, _WRITING_A_RUN = 0.6, 0.05
 instance: an estimate from the same machine under the same load."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("certify")(certify_command)
-
-
 def certify_command(
     file: common.InstanceFile,
     output: Annotated[

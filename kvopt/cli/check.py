@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
 from kvopt.errors import FalseClaim
 from kvopt.files import read_instance, read_schedule
-from kvopt.model.schedule import ScheduleCheck
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("check")(check_command)
 
 
 def check_command(
@@ -37,31 +31,17 @@ def check_command(
             common.print_json({"feasible": False, "violations": [str(error)]})
         else:
             print(error)
-        raise typer.Exit(1) from None
+        raise typer.Exit(common.FAILED) from None
     if json:
-        common.print_json(_as_json(check))
+        said = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
+        common.print_json({name: getattr(check, name) for name in said})
     else:
-        _print(check, instance.memory)
+        for line in check.violations:
+            print(line)
+        verdict = "feasible" if check.feasible else "not feasible"
+        print(
+            f"{verdict}: total latency {check.objective:,}, peak memory {check.peak_memory:,} of "
+            f"{instance.memory:,} at time {check.peak_time:,}, makespan {check.makespan:,}"
+        )
     if not check.feasible:
-        raise typer.Exit(1)
-
-
-def _as_json(check: ScheduleCheck) -> dict[str, Any]:
-    return {
-        "feasible": check.feasible,
-        "objective": check.objective,
-        "peak_memory": check.peak_memory,
-        "peak_time": check.peak_time,
-        "makespan": check.makespan,
-        "violations": list(check.violations),
-    }
-
-
-def _print(check: ScheduleCheck, memory: int) -> None:
-    for line in check.violations:
-        print(line)
-    verdict = "feasible" if check.feasible else "not feasible"
-    print(
-        f"{verdict}: total latency {check.objective:,}, peak memory {check.peak_memory:,} of "
-        f"{memory:,} at time {check.peak_time:,}, makespan {check.makespan:,}"
-    )
+        raise typer.Exit(common.FAILED)

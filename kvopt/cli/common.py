@@ -1,4 +1,4 @@
-"""What the commands share: options, tables and the rule of what goes where.
+"""What the commands share: options, exit statuses, tables and the rule of what goes where.
 
 With ``--json`` standard output holds one JSON object and nothing else.  Progress and
 messages go to standard error.
@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
 from kvopt.kernels.modules import import_modules, located
@@ -27,33 +28,39 @@ messages = Console(stderr=True, highlight=False, soft_wrap=True)
 """For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
 goes on in the next line cannot be copied."""
 
+FAILED = 1
+"""Exit status when what was checked is wrong, or a part of the work failed."""
+
+NOTHING_FOUND = 3
+"""Exit status when the work came to its end or limit without what was looked for."""
+
+
+def option(flags: str, about: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option: its flags with blanks between them, and what help says of it."""
+    return typer.Option(*flags.split(), metavar=metavar, help=about, **more)
+
+
 InstanceFile = Annotated[
     Path, typer.Argument(metavar="FILE", help="Instance: JSON, or CSV with --memory.")
 ]
-Memory = Annotated[
-    int | None,
-    typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size; needed for CSV."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Memory = Annotated[int | None, option("--memory -m", "Cache size; needed for CSV.", "M", min=1)]
+Json = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 TimeLimit = Annotated[
-    float | None,
-    typer.Option("--time-limit", "-t", min=0, metavar="S", help="Seconds, kept within two."),
+    float | None, option("--time-limit -t", "Seconds, kept within two.", "S", min=0)
 ]
 Threads = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, metavar="N", help="Solver threads; default: every core."),
+    int | None, option("--threads", "Solver threads; default: every core.", "N", min=1)
 ]
-Seconds = Annotated[bool, typer.Option("--seconds", help="Let a round last as long as its batch.")]
+Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its batch.")]
 BatchTime = Annotated[
-    str | None,
-    typer.Option("--batch-time", metavar="MODEL", help="With --seconds: a .json file or a preset."),
+    str | None, option("--batch-time", "With --seconds: a .json file or a preset.", "MODEL")
 ]
 Ram = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--ram",
-        metavar="SIZE",
-        help="Memory that may be held, 4G say; default: a share of what the machine has.",
+        "Memory that may be held, 4G say; default: a share of what the machine has.",
+        "SIZE",
     ),
 ]
 
@@ -65,12 +72,12 @@ def _read_params(path: Path | None) -> SolveParams | None:
 
 Params = Annotated[
     SolveParams | None,
-    typer.Option(
+    option(
         "--params",
-        metavar="FILE",
+        "TOML with widths, limits and shares of time, as kvopt info --params prints them.",
+        "FILE",
         parser=Path,
         callback=_read_params,
-        help="TOML with widths, limits and shares of time, as kvopt info --params prints them.",
     ),
 ]
 
@@ -83,14 +90,14 @@ def _imported(modules: list[str] | None) -> list[str]:
 
 Modules = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--module",
-        metavar="FILE.py",
+        "Python file that registers something of your own; may be given several times.",
+        "FILE.py",
         callback=_imported,
-        help="Python file that registers something of your own; may be given several times.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="For random choices.")]
+Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
 
 
 @contextmanager
@@ -103,8 +110,18 @@ def undisturbed() -> Iterator[list[int]]:
     came: list[int] = []
     with signals_remembered(came.append):
         yield came
-    if came:
-        raise typer.Exit(128 + came[0])
+    exit_by_signal(came[0] if came else None)
+
+
+def exit_by_signal(number: int | None) -> None:
+    """End the command if a signal ended its work, with the exit status that shells give it."""
+    if number is not None:
+        raise typer.Exit(128 + number)
+
+
+def say(line: str) -> None:
+    """Print a message for people watching; nothing in it is taken for markup."""
+    messages.print(line, markup=False)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -136,7 +153,7 @@ def warn_oversubscription(threads: int | None) -> None:
     """Say so when more threads were asked for than there are cores."""
     cores = os.cpu_count() or 1
     if threads is not None and threads > cores:
-        messages.print(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")
+        say(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")
 
 
 def is_watched() -> bool:
@@ -147,10 +164,9 @@ def is_watched() -> bool:
 def say_certificates(output: Path, budgets: Sequence[int]) -> None:
     """Say which certificate was written, if one was, and what its check needs."""
     for budget in budgets:
-        messages.print(f"kvopt: wrote {output}; kvopt verify checks it", markup=False)
+        say(f"kvopt: wrote {output}; kvopt verify checks it")
         if budget > 1:
-            messages.print(
+            say(
                 f"kvopt: its check needs about {budget} times the default budget: "
-                f"kvopt verify {output} --budget {budget}",
-                markup=False,
+                f"kvopt verify {output} --budget {budget}"
             )

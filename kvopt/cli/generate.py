@@ -10,18 +10,14 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.cli.common import option
+from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.families import FAMILIES, generate
 from kvopt.files import write_instance
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("generate", epilog=_families())(generate_command)
-
-
-def _families() -> str:
+def families() -> str:
     """List every family with its keys, for the help text."""
     lines = ["[bold]Families[/bold]"]
     for family in FAMILIES.values():
@@ -35,25 +31,19 @@ def _families() -> str:
 
 def generate_command(
     family: Annotated[str, typer.Argument(metavar="FAMILY", help="A name from the list below.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Instance file to write.")
-    ],
-    n: Annotated[int | None, typer.Option("--n", min=0, help="Number of requests.")] = None,
-    memory: Annotated[
-        int | None, typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size.")
-    ] = None,
+    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
+    n: Annotated[int | None, option("--n", "Number of requests.", min=0)] = None,
+    memory: Annotated[int | None, option("--memory -m", "Cache size.", "M", min=1)] = None,
     seed: common.Seed = 0,
     parameters: Annotated[
-        list[str] | None,
-        typer.Option("--parameter", "-p", metavar="KEY=VALUE", help="A key of the family."),
+        list[str] | None, option("--parameter -p", "A key of the family.", "KEY=VALUE")
     ] = None,
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
     try_outputs(output=output)
     instance = generate(family, n=n, memory=memory, seed=seed, parameters=_pairs(parameters or []))
-    write_named("--output", output, partial(write_instance, instance))
-    about = f"{len(instance)} requests, memory {instance.memory}"
-    common.messages.print(f"wrote {output}: {about}", markup=False)
+    about = f": {len(instance)} requests, memory {instance.memory}"
+    write_output(output, partial(write_instance, instance), about)
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

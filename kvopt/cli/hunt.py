@@ -11,43 +11,34 @@ from rich.markup import escape
 
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.common import option
+from kvopt.cli.outputs import certificate_written, try_outputs
 
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt
 
-_NOTHING_FOUND = 3
-_INTERRUPTED = 130
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("hunt")(hunt_command)
+_TIME_LIMIT = 60.0
+"""Seconds that a hunt may take where no limit is given."""
 
 
 def hunt_command(
     names: Annotated[
         list[str],
-        typer.Option(
-            "--policy",
-            "-P",
-            metavar="NAME[:KEY=VALUE,...]",
-            help="Policy to hunt; of several the best on an instance counts.",
+        option(
+            "--policy -P",
+            "Policy to hunt; of several the best on an instance counts.",
+            "NAME[:KEY=VALUE,...]",
         ),
     ],
-    n: Annotated[int, typer.Option("--n", min=1, help="Requests, at most.")],
-    memory: Annotated[int, typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size.")],
-    time_limit: common.TimeLimit = 60.0,
+    n: Annotated[int, option("--n", "Requests, at most.", min=1)],
+    memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
+    time_limit: common.TimeLimit = _TIME_LIMIT,
     seed: common.Seed = 0,
     equal_prompts: Annotated[
-        bool, typer.Option("--equal-prompts", help="One prompt for all requests of an instance.")
+        bool, option("--equal-prompts", "One prompt for all requests of an instance.")
     ] = False,
-    last_arrival: Annotated[
-        int, typer.Option("--last-arrival", min=0, metavar="A", help="Arrivals are 0 .. A.")
-    ] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="CERT", help="Write the certificate.")
-    ] = None,
+    last_arrival: Annotated[int, option("--last-arrival", "Arrivals are 0 .. A.", "A", min=0)] = 0,
+    output: Annotated[Path | None, option("--output -o", "Write the certificate.", "CERT")] = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -58,35 +49,26 @@ def hunt_command(
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
     try_outputs(output=output)
-    from kvopt.experiments.hunting import (
-        hunt,  # which loads numba: no other command should wait for it
-    )
+    # Loads numba: no other command should wait for it.
+    from kvopt.experiments.hunting import hunt
 
     def watch(ratio: Fraction, tried: int) -> None:
         if not json and common.is_watched():
-            common.messages.print(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
+            common.say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
     found = hunt(
-        names, n=n, memory=memory, time_limit=60.0 if time_limit is None else time_limit,
+        names, n=n, memory=memory, time_limit=_TIME_LIMIT if time_limit is None else time_limit,
         seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
-    budgets: list[int] = []
-
-    def write(path: Path) -> None:
-        assert found.certificate is not None
-        budgets.append(write_with_budget(found.certificate, path))
-
-    with written("--output", None if found.certificate is None else output, write):
+    with certificate_written("--output", output, found.certificate, write_with_budget):
         if json:
             common.print_json(found.to_json())
         else:
             _print(found, n)
-    if output is not None:
-        common.say_certificates(output, budgets)
     if found.interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(common.INTERRUPTED)
     if found.certificate is None:
-        raise typer.Exit(_NOTHING_FOUND)
+        raise typer.Exit(common.NOTHING_FOUND)
 
 
 def _print(found: Hunt, n: int) -> None:

@@ -4,59 +4,41 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.cli.common import option
+from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.files import write_instance
-from kvopt.model.instance import Instance
 from kvopt.traces import FORMATS, import_trace
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("import")(import_command)
-
-
-def _column(flag: str, about: str) -> Any:
-    return typer.Option(flag, metavar="NAME", help=about)
 
 
 def import_command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The file to read.")],
     format_: Annotated[
-        str,
-        typer.Option("--format", "-f", help=f"{', '.join(FORMATS.built_in)}, or one of --module."),
+        str, option("--format -f", f"{', '.join(FORMATS.built_in)}, or one of --module.")
     ],
-    memory: Annotated[
-        int, typer.Option("--memory", "-m", min=1, metavar="M", help="Cache size in tokens.")
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Instance file to write.")
-    ],
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=0, metavar="N", help="Stop after N requests.")
-    ] = None,
-    sample: Annotated[
-        int | None, typer.Option("--sample", min=0, metavar="N", help="Draw N of them.")
-    ] = None,
+    memory: Annotated[int, option("--memory -m", "Cache size in tokens.", "M", min=1)],
+    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
+    limit: Annotated[int | None, option("--limit", "Stop after N requests.", "N", min=0)] = None,
+    sample: Annotated[int | None, option("--sample", "Draw N of them.", "N", min=0)] = None,
     seed: common.Seed = 0,
     round_ms: Annotated[
-        float | None,
-        typer.Option("--round-ms", metavar="X", help="Length of a round; 50 by default."),
+        float | None, option("--round-ms", "Length of a round; 50 by default.", "X")
     ] = None,
-    all_at_once: Annotated[
-        bool, typer.Option("--all-at-once", help="Forget arrivals: a backlog.")
-    ] = False,
+    all_at_once: Annotated[bool, option("--all-at-once", "Forget arrivals: a backlog.")] = False,
     max_total: Annotated[
-        int | None,
-        typer.Option("--max-total", min=1, metavar="T", help="Leave out what needs more tokens."),
+        int | None, option("--max-total", "Leave out what needs more tokens.", "T", min=1)
     ] = None,
-    prompt_column: Annotated[str | None, _column("--prompt-column", "Prompt tokens.")] = None,
-    output_column: Annotated[str | None, _column("--output-column", "Output tokens.")] = None,
-    time_column: Annotated[str | None, _column("--time-column", "Arrival, for csv.")] = None,
+    prompt_column: Annotated[
+        str | None, option("--prompt-column", "Prompt tokens.", "NAME")
+    ] = None,
+    output_column: Annotated[
+        str | None, option("--output-column", "Output tokens.", "NAME")
+    ] = None,
+    time_column: Annotated[str | None, option("--time-column", "Arrival, for csv.", "NAME")] = None,
     _modules: common.Modules = None,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
@@ -66,31 +48,16 @@ def import_command(
     """
     try_outputs(output=output)
     instance = import_trace(
-        trace,
-        format_,
-        memory,
-        limit=limit,
-        sample=sample,
-        seed=seed,
-        round_ms=round_ms,
-        all_at_once=all_at_once,
-        max_total=max_total,
-        prompt_column=prompt_column,
-        output_column=output_column,
-        time_column=time_column,
-    )
-    write_named("--output", output, partial(write_instance, instance))
-    for line in _report(instance, output):
-        common.messages.print(line, markup=False)
-
-
-def _report(instance: Instance, output: Path) -> list[str]:
+        trace, format_, memory, limit=limit, sample=sample, seed=seed, round_ms=round_ms,
+        all_at_once=all_at_once, max_total=max_total, prompt_column=prompt_column,
+        output_column=output_column, time_column=time_column,
+    )  # fmt: skip
+    length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
+    about = f": {len(instance)} requests, memory {instance.memory}{length}"
+    write_output(output, partial(write_instance, instance), about)
     notes = instance.notes
     assert isinstance(notes, dict)
-    length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
-    lines = [f"wrote {output}: {len(instance)} requests, memory {instance.memory}{length}"]
     for reason, found in notes["dropped"].items():
-        lines.append(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
+        common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
     if notes["out_of_order"]:
-        lines.append(f"sorted: {notes['out_of_order']} arrived before one that stands above")
-    return lines
+        common.say(f"sorted: {notes['out_of_order']} arrived before one that stands above")

@@ -7,29 +7,26 @@ import platform
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.errors import KvoptError
 from kvopt.kernels.dependencies import available_solvers, versions
 from kvopt.search.incumbent import available_threads
 from kvopt.search.params import DEFAULT
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("info")(info_command)
-
-
 def info_command(
     json: common.Json = False,
     params: Annotated[
-        bool, typer.Option("--params", help="Print what --params FILE may change, as TOML.")
+        bool, option("--params", "Print what --params FILE may change, as TOML.")
     ] = False,
 ) -> None:
     """Print versions, machine and available solvers, for a bug report."""
     if params:
-        print_params(json)
+        if json:
+            common.print_json(asdict(DEFAULT))
+        else:
+            print(DEFAULT.to_toml(), end="")
         return
     try:
         solvers = available_solvers()
@@ -51,11 +48,3 @@ def info_command(
     for name, value in {**versions(), **facts}.items():
         if name != "versions" and value is not None:
             print(f"{name:15} {', '.join(value) if isinstance(value, list) else value}")
-
-
-def print_params(json: bool) -> None:
-    """Print the parameters of solve, bound and certify."""
-    if json:
-        common.print_json(asdict(DEFAULT))
-    else:
-        print(DEFAULT.to_toml(), end="")

@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from types import TracebackType
 
 from rich.cells import cell_len
-from rich.markup import escape
 
-from kvopt.cli.common import is_watched, messages, or_dash, percent
+from kvopt.cli.common import is_watched, messages, or_dash, percent, say
 from kvopt.kernels.compiling import compile_seconds, compiling, working_time
 from kvopt.search.result import Progress
 
 _WORTH_SAYING = 1.0
 """Seconds of compiling from which on they are mentioned at the end."""
+
+_LOG_EVERY = 1.0
+"""Least seconds between two improvements that go into a log file."""
+
+_RENEW_EVERY = 0.2
+"""Seconds between two looks at what a terminal is to show, and at whether code is compiled."""
 
 
 class LiveProgress:
@@ -41,64 +44,54 @@ class LiveProgress:
         """Take note of an improvement."""
         self._latest = progress
         now = time.monotonic()
-        if not self._quiet and not self._live and now - self._printed >= 1.0:
+        if not self._quiet and not self._live and now - self._printed >= _LOG_EVERY:
             self._printed = now
-            messages.print(self._line(progress, progress.seconds), markup=False)
+            say(self._line(progress, progress.seconds))
 
     def __enter__(self) -> LiveProgress:
         if not self._quiet:
             self._ticker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
+        if self._quiet:
+            return
         self._done.set()
-        if not self._quiet:
-            self._ticker.join()
+        self._ticker.join()
         if self._is_dirty:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-        seconds = compile_seconds() - self._compiled
-        if seconds >= _WORTH_SAYING and not self._quiet:
-            messages.print(
-                f"{escape(self._label)}: compiling took {seconds:.0f} s, this once; "
-                "limits and seconds are without it",
-                soft_wrap=True,
+            _show("")
+        if (seconds := self._compiling_for()) >= _WORTH_SAYING:
+            say(
+                f"{self._label}: compiling took {seconds:.0f} s, this once; "
+                "limits and seconds are without it"
             )
 
     def _tick(self) -> None:
-        while not self._done.wait(0.2):
+        while not self._done.wait(_RENEW_EVERY):
             if self._live:
                 self._renew()
             elif compiling().is_running and not self._said_compiling:
                 self._said_compiling = True
-                messages.print(
-                    f"{escape(self._label)}  compiling, as the first use after an installation "
-                    "does; limits do not count it",
-                    soft_wrap=True,
+                say(
+                    f"{self._label}  compiling, as the first use after an installation does; "
+                    "limits do not count it"
                 )
 
     def _renew(self) -> None:
-        if compiling().is_running:
-            line = self._compiling_line(messages.width)
+        state = compiling()
+        if state.is_running:
+            count = f"{state.started} of ~{state.known} functions, {self._compiling_for():.0f} s"
+            whole = f"{self._label}  compiling (first use after installation): {count}"
+            line = _fitting(messages.width, whole, f"compiling: {count}", "compiling")
         elif self._latest is not None:
             line = self._line(self._latest, working_time() - self._began, messages.width)
         else:
             return
         self._is_dirty = True
-        sys.stderr.write(f"\r\x1b[K{line}")
-        sys.stderr.flush()
+        _show(line)
 
-    def _compiling_line(self, width: int) -> str:
-        state = compiling()
-        rest = f"{state.started} of ~{state.known} functions, "
-        rest += f"{compile_seconds() - self._compiled:.0f} s"
-        lines = [(self._label, f"compiling (first use after installation): {rest}")]
-        return _fitting([*lines, (f"compiling: {rest}",), ("compiling",)], width)
+    def _compiling_for(self) -> float:
+        return compile_seconds() - self._compiled
 
     def _line(self, progress: Progress, seconds: float, width: int | None = None) -> str:
         """Return both sides; where ``width`` is too little, without names rather than cut."""
@@ -107,11 +100,17 @@ class LiveProgress:
             f"gap {percent(progress.gap)}"
         )
         clock = f"{seconds:6.1f} s"
-        whole = (self._label, clock, progress.engine, sides)
-        return _fitting([whole, (self._label, clock, sides), (clock, sides), (sides,)], width)
+        whole = f"{self._label}  {clock}  {progress.engine}  {sides}"
+        return _fitting(
+            width, whole, f"{self._label}  {clock}  {sides}", f"{clock}  {sides}", sides
+        )
 
 
-def _fitting(lines: Sequence[Sequence[str]], width: int | None) -> str:
+def _fitting(width: int | None, *lines: str) -> str:
     """Return the first line that fits, else the last: a line that wraps would stay."""
-    joined = ["  ".join(parts) for parts in lines]
-    return next((line for line in joined if width is None or cell_len(line) < width), joined[-1])
+    return next((line for line in lines if width is None or cell_len(line) < width), lines[-1])
+
+
+def _show(line: str) -> None:
+    """Replace the line that a terminal shows."""
+    print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

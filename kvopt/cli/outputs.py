@@ -7,9 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
+from kvopt.cli.common import say, say_certificates
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import TEMPORARY, refuse_unwritable
+
+Found = TypeVar("Found")
 
 
 def try_outputs(**given: Path | None) -> None:
@@ -42,38 +46,58 @@ def try_folder(option: str, path: Path) -> None:
 
 
 @contextmanager
-def written(option: str, path: Path | None, write: Callable[[Path], object]) -> Iterator[bool]:
+def written(
+    option: str, path: Path | None, write: Callable[[Path], object] | None
+) -> Iterator[bool]:
     """Write a file, let the block print what was found, and only then say if writing failed.
 
     A full disk must not take the result of an hour with it.  The block gets whether there is a
-    file now.
+    file now: no path is no file, and neither is nothing to write.
     """
-    failure: Exception | None = None
-    if path is not None:
-        try:
-            write(path)
-        except (KvoptError, OSError, UnicodeError) as error:
-            failure = error
-    yield path is not None and failure is None
-    if failure is None:
+    if path is None or write is None:
+        yield False
         return
-    assert path is not None, "only a file fails"
-    if isinstance(failure, KvoptError) and not isinstance(failure, InvalidInput):
-        raise failure
-    raise _named(failure, option, path) from None
+    failure: Exception | None = None
+    try:
+        write(path)
+    except (KvoptError, OSError, UnicodeError) as error:
+        failure = error
+    yield failure is None
+    if failure is not None:
+        raise _named(failure, option, path) from None
 
 
-def write_named(option: str, path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file where nothing else is printed; an error names the option."""
-    with written(option, path, write):
+def write_output(path: Path, write: Callable[[Path], object], about: str = "") -> None:
+    """Write the file of ``--output`` where nothing else is printed, and say so."""
+    with written("--output", path, write):
         pass
+    say(f"wrote {path}{about}")
 
 
-def _named(error: Exception, option: str, path: Path) -> InvalidInput:
+@contextmanager
+def certificate_written(
+    option: str, path: Path | None, found: Found | None, write: Callable[[Found, Path], int]
+) -> Iterator[None]:
+    """Write a certificate if there is one, as `written` does; say which, and what its check needs.
+
+    ``write`` returns the budget that ``kvopt verify`` needs.
+    """
+    budgets: list[int] = []
+    if path is None or found is None:
+        yield
+        return
+    with written(option, path, lambda target: budgets.append(write(found, target))):
+        yield
+    say_certificates(path, budgets)
+
+
+def _named(error: Exception, option: str, path: Path) -> KvoptError:
     """Return the error with option and path, each once."""
-    if not isinstance(error, InvalidInput):
-        reason = getattr(error, "strerror", None) or str(error)
-        return InvalidInput(f"cannot be written: {reason}", field=f"{option} {path}")
-    if error.field is not None:  # not the path is at fault, but what should go there
+    place = f"{option} {path}"
+    if isinstance(error, InvalidInput):
+        # With a field not the path is at fault, but what should go there.
+        return error if error.field is not None else InvalidInput(error.reason, field=place)
+    if isinstance(error, KvoptError):
         return error
-    return InvalidInput(error.reason, field=f"{option} {path}")
+    reason = getattr(error, "strerror", None) or str(error)
+    return InvalidInput(f"cannot be written: {reason}", field=place)

@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.cli.common import option
+from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
@@ -19,28 +18,20 @@ from kvopt.search.proofs import Prices
 from kvopt.simulation.running import run
 
 _PRICE_SECONDS = 5.0
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("plot")(plot_command)
+"""Seconds for the prices that --prices shows; more of them come nearer to the bound."""
 
 
 def plot_command(
     file: common.InstanceFile,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="OUT.{png,svg,pdf}", help="The picture.")
-    ],
+    output: Annotated[Path, option("--output -o", "The picture.", "OUT.{png,svg,pdf}")],
     schedule: Annotated[
-        Path | None, typer.Option("--schedule", metavar="SCHEDULE", help="The schedule to draw.")
+        Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
     ] = None,
     policy: Annotated[
-        str | None,
-        typer.Option("--policy", "-P", metavar="NAME", help="Draw what this scheduler does."),
+        str | None, option("--policy -P", "Draw what this scheduler does.", "NAME")
     ] = None,
     prices: Annotated[
-        bool,
-        typer.Option("--prices", help="Show the prices of the lagrangian bound below the memory."),
+        bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
     ] = False,
     memory: common.Memory = None,
     _modules: common.Modules = None,
@@ -56,14 +47,13 @@ def plot_command(
         raise InvalidInput("goes with --schedule or --policy", field="--prices")
     instance = read_instance(file, memory)
     if schedule is None and policy is None:
-        write_named("--output", output, partial(plot_instance, instance))
+        write_output(output, partial(plot_instance, instance))
     else:
         made, known = _made(instance, schedule, policy)
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
         draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)
-        write_named("--output", output, draw)
-    common.messages.print(f"wrote {output}", markup=False)
+        write_output(output, draw)
 
 
 def _made(

@@ -6,17 +6,11 @@ import inspect
 from dataclasses import MISSING, fields
 from typing import Any
 
-import typer
 from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policies
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("policies")(policies_command)
 
 
 def policies_command(_modules: common.Modules = None, json: common.Json = False) -> None:

@@ -10,32 +10,23 @@ import typer
 
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, write_named, written
+from kvopt.cli.common import option
+from kvopt.cli.outputs import certificate_written, try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions import Reduction, ThreePartition, decide
 from kvopt.files import write_instance
-
-_LEFT_OPEN = 3
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("reduce")(reduce_command)
 
 
 def reduce_command(
     problem: Annotated[str, typer.Argument(metavar="three-partition", help="The problem.")],
     numbers: Annotated[list[int], typer.Argument(metavar="X1 X2 ...", help="The 3m integers.")],
-    target: Annotated[int, typer.Option("--target", metavar="T", help="The sum of every triple.")],
+    target: Annotated[int, option("--target", "The sum of every triple.", "T")],
     time_limit: common.TimeLimit = 60.0,
     threads: common.Threads = None,
     json: common.Json = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the instance.")
-    ] = None,
+    output: Annotated[Path | None, option("--output -o", "Write the instance.", "FILE")] = None,
     certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", metavar="CERT", help="Write a certificate of the optimum."),
+        Path | None, option("--certificate", "Write a certificate of the optimum.", "CERT")
     ] = None,
 ) -> None:
     """Decide a 3-Partition problem by scheduling: 3m integers in (T/4, T/2) that sum to mT.
@@ -50,26 +41,16 @@ def reduce_command(
     common.warn_oversubscription(threads)
     given = ThreePartition(target, tuple(numbers))
     if output is not None:
-        write_named("--output", output, partial(write_instance, given.instance()))
-        common.messages.print(f"wrote {output}", markup=False)
+        write_output(output, partial(write_instance, given.instance()))
     found = decide(given, time_limit=time_limit, threads=threads)
-    budgets: list[int] = []
-
-    def write(path: Path) -> None:
-        assert found.certificate is not None
-        budgets.append(write_with_budget(found.certificate, path))
-
-    with written("--certificate", None if found.certificate is None else certificate, write):
+    with certificate_written("--certificate", certificate, found.certificate, write_with_budget):
         if json:
             common.print_json(found.to_json())
         else:
             _print(found)
-    if certificate is not None:
-        common.say_certificates(certificate, budgets)
-    if found.result.signal_number is not None:
-        raise typer.Exit(128 + found.result.signal_number)
+    common.exit_by_signal(found.result.signal_number)
     if found.answer == "open":
-        raise typer.Exit(_LEFT_OPEN)
+        raise typer.Exit(common.NOTHING_FOUND)
 
 
 def _print(found: Reduction) -> None:

@@ -8,29 +8,23 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs
 
-_FALSE = 1
 _EVERY = 100
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("report")(report_command)
+"""Certificates between two messages of how many are verified."""
 
 
 def report_command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE.html", help="Default: DIR/report.html."),
+        Path | None, option("--output -o", "Default: DIR/report.html.", "FILE.html")
     ] = None,
     table: Annotated[
-        Path | None,
-        typer.Option("--csv", metavar="FILE", help="Default: the name of the page with .csv."),
+        Path | None, option("--csv", "Default: the name of the page with .csv.", "FILE")
     ] = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Verify every certificate before it is linked.")
+        bool, option("--verify", "Verify every certificate before it is linked.")
     ] = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -47,14 +41,14 @@ def report_command(
     try_outputs(output=output, csv=table)
     written = write_report(folder, output, table, verify=verify, progress=_show)
     for line in (*written.warnings, *written.faults):
-        common.messages.print(f"kvopt: warning: {line}", markup=False)
+        common.say(f"kvopt: warning: {line}")
     names = [str(path) for path in (written.page, written.table) if path is not None]
     count = "1 record" if written.records == 1 else f"{written.records:,} records"
-    common.messages.print(f"wrote {' and '.join(names)}: {count}", markup=False)
+    common.say(f"wrote {' and '.join(names)}: {count}")
     if written.faults:
-        raise typer.Exit(_FALSE)
+        raise typer.Exit(common.FAILED)
 
 
 def _show(done: int, count: int) -> None:
     if done % _EVERY == 0 or done == count:
-        common.messages.print(f"verified {done:,} of {count:,} certificates")
+        common.say(f"verified {done:,} of {count:,} certificates")

@@ -41,11 +41,6 @@ _OPTIONAL_IN_SECONDS = (
 """Columns that a narrow terminal goes without, the first of them first."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("run")(run_command)
-
-
 def run_command(
     file: common.InstanceFile,
     names: Annotated[

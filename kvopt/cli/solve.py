@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.engines.registry import ENGINES
@@ -19,29 +20,19 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import checked_limit, gap_below
 from kvopt.search.result import SolveResult
-
-_NOTHING_FOUND = 3
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("solve")(solve_command)
 
 
 def solve_command(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory."),
+        list[Path], typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory.")
     ],
     engine: Annotated[
-        str,
-        typer.Option("--engine", "-e", help=f"{', '.join(ENGINES.built_in)}, or one of --module."),
+        str, option("--engine -e", f"{', '.join(ENGINES.built_in)}, or one of --module.")
     ] = "auto",
     pyomo_solver: Annotated[
-        str, typer.Option("--pyomo-solver", metavar="NAME", help="The solver behind pyomo.")
+        str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")
     ] = "highs",
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -50,23 +41,19 @@ def solve_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     start: Annotated[
-        Path | None,
-        typer.Option("--start", metavar="SCHEDULE", help="Begin from this schedule."),
+        Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
     ] = None,
     cold: Annotated[
-        bool, typer.Option("--cold", help="Begin without list schedules and volume bound.")
+        bool, option("--cold", "Begin without list schedules and volume bound.")
     ] = False,
     presolve: Annotated[
-        bool, typer.Option("--presolve/--no-presolve", help="Let the solver simplify first.")
+        bool, option("--presolve/--no-presolve", "Let the solver simplify first.")
     ] = True,
     gap: Annotated[
-        float | None,
-        typer.Option("--gap", min=0, metavar="G", help="Stop at this certified gap, 0.05 for 5%."),
+        float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     ] = None,
     json: common.Json = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule.")
-    ] = None,
+    output: Annotated[Path | None, option("--output -o", "Write the schedule.", "SCHEDULE")] = None,
     _modules: common.Modules = None,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
@@ -93,46 +80,37 @@ def solve_command(
         for file, instance, spent in zip(files, instances, read_for, strict=True):
             with LiveProgress(file.name, quiet=json) as observer:
                 result = solve(
-                    instance,
-                    engine,
-                    time_limit=None if limit is None else max(limit - spent, 0.0),
-                    threads=threads,
-                    ram=budget,
-                    params=params,
-                    seed=seed,
-                    start=given,
-                    quick_start=not cold,
-                    presolve=presolve,
-                    pyomo_solver=pyomo_solver,
-                    observer=observer,
-                    stop=None if gap is None else gap_below(gap),
-                )
+                    instance, engine, time_limit=None if limit is None else max(limit - spent, 0.0),
+                    threads=threads, ram=budget, params=params, seed=seed, start=given,
+                    quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
+                    observer=observer, stop=None if gap is None else gap_below(gap),
+                )  # fmt: skip
             results.append(result)
             if result.signal_number is not None or signals:
                 break
         best = results[0].schedule
-        with written("--output", None if best is None else output, partial(_write, best)):
+        write = None if best is None else partial(write_schedule, best)
+        with written("--output", output, write):
             _report(files, instances, results, json)
-    _exit(results)
-
-
-def _write(schedule: Schedule | None, output: Path) -> None:
-    assert schedule is not None, "only what was found is written"
-    write_schedule(schedule, output)
+    common.exit_by_signal(results[-1].signal_number)
+    if any(result.schedule is None for result in results):
+        raise typer.Exit(common.NOTHING_FOUND)
 
 
 def _report(
     files: list[Path], instances: list[Instance], results: list[SolveResult], json: bool
 ) -> None:
+    done = [*zip(files, instances, results, strict=False)]
     if json:
-        common.print_json(_as_json(files, results))
+        rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
+        common.print_json(results[0].to_json() if len(files) == 1 else {"results": rows})
         return
     table = common.new_table(
         "instance", "n>", "M>", "status", "latency>", "bound>", "gap>", "bound by", "stopped",
         "seconds>", prose=("bound by",),
         optional=("seconds", "M", "n", "stopped", "bound by", "gap"),
     )  # fmt: skip
-    for file, instance, result in zip(files, instances, results, strict=False):
+    for file, instance, result in done:
         source = f"{result.bounded_by} ({result.bound_source})" if result.bounded_by else "-"
         table.add_row(
             escape(instance.name or file.name),
@@ -147,21 +125,6 @@ def _report(
             f"{result.seconds:.2f}",
         )
     common.print_table(table)
-    for file, result in zip(files, results, strict=False):
+    for file, _, result in done:
         for line in (*result.faults, *result.notes):
-            common.messages.print(f"{file.name}: {line}", markup=False)
-
-
-def _as_json(files: list[Path], results: list[SolveResult]) -> dict[str, Any]:
-    if len(files) == 1:
-        return results[0].to_json()
-    rows = zip(files, results, strict=False)
-    return {"results": [{"file": str(file), **result.to_json()} for file, result in rows]}
-
-
-def _exit(results: list[SolveResult]) -> None:
-    signal_number = results[-1].signal_number
-    if signal_number is not None:
-        raise typer.Exit(128 + signal_number)
-    if any(result.schedule is None for result in results):
-        raise typer.Exit(_NOTHING_FOUND)
+            common.say(f"{file.name}: {line}")

@@ -19,47 +19,34 @@ from rich.table import Column
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_clock_of_study
+from kvopt.cli.common import option
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
 
 if TYPE_CHECKING:
     from kvopt.experiments.studies import StudyProgress, StudyResult
 
-_FAILED = 1
-_INTERRUPTED = 130
 _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("study")(study_command)
 
 
 def study_command(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME|FILE.toml", help="A built-in study, or a file.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Folder of the study.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "Folder of the study.", "DIR")] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes; default: every core."),
+        int | None, option("--jobs -j", "Processes; default: every core.", "N", min=1)
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Dask scheduler: tcp://host:8786."),
+        str | None, option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", min=1, metavar="K", help="The first K draws of each entry only."),
+        int | None, option("--limit", "The first K draws of each entry only.", "K", min=1)
     ] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Do again what failed in an earlier run.")
-    ] = False,
+    retry: Annotated[bool, option("--retry", "Do again what failed in an earlier run.")] = False,
     describe: Annotated[
-        bool, typer.Option("--describe", help="Print the description of the study and do nothing.")
+        bool, option("--describe", "Print the description of the study and do nothing.")
     ] = False,
     modules: common.Modules = None,
     json: common.Json = False,
@@ -98,18 +85,17 @@ def study_command(
                 observer=observer,
             )  # fmt: skip
     except KeyboardInterrupt:  # before anything was begun
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(common.INTERRUPTED) from None
     with common.undisturbed():
         for message in found.damaged:
-            common.messages.print(f"kvopt: {escape(message)}")
+            common.say(f"kvopt: {message}")
         if json:
             common.print_json(_to_json(found))
         else:
             _print(found)
-    if found.signal_number is not None:
-        raise typer.Exit(128 + found.signal_number)
+    common.exit_by_signal(found.signal_number)
     if found.progress.failed:
-        raise typer.Exit(_FAILED)
+        raise typer.Exit(common.FAILED)
 
 
 def _list(json: bool) -> None:
@@ -150,12 +136,13 @@ def _print(found: StudyResult) -> None:
         "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
         *(["mean s>"] if in_seconds else []), optional=("proved",),
     )  # fmt: skip
-    for row in by_policy(found.records):
+    rows = by_policy(found.records)
+    for row in rows:
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
         cells = [escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst))]
         mean = "-" if row.latency is None else f"{row.latency:,.3f}"
         table.add_row(*cells, *([mean] if in_seconds else []))
-    if table.row_count:
+    if rows:
         common.print_table(table)
     for verdict in found.verdicts:
         print(f"{verdict.verdict}: {verdict.claim} ({verdict.source})")
@@ -163,11 +150,11 @@ def _print(found: StudyResult) -> None:
     for record in found.records:
         if record.outcome == "error":
             label = record.instance.name + (f", {record.policy}" if record.policy else "")
-            common.messages.print(f"kvopt: failed: {escape(f'{label}: {record.error}')}")
+            common.say(f"kvopt: failed: {label}: {record.error}")
     progress = found.progress
-    common.messages.print(
+    common.say(
         f"kvopt: {progress.done} of {progress.instances} instances done, {progress.failed} failed; "
-        f"{escape(str(found.directory))} holds what was found"
+        f"{found.directory} holds what was found"
     )
 
 
@@ -183,7 +170,7 @@ def _observer(label: str, quiet: bool) -> Iterator[Callable[[StudyProgress], Non
         def log(progress: StudyProgress) -> None:
             if time.monotonic() - printed[-1] >= _LOG_EVERY:
                 printed.append(time.monotonic())
-                common.messages.print(escape(f"{label}  {_told(progress)}"))
+                common.say(f"{label}  {_told(progress)}")
 
         yield None if quiet else log
         return

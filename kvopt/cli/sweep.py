@@ -22,11 +22,6 @@ _INTERRUPTED = 130
 _HUNDREDTHS = "0:0.3:0.01"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("sweep")(sweep_command)
-
-
 def sweep_command(
     file: common.InstanceFile,
     policy: Annotated[

@@ -7,31 +7,21 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.cli.outputs import try_outputs, write_named
+from kvopt.cli.common import option
+from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("theory")(theory_command)
 
 
 def theory_command(
     topic: Annotated[
         str | None, typer.Argument(metavar="TOPIC", help="One topic; all of them if left out.")
     ] = None,
-    draws: Annotated[
-        int, typer.Option("--draws", min=1, metavar="N", help="Seeds for what is random.")
-    ] = 2,
-    scale: Annotated[
-        int, typer.Option("--scale", min=1, metavar="K", help="Simulate K times as large.")
-    ] = 1,
+    draws: Annotated[int, option("--draws", "Seeds for what is random.", "N", min=1)] = 2,
+    scale: Annotated[int, option("--scale", "Simulate K times as large.", "K", min=1)] = 1,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="OUT.{png,svg,pdf}", help="Draw a topic."),
+        Path | None, option("--output -o", "Draw a topic.", "OUT.{png,svg,pdf}")
     ] = None,
     json: common.Json = False,
 ) -> None:
@@ -54,7 +44,7 @@ def theory_command(
     found = []
     for name in [topic] if topic is not None else TOPICS:
         if common.is_watched() and not json:
-            common.messages.print(f"{escape(name)} ...")
+            common.say(f"{name} ...")
         found.append(examine(name, draws=draws, scale=scale))
         if not json:
             print(f"{name}: {found[-1].title}")
@@ -71,5 +61,4 @@ def theory_command(
             raise InvalidInput(f"{topic} has no curves", field="-o")
         figure = theory_curves(found[0]).get_figure(root=True)
         assert figure is not None, "axes of a new figure"
-        write_named("--output", output, partial(save, figure))
-        common.messages.print(f"wrote {output}", markup=False)
+        write_output(output, partial(save, figure))

@@ -9,23 +9,16 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.errors import InvalidInput
 from kvopt.verify import verify
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command("verify")(verify_command)
 
 
 def verify_command(
     file: Annotated[Path, typer.Argument(metavar="CERT", help="Certificate file.")],
     json: common.Json = False,
     budget: Annotated[
-        float,
-        typer.Option(
-            "--budget", metavar="K", help="Allow K times the default number of steps and bytes."
-        ),
+        float, option("--budget", "Allow K times the default number of steps and bytes.", "K")
     ] = 1.0,
 ) -> None:
     """Check every claim of a certificate in exact integers, and say what it proves.

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from kvopt.errors import InvalidInput
-from kvopt.kernels.registry import registered
+from kvopt.kernels.registry import OTHER_REGISTERS, registered
 
 
 def located(module: str, folder: Path) -> str:
@@ -53,10 +53,10 @@ def _import_file(path: Path, must_register: bool) -> None:
     try:
         exec(compile(source, place, "exec", dont_inherit=True), module.__dict__)
         if must_register and registered() == before:
-            reason = (
-                "registers nothing: write @register above a policy (from kvopt import register)"
+            raise InvalidInput(
+                "registers nothing: write @register above a policy (from kvopt import register); "
+                + OTHER_REGISTERS
             )
-            raise InvalidInput(reason)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise InvalidInput(_reason(error, place), file=str(path)) from None
@@ -66,11 +66,8 @@ def _reason(error: BaseException, place: str) -> str:
     """Say on which line of a file what went wrong."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return f"line {error.lineno}: {error.msg}: {(error.text or '').strip()}"
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == place
-    ]
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == place]
     said = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
     return f"line {lines[-1]}: {said}" if lines else said
 

@@ -11,7 +11,14 @@ from kvopt.errors import InvalidInput, shown
 Thing = TypeVar("Thing")
 Own = TypeVar("Own")
 
+OTHER_REGISTERS = (
+    "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.engines, "
+    "kvopt.traces and kvopt.reports"
+)
+"""What to say where the decorator for policies may be the wrong one."""
+
 _registered = 0
+"""How often anything was registered in this process."""
 
 
 def registered() -> int:
@@ -28,7 +35,9 @@ def did_you_mean(name: str, names: list[str]) -> str:
 
 
 class Registry(Generic[Thing]):
-    """Policies, bounds, engines or trace formats by name, loaded when they are asked for.
+    """Policies, bounds, engines, trace formats or sections of reports by name.
+
+    Built-in ones are loaded when they are asked for.
 
     Parameters
     ----------
@@ -104,9 +113,8 @@ class Registry(Generic[Thing]):
                 entry.load()
             except Exception as error:  # whatever the code of others does when it is loaded
                 reason = f"cannot be loaded: {type(error).__name__}: {error}"
-                raise InvalidInput(
-                    reason, field=f"entry point {self.group} {entry.name}"
-                ) from error
+                field = f"entry point {self.group} {entry.name}"
+                raise InvalidInput(reason, field=field) from error
 
 
 def _home(thing: object) -> str:

@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.kernels.registry import Registry, did_you_mean
+from kvopt.kernels.registry import OTHER_REGISTERS, Registry, did_you_mean
 from kvopt.policies.base import Policy, file_of
 
 Kind = TypeVar("Kind", bound=type[Policy])
@@ -38,8 +38,7 @@ POLICIES: Registry[type[Policy]] = Registry(
     {name: f"kvopt.policies.{_MODULES.get(name, name.replace('-', '_'))}" for name in _BUILT_IN},
 )
 _NO_CLASS = (
-    "must be the class of a policy: write @register above it without brackets; register of bounds, "
-    "engines and formats is in kvopt.bounds, kvopt.engines and kvopt.traces"
+    "must be the class of a policy: write @register above it without brackets; " + OTHER_REGISTERS
 )
 
 

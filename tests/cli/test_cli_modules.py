@@ -38,6 +38,10 @@ class Mine(Policy):
     def admit(self, view):
         return 3
 """
+WRONG_REGISTER = (
+    "must be the class of a policy: write @register above it without brackets; register of "
+    "bounds, engines, formats and sections is in kvopt.bounds, "
+)
 
 
 @pytest.fixture
@@ -95,7 +99,11 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
         ("x = 1\ndef (\n", "line 2: invalid syntax: def ("),
         ("x = 1\n1 / 0\n", "line 2: cannot be loaded: ZeroDivisionError: division by zero"),
         ("import sys\nsys.exit(3)\n", "line 2: cannot be loaded: SystemExit: 3"),
-        ("x = 1\n", "registers nothing: write @register above a policy"),
+        (
+            "x = 1\n",
+            "registers nothing: write @register above a policy (from kvopt import register); "
+            "register of bounds, engines, formats and sections is in kvopt.bounds, ",
+        ),
         (PLAIN.replace('    name = "mine"\n', ""), 'Mine: has no name: write name = "..." in it'),
         (
             PLAIN.replace("admit", "admits"),
@@ -114,7 +122,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
             PLAIN.replace("mine", "mc-sf"),
             "mc-sf: is the name of kvopt.policies.mc_sf: write another",
         ),
-        (PLAIN.replace("@register", '@register("mine")'), "must be the class of a policy: write"),
+        (PLAIN.replace("@register", '@register("mine")'), WRONG_REGISTER),
         (
             "from kvopt.bounds import register\n@register\ndef f(search): ...",
             "f: has no name: write",

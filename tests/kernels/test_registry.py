@@ -1,7 +1,8 @@
-"""Policies, bounds, engines and formats by name, loaded when they are asked for."""
+"""Policies, bounds, engines, formats and sections by name, loaded when they are asked for."""
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from importlib import metadata
@@ -12,7 +13,8 @@ from commands import Run
 from registered import REGISTRIES
 
 from kvopt.errors import InvalidInput
-from kvopt.kernels.registry import Registry
+from kvopt.kernels.registry import OTHER_REGISTERS, Registry
+from kvopt.policies.registry import POLICIES
 
 pytestmark = pytest.mark.usefixtures("own_things")
 
@@ -37,6 +39,12 @@ def test_listing_names_loads_nothing_that_is_built_in() -> None:
 def test_every_built_in_name_is_registered_by_its_module() -> None:
     for registry in REGISTRIES:
         assert set(registry.all()) >= set(registry.built_in)
+
+
+def test_what_is_said_of_mistakes_names_every_registry() -> None:
+    words = OTHER_REGISTERS.replace(",", "").split()
+    homes = [importlib.import_module(word) for word in words if word.startswith("kvopt.")]
+    assert {home.register.__self__ for home in homes} == {*REGISTRIES} - {POLICIES}
 
 
 @pytest.mark.parametrize(
