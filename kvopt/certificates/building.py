@@ -312,11 +312,11 @@ def _labelled(
         raise InvalidInput("is a run on another instance", field=field)
     if choice.clock != clock:
         raise InvalidInput("is a run on another clock", field=field)
-    broken = choice.violations()
-    if (choice.objective is not None) != (choice.outcome is Outcome.COMPLETED):
-        broken.append(f"is called {choice.outcome}, which its starts are not")
-    if broken:
+    if broken := choice.violations():
         raise InvalidInput(broken[0], field=field)
+    if (choice.objective is not None) != (choice.outcome is Outcome.COMPLETED):
+        reason = f"is called {choice.outcome}, which its starts are not"
+        raise InvalidInput(reason, field=field)
     return choice.policy, choice
 
 

@@ -14,13 +14,15 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 from kvopt.model.instance import Instance
 from kvopt.model.sweep import swept
-from kvopt.policies.base import View
+
+if TYPE_CHECKING:  # policies load numpy, and pictures of runs need none
+    from kvopt.policies.base import View
 
 
 class Clock(ABC):

@@ -240,6 +240,8 @@ class PolicyRun(Summarised):
 
     def violations(self) -> list[str]:
         """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
+        if len(self.starts) != len(self.instance):
+            return [f"{len(self.starts)} starts for {len(self.instance)} requests"]
         found = []
         for piece in self.lost:
             request = self.instance.requests[piece.request]

@@ -102,7 +102,7 @@ MISTAKES = {
         "* stage.scale - value * stage.scale\n",
     ),
     "the target itself is out of sight": ("budget = (target - 1)", "budget = (target - 2)"),
-    "what is just within the budget is removed": ("if excess <= budget", "if excess < budget"),
+    "what is just within the budget is removed": ("if cost <= budget", "if cost < budget"),
     "the start at the last time is left out": (
         "[*range(request.arrival, last), max(request.arrival, last)]",
         "[*range(request.arrival, last)] or [request.arrival]",

@@ -137,8 +137,10 @@ def _checked(instance: Instance, label: str, content: object, value: int | None)
         if any(piece.request not in range(len(instance)) for piece in lost):
             raise IndexError
         starts = _integers(content["starts"])
+        if len(starts) != len(instance):
+            raise IndexError
         made = PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
-        broken = made.violations()  # refuses starts that are too few or too many
+        broken = made.violations()
     except (KeyError, IndexError, TypeError, ValueError):
         raise InvalidInput("is not as it was written", field=label) from None
     if broken or made.objective != value:
