@@ -1,6 +1,6 @@
 """Compare the headline figures of this checkout with those of another one.
 
-    python benchmarks/before_after.py OTHER [--rounds 5] [--only NAME ...]
+    python benchmarks/before_after.py OTHER [--rounds 5] [--warm-up 1] [--only NAME ...]
 
 Each figure is measured in a process of its own, in turn in the one and the other checkout, so that
 a machine that changes its pace changes both.  Medians and their ratio are printed.  Everything was
@@ -81,6 +81,7 @@ def main() -> None:
     )
     parser.add_argument("other", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=1, help="rounds that do not count")
     parser.add_argument("--only", nargs="+", default=[""], help="words in the names of figures")
     options = parser.parse_args()
     print("| figure | other | here | here / other |\n|---|---|---|---|")
@@ -89,10 +90,10 @@ def main() -> None:
             continue
         here: list[float] = []
         other: list[float] = []
-        for turn in range(options.rounds + 1):
+        for turn in range(options.warm_up + options.rounds):
             for checkout, into in ((options.other, other), (HERE, here)):
                 value = measured(checkout, code)
-                if turn:
+                if turn >= options.warm_up:
                     into.append(value)
         old, new = statistics.median(other), statistics.median(here)
         print(f"| {name} | {old:.4g} | {new:.4g} | {new / old:.3f} |", flush=True)
