@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from kvopt.certificates.picture import intervals_svg
 from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
 from kvopt.errors import InvalidInput
+from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
@@ -184,7 +186,7 @@ class Certificate(Summarised):
 
 
 def certify(
-    instance: Instance,
+    instance: Instance | str | Path,
     policies: str | Iterable[str | Policy | PolicyRun] = (),
     schedule: Schedule | None = None,
     *,
@@ -203,7 +205,7 @@ def certify(
     Parameters
     ----------
     instance
-        The problem.
+        The problem, or the file that it is read from.
     policies
         Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
         that were made before, which are checked again.
@@ -246,6 +248,7 @@ def certify(
     >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].value
     1120000000
     """
+    instance = as_instance(instance)
     limit = checked_limit(time_limit)
     search = Search(
         instance,

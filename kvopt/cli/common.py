@@ -24,7 +24,7 @@ from kvopt.kernels.modules import import_modules, located
 from kvopt.search.params import SolveParams
 from kvopt.search.threads import signals_remembered
 
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
+messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 """For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
 goes on in the next line cannot be copied."""
 

@@ -180,7 +180,7 @@ def _observer(label: str, quiet: bool) -> Iterator[Callable[[StudyProgress], Non
         TextColumn("{task.description}", table_column=Column(overflow="fold")),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda progress: bar.update(
             task,

@@ -64,7 +64,7 @@ class Table:
     def add_row(self, *cells: str) -> None:
         """Add a row; cells are markup, so foreign text in them has to be escaped."""
         for column, cell in zip(self.columns, cells, strict=True):
-            column.cells.append(one_line(Text.from_markup(cell).plain))
+            column.cells.append(one_line(Text.from_markup(cell, emoji=False).plain))
 
     def widths(self, width: int) -> dict[str, int] | None:
         """Return the width of each column that is shown where a line has so many cells.
@@ -131,7 +131,7 @@ def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] 
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table on standard output, or as wide as a console that is given."""
     width = console.width if console is not None else _terminal_width()
-    console = Console() if console is None else console
+    console = Console(emoji=False) if console is None else console
     widths = table.widths(width)
     if widths is None:
         lines = [*table.stacked(width)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import BOUNDS, register
 from kvopt.bounds.staircases import offer_staircase_bound
@@ -14,6 +16,7 @@ from kvopt.engines.portfolio import (
     offer_volume,
     solve_lp,
 )
+from kvopt.files.instances import as_instance
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Observer, Search
@@ -76,7 +79,7 @@ def _auto(search: Search) -> None:
 
 
 def bound(
-    instance: Instance,
+    instance: Instance | str | Path,
     method: str = "auto",
     *,
     time_limit: float | None = None,
@@ -93,7 +96,7 @@ def bound(
     Parameters
     ----------
     instance
-        The problem.
+        The problem, or the file that it is read from.
     method
         ``volume``, ``lp``, ``lagrangian``, ``configuration``, ``auto`` for the best of
         them, or one that was registered.
@@ -116,6 +119,7 @@ def bound(
     >>> bound(instance, "volume").value
     11
     """
+    instance = as_instance(instance)
     work = BOUNDS.find(method)
     search = Search(
         instance,

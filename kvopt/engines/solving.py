@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from inspect import signature
+from pathlib import Path
 
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
+from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import require_solver, versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
@@ -20,7 +22,7 @@ from kvopt.search.threads import signals_interrupt
 
 
 def solve(
-    instance: Instance,
+    instance: Instance | str | Path,
     engine: str = "auto",
     *,
     time_limit: float | None = None,
@@ -44,7 +46,7 @@ def solve(
     Parameters
     ----------
     instance
-        The problem.
+        The problem, or the file that it is read from.
     engine
         ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the
         size, or one that was registered.
@@ -89,6 +91,7 @@ def solve(
     >>> result.objective, result.lower_bound, str(result.status)
     (12, 12, 'optimal')
     """
+    instance = as_instance(instance)
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
     search = Search(
         instance,

@@ -29,6 +29,16 @@ _MOST_DIGITS = 4000
 """Digits of a cell up to which it is looked at as a number; Python reads 4300."""
 
 
+def as_instance(given: Instance | str | Path) -> Instance:
+    """Return an instance as it is, or read it where the name of a file is given."""
+    if isinstance(given, str | Path):
+        return read_instance(given)
+    if isinstance(given, Instance):
+        return given
+    reason = f"must be an Instance or the name of a file, got {shown(given)}"
+    raise InvalidInput(reason, field="instance")
+
+
 def read_instance(path: str | Path, memory: int | None = None) -> Instance:
     """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from kvopt.errors import InvalidInput, PolicyFault
+from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Need, Policy
@@ -15,7 +17,7 @@ from kvopt.simulation.simulator import Simulation
 
 
 def run(
-    instance: Instance,
+    instance: Instance | str | Path,
     policy: str | Policy,
     *,
     clock: Clock = ROUNDS,
@@ -27,7 +29,7 @@ def run(
     Parameters
     ----------
     instance
-        The problem.
+        The problem, or the file that it is read from.
     policy
         ``NAME[:key=value,...]`` as on the command line, or a policy object.
     clock
@@ -60,6 +62,7 @@ def run(
     >>> found.start_times, found.completions
     ((0, 92000000), (92000000, 138000000))
     """
+    instance = as_instance(instance)
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name

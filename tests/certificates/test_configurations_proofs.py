@@ -12,6 +12,7 @@ from typing import Any
 
 import oracle
 import pytest
+from effort import many
 from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
@@ -90,7 +91,7 @@ class TestReplay:
     def test_every_proof_on_the_way_gives_what_is_offered(self, kind: str, tmp_path: Path) -> None:
         """Some targets are lower than those that starts were ruled out for, as in a search."""
         counts: Counter[str] = Counter()
-        for number, instance in enumerate(small_instances(3, 40)):
+        for number, instance in enumerate(small_instances(3, many(20))):
             optimum, _ = oracle.optimum(*plain(instance))
             found = (
                 proofs_in_stages(instance, optimum)
@@ -106,9 +107,9 @@ class TestReplay:
                 counts["all"] += 1
                 counts["searched"] += proof.searched
                 counts["stages"] += len(proof.stages) > 1
-        assert counts["all"] > 100
-        assert counts["searched"] > 50
-        assert kind != "in stages" or counts["stages"] > 50
+        assert counts["all"] > 50
+        assert counts["searched"] > 25
+        assert kind != "in stages" or counts["stages"] > 25
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n", [10, 16])

@@ -213,3 +213,12 @@ def test_a_true_terminal(named: Path, columns: int) -> None:
     is_whole(out, columns, "mc-sf", LONG)
     assert "outcome" in out
     assert "completed" in out
+
+
+def test_names_are_no_emoji_codes(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a:x:b.json"
+    path.write_text(json.dumps({**EC1, "name": "day:x:1"}))
+    code, out, _ = run("solve", path, "-o", tmp_path / "s:x:t.json")
+    assert code == 0
+    assert "day:x:1" in out
+    assert "a:x:b.json" in run("certify", path, "-P", "svf", "-o", tmp_path / "a:x:b.json")[2]

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 import oracle
 import pytest
+from effort import many
 from literal import configurations as literal
 from strategies import instance_of, plain, random_instances
 from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
@@ -83,9 +84,10 @@ class TestSweep:
         source = random.Random(seed)
         if seed == 3:  # as if rounds were too many for 16 bits
             monkeypatch.setattr(module, "_LAST_SHORT", 0)
-        for number, instance in enumerate(
-            random_instances(150, 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3])
-        ):
+        drawn = random_instances(
+            many(50), 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3]
+        )
+        for number, instance in enumerate(drawn):
             states, last = States.of(instance), source.randint(1, 14)
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
@@ -99,7 +101,7 @@ class TestSweep:
     def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
         source = random.Random(seed)
         impossible = 0
-        for instance in random_instances(200, 60 + seed, least_requests=1, most_requests=4):
+        for instance in random_instances(many(80), 60 + seed, least_requests=1, most_requests=4):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 12)
             knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
@@ -120,7 +122,7 @@ class TestSweep:
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
         """One price, and arrivals up to thirty rounds after it."""
         source = random.Random(7)
-        for instance in random_instances(150, 70, least_requests=1, last_arrival=30):
+        for instance in random_instances(many(60), 70, least_requests=1, last_arrival=30):
             states = States.of(instance)
             knots = Knots.every(1, 1)
             prices = drawn_prices(source, states, knots, 3)
@@ -135,7 +137,7 @@ class TestSweep:
     def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(parallel, "_WORTH_IT", 1)
         source = random.Random(seed)
-        for instance in random_instances(8, 80 + seed, least_requests=2):
+        for instance in random_instances(many(3), 80 + seed, least_requests=2):
             states, last = States.of(instance), source.randint(1, 14)
             knots = drawn_knots(source, last)
             prices = drawn_prices(source, states, knots, 3)
@@ -221,7 +223,7 @@ class TestLookahead:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
         compared = seen = 0
-        for instance in random_instances(60, 91, least_requests=2, most_requests=4):
+        for instance in random_instances(many(30), 91, least_requests=2, most_requests=4):
             memory, requests = plain(instance)
             states = States.of(instance)
             last = objective_end(instance)
@@ -325,8 +327,8 @@ class TestRising:
 
     @pytest.mark.slow
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
-        met = 0
-        for number, instance in enumerate(random_instances(120, 82, least_requests=1)):
+        met = tried = 0
+        for number, instance in enumerate(random_instances(many(50), 82, least_requests=1)):
             optimum, best = oracle.optimum(*plain(instance))
             search = searched(instance)
             if number % 2:
@@ -341,8 +343,8 @@ class TestRising:
                     assert evaluation.bound <= optimum
             assert search.lower_bound is not None
             assert search.lower_bound <= optimum
-            met += search.lower_bound == optimum
-        assert met > 90
+            met, tried = met + (search.lower_bound == optimum), tried + 1
+        assert met > 0.75 * tried
 
     @pytest.mark.slow
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:

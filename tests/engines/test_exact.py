@@ -364,7 +364,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
 @pytest.mark.slow
 def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
-    instance = generate("arrival-1", 8, seed=0)
+    instance = generate("arrival-1", 6, seed=0)
     expected = solve(instance, "exact", time_limit=60).objective
     found = solve(
         instance, "exact", time_limit=60, checkable=True, quick_start=False, params=UNCHECKABLE

@@ -154,7 +154,7 @@ def test_both_improve_on_the_policies() -> None:
     search = started(instance)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_neighbourhoods(search, 60.0, most_rounds=15)
+    search_neighbourhoods(search, 60.0, most_rounds=6)
     between = search.schedule.objective
     search_orders(search, 60.0, most_cycles=2)
     assert search.schedule.objective < between < before

@@ -69,7 +69,7 @@ def in_a_table(waiting: list[Candidate], memory: int) -> list[Candidate]:
 def test_the_best_batch_is_that_of_the_table(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EXACT, "_FEW", few)
     rng = random.Random(few)
-    for most, largest, rounds in ((14, 40, 150), (90, 300, 60), (200, 2000, 12)):
+    for most, largest, rounds in ((14, 40, 150), (90, 300, 40), (200, 2000, 4)):
         for _ in range(rounds if few == 0 else rounds // 6):
             waiting, memory = waiting_and_memory(rng, most, largest)
             assert exact(waiting, memory) == in_a_table(waiting, memory)

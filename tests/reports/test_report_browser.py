@@ -16,7 +16,10 @@ from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=MISSING)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=MISSING),
+]
 
 PHONE = 360
 

@@ -73,8 +73,9 @@ def test_each_says_what_it_means() -> None:
             assert before.startswith("# ") or " = " in before
 
 
+@pytest.mark.slow
 def test_they_are_of_effect() -> None:
-    instance = generate("arrival-1", 9, seed=4)
+    instance = generate("arrival-1", 7, seed=4)
     cheap = SolveParams.of({"configuration": {"stages": [{"steps": 1}]}})
     rough, fine = bound(instance, "configuration", params=cheap), bound(instance, "configuration")
     assert rough.value is not None

@@ -10,6 +10,11 @@ THOROUGH = 1000
 """The same for `make test-thorough`."""
 
 
+def many(count: int) -> int:
+    """Return how many draws a loop tries: so many in `make test`, more in a thorough run."""
+    return count * settings().max_examples // NORMAL
+
+
 def examples(count: int) -> settings:
     """Return settings with so many examples in `make test`, and more where others have more."""
-    return settings(max_examples=count * settings().max_examples // NORMAL)
+    return settings(max_examples=many(count))
