@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import oracle
 import pytest
-from effort import examples
+from effort import examples, many
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances, plain, random_instances
@@ -43,8 +43,13 @@ from kvopt.search.incumbent import Search
 from kvopt.search.proofs import ConfigurationProof
 from kvopt.search.result import BoundSource, Progress, StopReason
 
-UNCHECKABLE = SolveParams.of({"exact": {"checkable_labels": 0}})
-"""No search is one that `kvopt verify` can repeat."""
+UNCHECKABLE = SolveParams.of(
+    {
+        "exact": {"checkable_labels": 0, "wider_width": 1000, "widest_width": 1000},
+        "improve": {"first_cycle": 1000, "idle_cycles": 1, "idle_neighbourhoods": 1},
+    }
+)
+"""No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
 
 
 def assert_optimal(result: SolveResult, optimum: int) -> None:
@@ -178,7 +183,9 @@ def test_an_error_of_an_observer_is_raised() -> None:
 def test_a_search_beyond_its_label_limit_goes_on() -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
     narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
-    for instance in random_instances(40, 9, least_requests=3, most_requests=6, most_memory=12):
+    for instance in random_instances(
+        many(30), 9, least_requests=3, most_requests=6, most_memory=12
+    ):
         optimum, _ = oracle.optimum(*plain(instance))
         assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
 
@@ -274,7 +281,7 @@ def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> N
 
 
 def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> None:
-    shapes = random_instances(30, 21, least_requests=1, most_memory=14, most_output=7)
+    shapes = random_instances(many(20), 21, least_requests=1, most_memory=14, most_output=7)
     for number, instance in enumerate(shapes):
         optimum, _ = oracle.optimum(*plain(instance))
         found = certify(instance, threads=1)
@@ -290,7 +297,9 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
     """Searches for schedules below a target under the best one known exclude what they say."""
     between = met = drawn = claimed = 0
     for number, instance in enumerate(
-        random_instances(120, 23, least_requests=4, most_requests=5, most_memory=14, most_output=7)
+        random_instances(
+            many(90), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
+        )
     ):
         optimum, _ = oracle.optimum(*plain(instance))
         search = Search(instance, checkable=True)
@@ -364,7 +373,7 @@ def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
 @pytest.mark.slow
 def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
     """It is claimed at the end, after all that might have given a proof to check."""
-    instance = generate("arrival-1", 6, seed=0)
+    instance = generate("arrival-1", 7, seed=0)
     expected = solve(instance, "exact", time_limit=60).objective
     found = solve(
         instance, "exact", time_limit=60, checkable=True, quick_start=False, params=UNCHECKABLE
