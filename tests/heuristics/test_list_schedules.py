@@ -1,0 +1,32 @@
+"""List schedules: something feasible at once, and what `svf` does for what needs it again."""
+
+from __future__ import annotations
+
+from kvopt import SolveParams, generate, run
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.search.incumbent import Search
+
+INSTANCE = generate("arrival-2", n=12, seed=1)
+
+
+def test_the_best_of_four_is_kept_and_the_first_returned() -> None:
+    search = Search(INSTANCE)
+    first = offer_list_schedules(search)
+    assert first is not None
+    assert first.starts == run(INSTANCE, "svf").starts
+    values = [run(INSTANCE, name).objective for name in ("svf", "mc-sf", "mc-sf-total", "fcfs")]
+    assert search.progress.objective == min(value for value in values if value is not None)
+
+
+def test_of_many_requests_one_policy_is_tried() -> None:
+    search = Search(INSTANCE, params=SolveParams.of({"portfolio": {"list_requests": 11}}))
+    first = offer_list_schedules(search)
+    assert first is not None
+    assert search.progress.objective == first.objective
+    assert search.found_by == "policy svf"
+
+
+def test_without_time_there_is_still_a_schedule() -> None:
+    search = Search(INSTANCE, time_limit=0)
+    assert offer_list_schedules(search) is None
+    assert search.found_by == "one after another"
