@@ -182,11 +182,15 @@ class _Side:
         return self.value == self.claimed
 
     def follow(self, whole: Search) -> None:
-        """Take the starts of the whole where they are better here."""
+        """Take the starts of the whole where they are better here.
+
+        They may reach into later parts, which other starts of these need not allow.
+        """
         if whole.schedule is None:
             return
         before, known = self.starts, self.value
-        self.starts = self.part.starts_of(whole.schedule.starts)
+        starts = self.part.starts_of(whole.schedule.starts)
+        self.starts = self.part.without_late_idling(starts)
         if self.value < known:
             self.found_by = whole.found_by or self.found_by
         else:

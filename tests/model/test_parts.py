@@ -19,6 +19,7 @@ from kvopt.engines.parts import _Side
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.model.instance import Instance, Request
 from kvopt.model.parts import split
+from kvopt.model.schedule import Schedule
 from kvopt.policies.registry import policies
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SplitProof
@@ -179,3 +180,19 @@ def test_many_parts_take_a_moment(tmp_path: Path) -> None:
     assert made.objective == made.lower_bound == instance.total_output
     write_certificate(made, tmp_path / "c.json")
     assert verify(tmp_path / "c.json").valid
+
+
+def test_a_given_schedule_that_reaches_into_the_next_part_does_no_harm() -> None:
+    """Its first part alone would leave no room for better starts of the second."""
+    parts = alike([generate("arrival-1", n=7, seed=3), SMALL])  # the second is solved first
+    instance = with_gaps(parts, 100, 0)
+    late = instance.last_arrival
+    first = [late + start for start in one_after_another(parts[0])]
+    end = max(first) + 100
+    second = [end + start for start in one_after_another(parts[1])]
+    given = Schedule(instance, (*first, *second))
+    assert given.check().feasible
+    found = solve(instance, start=given, quick_start=False)
+    assert found.faults == ()
+    assert found.objective == sum(solve(part).objective or 0 for part in parts)
+    assert certify(instance, schedule=given).objective == found.objective
