@@ -18,6 +18,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.policies.patient import LeastShare
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.proofs import CheckedBound
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.running import run
@@ -55,7 +56,7 @@ class SidesInRounds:
         with _left_at_a_signal(search):
             self.served = both_sides(search)
             self._stages = Divided(search)
-            share = search.params.portfolio.bound_share * search.remaining
+            share = share_of(search.remaining, search.params.portfolio.bound_share)
             if not search.should_stop() and share >= search.seconds:  # prices take as long at least
                 search.engine = "bound"
                 self._stages.work(bound_by_prices, share)

@@ -9,6 +9,7 @@ from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.stages import Rising
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 
 
 def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> None:
@@ -41,7 +42,7 @@ def rising_bounds(
     share = 1.0
 
     def is_over() -> bool:
-        return search.should_stop() or working_time() - began >= share * limit
+        return search.should_stop() or working_time() - began >= share_of(limit, share)
 
     last, params = search.schedule.makespan, search.params.configuration
     rising = Rising(search.instance, last, search.threads, is_over, params)

@@ -20,6 +20,7 @@ from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.threads import run_in_thread
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
@@ -44,7 +45,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 def _run(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
     may_end = count <= params.searchable
-    seconds = params.aid_share * search.remaining if may_end else math.inf
+    seconds = share_of(search.remaining, params.aid_share) if may_end else math.inf
     helper = threading.Thread(
         target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
     )

@@ -16,6 +16,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.model.parts import Part, split
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.proofs import (
     CheckedBound,
     PartProof,
@@ -78,7 +79,7 @@ class Divided:
                     if search.should_stop():
                         break
                 open_sides = [side for side in self._open() if side.ran_out]
-                if remaining() < search.params.portfolio.round_share * limit:
+                if remaining() < share_of(limit, search.params.portfolio.round_share):
                     break
         finally:
             self._tell()

@@ -19,6 +19,7 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.threads import run_in_thread
 
@@ -89,7 +90,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if has_configurations(search):
         ENGINES.find("exact")(search, presolve=presolve)
     else:
-        bound_by_prices(search, search.params.portfolio.bound_share * search.remaining)
+        bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
         _search_large(search, presolve)
     if math.isfinite(search.remaining) and not search.should_stop():
         _improve(search)  # with the time that no engine could use
@@ -113,7 +114,7 @@ def _improve(search: Search, share: float = 1.0) -> None:
     """Look for better schedules, for a share of the time."""
     from kvopt.heuristics import improve
 
-    seconds = share * search.remaining
+    seconds = share_of(search.remaining, share)
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("local search"):
         run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)

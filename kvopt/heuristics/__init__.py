@@ -7,6 +7,7 @@ from itertools import count
 
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
@@ -38,7 +39,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     end, params = working_time() + seconds, search.params.improve
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
         return
-    search_orders(search, params.orders_share * (end - working_time()), seed)
+    search_orders(search, share_of(end - working_time(), params.orders_share), seed)
     search_neighbourhoods(search, end - working_time(), seed)
     if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
@@ -52,7 +53,7 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
     end = working_time() + seconds
     values = [_value(search)]
     for way in (search_rollouts, search_orders):
-        way(search, search.params.improve.trial_share * seconds, seed)
+        way(search, share_of(seconds, search.params.improve.trial_share), seed)
         values.append(_value(search))
     before, rolled, ordered = values
     if seconds == math.inf or rolled - ordered > before - rolled:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.instance import LARGEST_INTEGER
 
 Group = TypeVar("Group")
 
@@ -25,6 +26,10 @@ def _param(default: Any, doc: str, *, least: float = 0, most: float = math.inf) 
 
 def _share(default: float, doc: str) -> Any:
     return _param(default, doc, most=1)
+
+
+_LEAST_HEAT = 1e-6
+"""Temperature below which powers of e leave the range of floats."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,9 @@ class ConfigurationStage:
     """How prices of states climb for a while."""
 
     refinement: int = _param(1, "The first distance of knots is divided by this.", least=1)
-    heat: float = _param(0.06, "Temperature, as a share of the mean latency of a round.")
+    heat: float = _param(
+        0.06, "Temperature, as a share of the mean latency of a round.", least=_LEAST_HEAT
+    )
     gain: float = _param(2e-3, "Share of the bound that a window must add to go on.")
     steps: int = _param(60, "Most steps.", least=1)
     window: int = _param(10, "Steps over which the gain is measured.", least=1)
@@ -122,7 +129,9 @@ _FINE = 64
 class ConfigurationParams:
     """The bound ``configuration``."""
 
-    first_knots: int = _param(24, "Least knots of the first stage, where there are as many times.")
+    first_knots: int = _param(
+        24, "Least knots of the first stage, where there are as many times.", least=1
+    )
     worth_ruling_out: float = _share(
         0.9, "Share of starts left at most for a stage to rule some out: each lengthens the proof."
     )
@@ -189,7 +198,9 @@ class ImproveParams:
     )
     first_cycle: int = _param(20_000, "Steps of the first cycle of annealing.", least=1)
     longest_cycle: int = _param(2_000_000, "Most steps of a cycle.", least=1)
-    coldest: float = _param(0.3, "Temperature at the end of a cycle, in rounds of latency.")
+    coldest: float = _param(
+        0.3, "Temperature at the end of a cycle, in rounds of latency.", least=_LEAST_HEAT
+    )
     idle_cycles: int = _param(
         4, "Cycles without improvement after which they end, where there is no limit.", least=1
     )
@@ -254,6 +265,11 @@ DEFAULT = SolveParams()
 """Those that hold unless others are given."""
 
 
+def share_of(seconds: float, share: float) -> float:
+    """Return a share of some seconds; none of infinitely many are none."""
+    return share * seconds if share else 0.0
+
+
 # ---- from tables, and to text ---------------------------------------------------------------
 
 
@@ -286,6 +302,8 @@ def _value(default: Any, value: Any, limits: Mapping[str, Any], path: str) -> An
     if type(value) is not kind:
         names = {bool: "true or false", int: "an integer", float: "a number"}
         raise InvalidInput(f"must be {names[kind]}, got {shown(value)}", field=path)
+    if kind is not bool and abs(value) > LARGEST_INTEGER:
+        raise InvalidInput(f"must be at most 2^53 - 1, got {value}", field=path)
     if kind is not bool and not limits["least"] <= value <= limits["most"]:
         ends = f"at least {limits['least']}"
         if limits["most"] < math.inf:

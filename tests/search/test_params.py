@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+import random
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict
-from itertools import pairwise
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import oracle
 import pytest
+from effort import many
+from strategies import plain, random_instances
 
 from kvopt import InvalidInput, SolveParams, bound, certify, generate, solve
 from kvopt.files import write_instance
+from kvopt.search.params import DEFAULT, share_of
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -48,6 +53,10 @@ def test_stages_are_a_list_of_tables() -> None:
         ("[exact]\nwide_horizons = []", "exact.wide_horizons: must be a list that is not empty"),
         ("[exact]\nwide_horizons = [1.5]", "exact.wide_horizons[0]: must be an integer, got 1.5"),
         ("[portfolio]\nbound_share = 1.5", "portfolio.bound_share: must be from 0 to 1, got 1.5"),
+        ("[improve]\ncoldest = 0", "improve.coldest: must be at least 1e-06, got 0.0"),
+        ("[configuration]\nfirst_knots = 0", "configuration.first_knots: must be at least 1"),
+        ("[lagrangian]\nraised = inf", "lagrangian.raised: must be at most 2^53 - 1, got inf"),
+        ("[exact]\nwidth = 10000000000000000000", "exact.width: must be at most 2^53 - 1"),
         ("[lagrangian]\nlowered = nan", "lagrangian.lowered: must be from 0 to 1, got nan"),
         ("[[lagrangian.stages]]\nfailures = 0", "lagrangian.stages[0].failures: must be at least"),
         ("[exact", "cannot be read: "),
@@ -67,10 +76,62 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_each_says_what_it_means() -> None:
-    lines = SolveParams().to_toml().splitlines()
-    for before, line in pairwise(lines):
-        if " = " in line and not before.startswith("[["):
-            assert before.startswith("# ") or " = " in before
+    for group in fields(SolveParams()):
+        for param in fields(getattr(SolveParams(), group.name)):
+            assert len(param.metadata["doc"]) > 10, param.name
+            assert f"# {param.metadata['doc']}" in SolveParams().to_toml()
+
+
+def drawn(source: random.Random) -> SolveParams:
+    """Return parameters of which many stand at an end of their range, or far out."""
+
+    def value(param: Any, default: Any) -> Any:
+        if isinstance(default, tuple):
+            return [value(param, default[0]) for _ in range(source.randint(1, 3))]
+        if isinstance(default, bool):
+            return source.random() < 0.5
+        if hasattr(default, "__dataclass_fields__"):
+            return group(default)
+        ends = (param.metadata["least"], min(param.metadata["most"], 2**53 - 1), 10 * default)
+        chosen = source.choice([*ends, default])
+        return type(default)(min(chosen, ends[1]))
+
+    def group(of: Any) -> dict[str, Any]:
+        return {
+            param.name: value(param, getattr(of, param.name))
+            for param in fields(of)
+            if source.random() < 0.4
+        }
+
+    return SolveParams.of(
+        {each.name: group(getattr(DEFAULT, each.name)) for each in fields(DEFAULT)}
+    )
+
+
+@pytest.mark.slow
+def test_answers_are_true_whatever_they_are() -> None:
+    source = random.Random(5)
+    shapes = random_instances(many(40), 8, least_requests=2, most_requests=4, last_arrival=9)
+    for instance in shapes:
+        params = drawn(source)
+        optimum, _ = oracle.optimum(*plain(instance))
+        for engine in ("auto", "exact"):
+            found = solve(instance, engine, time_limit=0.5, params=params)
+            assert found.faults == (), params
+            assert found.objective is not None
+            assert (found.lower_bound or 0) <= optimum <= found.objective, params
+        for method in ("auto", "lagrangian", "configuration"):
+            lower = bound(instance, method, time_limit=0.5, params=params).value
+            assert lower is None or lower <= optimum, params
+        lower = certify(instance, ["svf"], time_limit=0.5, params=params).lower_bound
+        assert lower is not None
+        assert lower <= optimum
+
+
+def test_no_share_of_no_limit_is_no_time() -> None:
+    """Zero times infinity is not a number, which no clock ever reaches."""
+    assert (share_of(math.inf, 0.0), share_of(math.inf, 0.5)) == (0.0, math.inf)
+    assert (share_of(8.0, 0.0), share_of(8.0, 0.5)) == (0.0, 4.0)
 
 
 @pytest.mark.slow
