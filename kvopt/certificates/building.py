@@ -15,6 +15,7 @@ from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.model.scope import COVERED
 from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
@@ -131,6 +132,8 @@ class Certificate(Summarised):
         An end is None while it is unknown, or when its bound is 0 and tells nothing.
         """
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+
+    footnote = COVERED
 
     def facts(self) -> Facts:
         """Return what a summary says: both sides, and how far each run is from the optimum."""

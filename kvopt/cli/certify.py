@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,15 +17,13 @@ from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.live import LiveProgress
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
-
-_NOTHING_FOUND = 3
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
@@ -75,6 +72,8 @@ def certify_command(
     budget = parsed_size(ram)
     if seconds and schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
+    if seconds and params is not None:
+        raise InvalidInput("goes without --seconds: it is of searches in rounds", field="--params")
     clock = clock_of(seconds, model)
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
@@ -87,11 +86,6 @@ def certify_command(
         raise error.located(file=str(file)) from None
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_schedule(schedule, instance)
-    budgets: list[int] = []
-
-    def write(path: Path) -> None:
-        budgets.append(write_with_budget(found, path))
-
     with common.undisturbed():  # a signal between search and file must not take the answer with it
         with LiveProgress(file.name, quiet=json) as observer:
             found = certify(
@@ -108,18 +102,17 @@ def certify_command(
                 observer=observer,
                 command=shlex.join(["kvopt", *sys.argv[1:]]),
             )
-        with written("--output", output, write):
+        with certificate_written("--output", output, found, write_with_budget):
             if json:
                 common.print_json(found.to_json())
             else:
-                _print(found, output, budgets)
-    if found.signal_number is not None:
-        raise typer.Exit(128 + found.signal_number)
+                _print(found)
+    common.exit_by_signal(found.signal_number)
     if found.upper is None:
-        raise typer.Exit(_NOTHING_FOUND)
+        raise typer.Exit(common.NOTHING_FOUND)
 
 
-def _print(found: Certificate, output: Path, budgets: Sequence[int]) -> None:
+def _print(found: Certificate) -> None:
     in_rounds = found.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
     print(
@@ -147,8 +140,7 @@ def _print(found: Certificate, output: Path, budgets: Sequence[int]) -> None:
     if found.lower_bound is not None:
         common.messages.print(COVERED, soft_wrap=True)
     for line in found.notes:
-        common.messages.print(f"kvopt: {escape(line)}")
-    common.say_certificates(output, budgets)
+        common.say(f"kvopt: {line}")
 
 
 def _total(found: Certificate, total: int | None, *, up: bool) -> str:

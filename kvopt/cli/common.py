@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +21,8 @@ from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
 from kvopt.kernels.modules import import_modules, located
+from kvopt.model.summary import share
+from kvopt.model.summary import times as times
 from kvopt.search.params import SolveParams
 from kvopt.search.threads import signals_remembered
 
@@ -135,18 +137,8 @@ def or_dash(value: object) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Return a gap as a percentage; a gap that is not 0 never looks like 0."""
-    if value is None:
-        return "-"
-    return "0%" if value == 0 else f"{max(value * 100, 0.01):.2f}%"
-
-
-def times(value: int | None, by: int | None, *, up: bool) -> str:
-    """Return a ratio to four places, rounded outward, so that the interval stays true."""
-    if value is None or not by:
-        return "-"
-    places = -(-10_000 * value // by) if up else 10_000 * value // by
-    return f"{places // 10_000}.{places % 10_000:04}"
+    """Return a gap as a percentage."""
+    return share(value) or "-"
 
 
 def warn_oversubscription(threads: int | None) -> None:
@@ -159,14 +151,3 @@ def warn_oversubscription(threads: int | None) -> None:
 def is_watched() -> bool:
     """Whether a person sees standard error, so that live progress makes sense."""
     return sys.stderr.isatty()
-
-
-def say_certificates(output: Path, budgets: Sequence[int]) -> None:
-    """Say which certificate was written, if one was, and what its check needs."""
-    for budget in budgets:
-        say(f"kvopt: wrote {output}; kvopt verify checks it")
-        if budget > 1:
-            say(
-                f"kvopt: its check needs about {budget} times the default budget: "
-                f"kvopt verify {output} --budget {budget}"
-            )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from kvopt.cli.common import say, say_certificates
+from kvopt.cli.common import say
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import TEMPORARY, refuse_unwritable
 
@@ -88,7 +88,13 @@ def certificate_written(
         return
     with written(option, path, lambda target: budgets.append(write(found, target))):
         yield
-    say_certificates(path, budgets)
+    for budget in budgets:  # none where writing failed
+        say(f"kvopt: wrote {path}; kvopt verify checks it")
+        if budget > 1:
+            say(
+                f"kvopt: its check needs about {budget} times the default budget: "
+                f"kvopt verify {path} --budget {budget}"
+            )
 
 
 def _named(error: Exception, option: str, path: Path) -> KvoptError:

@@ -21,8 +21,6 @@ from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.running import run as simulate
 from kvopt.simulation.runs import PolicyRun, summary
 
-_INTERRUPTED = 130
-
 _IN_ROUNDS = (
     "policy", "latency>", "mean>", "times the best>", "makespan>", "evictions>", "peak>",
     "seconds>", "outcome",
@@ -87,7 +85,7 @@ def run_command(
     try:
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
-                common.messages.print(f"{escape(file.name)}: {escape(name)} ...")
+                common.say(f"{file.name}: {name} ...")
             with LiveProgress(name, quiet=json):  # it says so when something is compiled
                 runs.append(simulate(instance, policy, clock=clock, label=name))
     except KeyboardInterrupt:
@@ -106,7 +104,7 @@ def run_command(
                 markup=False,
             )
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(common.INTERRUPTED)
 
 
 def _write_schedule(run: PolicyRun, output: Path) -> None:

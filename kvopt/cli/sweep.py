@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
@@ -17,8 +16,6 @@ from kvopt.simulation.clocks import Seconds
 if TYPE_CHECKING:
     from kvopt.experiments.grids import SweptRun
 
-_NOTHING_FOUND = 3
-_INTERRUPTED = 130
 _HUNDREDTHS = "0:0.3:0.01"
 
 
@@ -76,7 +73,7 @@ def sweep_command(
             runs.append(run)
             if common.is_watched() and not json:
                 line = f"{len(runs)}/{len(settings)}  {run.setting.label}: {run.run.outcome}"
-                common.messages.print(escape(line))
+                common.say(line)
     except KeyboardInterrupt:
         interrupted = True
     found = smallest_safe(runs) if safe and not interrupted else {}
@@ -95,9 +92,9 @@ def sweep_command(
             _print(runs, seconds)
             _print_safe(found)
     if interrupted:
-        raise typer.Exit(_INTERRUPTED)
+        raise typer.Exit(common.INTERRUPTED)
     if safe and None in found.values():
-        raise typer.Exit(_NOTHING_FOUND)
+        raise typer.Exit(common.NOTHING_FOUND)
 
 
 def _number(value: Decimal | None) -> float | None:

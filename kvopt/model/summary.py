@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from textwrap import fill
+from typing import ClassVar
 
 Facts = Mapping[str, object]
 """What is said, by its name; None is not said."""
 
 
 class Summarised:
-    """Things that are shown by their facts, and not by all that they hold."""
+    """Things that are shown by their facts, and not by all that they hold.
+
+    Attributes
+    ----------
+    footnote
+        What a reader of the facts must know; not in the single line of ``repr``.
+    """
+
+    footnote: ClassVar[str | None] = None
 
     def facts(self) -> Facts:
         """Return what a summary says, by name."""
@@ -23,6 +33,8 @@ class Summarised:
         said = self._said()
         width = max((len(name) for name, _ in said), default=0)
         lines = [type(self).__name__, *(f"  {name:{width}}  {value}" for name, value in said)]
+        if self.footnote is not None:
+            lines.append(fill(self.footnote, 88, initial_indent="  ", subsequent_indent="  "))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -32,7 +44,8 @@ class Summarised:
             f'<td style="text-align:left">{escape(value)}</td></tr>'
             for name, value in self._said()
         )
-        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+        below = "" if self.footnote is None else f"<p><small>{escape(self.footnote)}</small></p>"
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>{below}"
 
     def _said(self) -> list[tuple[str, str]]:
         return [(name, worded(value)) for name, value in self.facts().items() if value is not None]

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from kvopt.model.schedule import Schedule
+from kvopt.model.scope import COVERED
 from kvopt.model.summary import Facts, Summarised, share
 from kvopt.search.proofs import CheckedBound
 
@@ -129,6 +130,8 @@ class SolveResult(Summarised):
         """``(objective - bound) / objective``, None while a side is unknown."""
         return relative_gap(self.objective, self.lower_bound)
 
+    footnote = COVERED
+
     def facts(self) -> Facts:
         """Return what a summary says."""
         found_by = None if self.found_by is None else f"found by {self.found_by}"
@@ -185,6 +188,8 @@ class BoundResult(Summarised):
     signal_number: int | None = None
     checked: CheckedBound | None = None
     compile_seconds: float = 0.0
+
+    footnote = COVERED
 
     def facts(self) -> Facts:
         """Return what a summary says."""

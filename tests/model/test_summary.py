@@ -10,17 +10,21 @@ import pytest
 
 from kvopt import (
     BatchTime,
+    BoundResult,
+    Certificate,
     Instance,
     InvalidInput,
     Line,
     Request,
     Schedule,
+    SolveResult,
     bound,
     certify,
     generate,
     run,
     solve,
 )
+from kvopt.model.scope import COVERED
 from kvopt.model.summary import Summarised, share, spread, times, worded
 from kvopt.simulation.clocks import Seconds
 
@@ -53,7 +57,7 @@ def test_they_are_short_whatever_is_in_them() -> None:
     for thing in all_kinds():
         assert len(repr(thing)) < 600
         assert "\n" not in repr(thing)
-        assert len(str(thing).splitlines()) < 15
+        assert len(str(thing).splitlines()) < 18
         assert str(thing).startswith(type(thing).__name__)
         assert len(thing._repr_html_()) < 5000
 
@@ -69,6 +73,14 @@ def test_they_say_both_sides() -> None:
     low, high = map(float, re.findall(r"mc-sf +([\d.]+) to ([\d.]+) times", str(certificate))[0])
     assert low <= least <= most <= high
     assert "seconds" in str(run(SMALL, "svf", clock=CLOCK))
+
+
+def test_where_there_is_a_bound_they_say_what_it_covers() -> None:
+    for thing in all_kinds():
+        has_bound = isinstance(thing, SolveResult | BoundResult | Certificate)
+        assert (COVERED in " ".join(str(thing).split())) == has_bound
+        assert (COVERED in thing._repr_html_()) == has_bound
+        assert COVERED not in repr(thing)
 
 
 def test_html_is_well_formed_and_shows_foreign_text_as_text() -> None:

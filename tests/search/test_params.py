@@ -169,3 +169,13 @@ class TestCommands:
         code, _, errors = run(*arguments)
         assert code == 2
         assert f"{params}: exact.widht: is not one of" in errors
+
+    def test_in_seconds_there_is_nothing_to_turn(self, run: Run, tmp_path: Path) -> None:
+        file, params = tmp_path / "i.json", tmp_path / "p.toml"
+        write_instance(generate("arrival-1", 5, seed=1), file)
+        params.write_text("")
+        code, _, errors = run(
+            "certify", file, "--seconds", "--params", params, "-o", tmp_path / "c.json"
+        )
+        assert code == 2
+        assert "--params: goes without --seconds" in errors
