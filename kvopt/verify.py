@@ -27,14 +27,14 @@ import json
 import math
 import os
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, count, pairwise, repeat
 from operator import add, le, mul, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -45,6 +45,12 @@ COVERED = (
     "processing a prompt in pieces"
 )
 """The line of a report that says of which schedules its lower bound speaks."""
+COVERED_PAUSES = (
+    "covered: every schedule that runs each request to its end once started, evicts it, loses its "
+    "tokens and starts it again, or pauses it with its tokens kept; not covered: processing a "
+    "prompt in pieces"
+)
+"""The same of a bound whose scope is pauses."""
 
 LARGEST_FILE = 90_000_000
 """Bytes; a larger file is refused unread."""
@@ -86,16 +92,20 @@ _PROOFS = (
     {"kind": "volume", "staircases?": [[int]]},
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
 )
+_RUN = {"value": int, "starts": [int]}
+_PAUSED = {"value": int, "segments": [[[int]]]}
+_NAMED = {"policy": str, "outcome": "completed"}
 _POLICY = (
-    {"policy": str, "outcome": "completed", "value": int, "starts": [int], "lost?": [[int]]},
+    {**_NAMED, **_RUN, "lost?": [[int]]},
     {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
 )
+_SCOPES = ("runs", "restarts", "pauses")
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
     "instance": _INSTANCE,
     "hash": str,
-    "upper": (None, {"value": int, "starts": [int]}),
+    "upper": (None, _RUN),
     "lower": (None, {"value": int, "proof": _PROOFS}),
     "policies?": [_POLICY],
     "provenance?": dict,
@@ -104,7 +114,8 @@ _MODEL = {
     "name?": str, "notes?": str, "lines": [{"round_ns": int, "token_ns": int}],
     "kv_ns": int, "prompt_ns": int,
 }  # fmt: skip
-_TIMED = {"value": int, "starts": [int], "lost?": [[int]], "waits?": [[int]]}
+_TIMED = {**_RUN, "lost?": [[int]], "waits?": [[int]]}
+_TIMED_PAUSED = {**_PAUSED, "waits?": [[int]]}
 _SECONDS = {
     "schema": "kvopt.seconds-certificate/1",
     "instance": _INSTANCE,
@@ -118,7 +129,7 @@ _SECONDS = {
             "proof": {"kind": "shares", "lines": [int], "weights": [int], "company": [int]},
         },
     ),
-    "policies?": [({**_TIMED, "policy": str, "outcome": "completed"}, _POLICY[1])],
+    "policies?": [({**_TIMED, **_NAMED}, _POLICY[1])],
     "provenance?": dict,
 }
 _SHAPES: dict[Any, dict[str, Any]] = {
@@ -126,14 +137,22 @@ _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.certificate/2": {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
+        "upper": (None, _RUN, _PAUSED),
         "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT)}),
+        "policies?": [(*_POLICY, {**_NAMED, **_PAUSED})],
+        "scope?": _SCOPES,
         "budget?": int,
     },
     "kvopt.seconds-certificate/1": _SECONDS,
     "kvopt.seconds-certificate/2": {
-        **_SECONDS, "schema": "kvopt.seconds-certificate/2", "budget?": int
+        **_SECONDS,
+        "schema": "kvopt.seconds-certificate/2",
+        "upper": (None, _TIMED, _TIMED_PAUSED),
+        "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
+        "scope?": _SCOPES,
+        "budget?": int,
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -425,23 +444,38 @@ def _peak_of(
     memory: int, requests: list[Request], work: _Work, claim: dict[str, Any], what: str
 ) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
-    count = len(requests) + len(claim.get("lost", []))
+    count = _count_of(requests, claim)
     work.spend(60 * count)
     work.check_room((400 + 4 * work.entry) * count)
-    pieces = _pieces(requests, claim, what)
-    value = sum(claim["starts"]) + sum(request.output - request.arrival for request in requests)
+    pieces, _ = _pieces(requests, claim, what)
+    value = sum(end for _, end, _ in pieces[: len(requests)])
+    value -= sum(request.arrival for request in requests)
     if claim["value"] != value:
-        raise Invalid(f"{what}: says {claim['value']:,}, the starts give {value:,}")
+        raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
     peak = _most_held(pieces)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     return peak
 
 
+def _times_of(claim: dict[str, Any]) -> str:
+    return "segments" if "segments" in claim else "starts"
+
+
+def _count_of(requests: list[Request], claim: dict[str, Any]) -> int:
+    """Return about how many pieces of work a run has."""
+    return len(requests) + len(claim.get("lost", [])) + sum(map(len, claim.get("segments", [])))
+
+
 def _pieces(
     requests: list[Request], claim: dict[str, Any], what: str
-) -> list[tuple[int, int, int]]:
-    """Return all work as (start, end, prompt): what counts in the end, then what was lost."""
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Return all work as (start, end, tokens held before), and when each request first starts.
+
+    The first pieces are those with which the requests complete, in their order.
+    """
+    if "segments" in claim:
+        return _segments(requests, claim["segments"], what)
     starts = claim["starts"]
     if len(starts) != len(requests):
         raise Invalid(f"{what}: has {len(starts)} starts for {len(requests)} requests")
@@ -449,6 +483,7 @@ def _pieces(
         raise Invalid(f"{what}: a request starts before it arrives")
     pieces = [(k, k + r.output, r.prompt) for k, r in zip(starts, requests, strict=True)]
     free = [request.arrival for request in requests]
+    firsts = list(starts)
     # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies after
     # its arrival, apart, and before the start that counts.
     for row in sorted(claim.get("lost", [])):
@@ -457,9 +492,33 @@ def _pieces(
         i, start, end = row
         if not free[i] <= start < end <= min(starts[i], start + requests[i].output - 1):
             raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
-        free[i] = end
+        free[i], firsts[i] = end, min(firsts[i], start)
         pieces.append((start, end, requests[i].prompt))
-    return pieces
+    return pieces, firsts
+
+
+def _segments(
+    requests: list[Request], segments: list[list[list[int]]], what: str
+) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """Return the pieces of a run with pauses: [first, last] are the times of tokens in a row.
+
+    A request that paused with g tokens made goes on as one with a prompt of s + g.
+    """
+    if len(segments) != len(requests):
+        raise Invalid(f"{what}: has segments of {len(segments)} for {len(requests)} requests")
+    last, before = [], []
+    for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
+        free, held = request.arrival, request.prompt
+        for row in rows:
+            if len(row) != 2 or not free < row[0] <= row[1]:
+                raise Invalid(f"{what}: a segment of request {i} is not [first, last] after "
+                              "its arrival and the segment before")  # fmt: skip
+            before.append((row[0] - 1, row[1], held))
+            free, held = row[1], held + row[1] - row[0] + 1
+        if held != request.prompt + request.output:
+            raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
+        last.append(before.pop())
+    return last + before, [rows[0][0] - 1 for rows in segments]
 
 
 def _most_held(pieces: list[tuple[int, int, int]]) -> int:
@@ -480,26 +539,41 @@ def _most_held(pieces: list[tuple[int, int, int]]) -> int:
 # ---- proofs of lower bounds -------------------------------------------------------------
 
 
-def _proved(memory: int, requests: list[Request], proof: dict[str, Any]) -> int:
+def _proved(
+    memory: int, requests: list[Request], proof: dict[str, Any], pauses: bool = False
+) -> int:
     """Return the lower bound that a proof gives."""
-    return _judged(memory, requests, _Work(), proof)[0]
+    return _judged(memory, requests, _Work(), proof, pauses)[0]
 
 
 def _judged(
-    memory: int, requests: list[Request], work: _Work, proof: dict[str, Any]
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    proof: dict[str, Any],
+    pauses: bool = False,
 ) -> tuple[int, str]:
-    """Return the lower bound that a proof gives, and in words what was looked at."""
+    """Return the lower bound that a proof gives, and in words what was looked at.
+
+    Configurations and staircases look ahead along a run, so they do not cover pauses.
+    """
     if proof["kind"] == "split":
-        return _by_parts(memory, requests, work, proof["parts"])
+        return _by_parts(memory, requests, work, proof["parts"], pauses)
+    if pauses and (proof["kind"] == "configurations" or proof.get("staircases")):
+        raise Invalid("lower: configurations and staircases do not cover pauses")
     if proof["kind"] == "configurations":
         return _by_configurations(memory, requests, proof, work)
     if proof["kind"] == "volume":
         return _volume_bound(memory, requests, proof.get("staircases", []), work), "volume"
-    return _price_bound(memory, requests, proof, work), "prices"
+    return _price_bound(memory, requests, proof, work, pauses), "prices"
 
 
 def _by_parts(
-    memory: int, requests: list[Request], work: _Work, parts: list[dict[str, Any]]
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    parts: list[dict[str, Any]],
+    pauses: bool,
 ) -> tuple[int, str]:
     """Return the sum of what the proofs of parts of the requests give, each for its own.
 
@@ -522,22 +596,29 @@ def _by_parts(
     for part, own in zip(parts, shares, strict=True):
         if own:  # the bound of no requests is 0
             work.spend(100)
-            total += _judged(memory, own, work, part["proof"])[0]
+            total += _judged(memory, own, work, part["proof"], pauses)[0]
     return total, f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
 
 
-def _price_bound(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
+def _price_bound(
+    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work, pauses: bool
+) -> int:
     """Return what prices of tokens prove, see `_least_costs`."""
     denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    least = _least_costs(requests, denominator, first, prices, work)
+    least = _least_costs(requests, denominator, first, prices, work, pauses)
     bound: int = -((memory * sum(prices) - least) // denominator)
     return bound
 
 
 def _least_costs(
-    requests: list[Request], scale: int, first: int, prices: list[int], work: _Work
+    requests: list[Request],
+    scale: int,
+    first: int,
+    prices: list[int],
+    work: _Work,
+    pauses: bool,
 ) -> int:
     """Return the sum over requests of the least cost of a request, times the denominator.
 
@@ -565,8 +646,12 @@ def _least_costs(
     work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
     with work.room((24 + 9 * work.entry) * length, why):
         costs = _Costs(scale, [0] * gap + prices, longest, work)
+        paused = _PausedCosts(scale, [0] * gap + prices, work) if pauses else None
         for (arrival, prompt, output), times in kinds.items():
-            total += times * costs.least(arrival - begin, prompt, output)
+            least = costs.least(arrival - begin, prompt, output)
+            if paused is not None:
+                least = paused.least(arrival - begin, prompt, output, least)
+            total += times * least
     return total
 
 
@@ -654,6 +739,66 @@ class _Costs:
             x - prompt * p + peak * q - w for x, p, q, w in zip(*columns, strict=True)
         ]
         return min(costs) - self.scale * arrival
+
+
+class _PausedCosts:
+    """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
+
+    Let U be the least cost without pauses.  A completion more than U / D after the arrival costs
+    more than U.  After T, the last time with a price, and o tokens later, waiting only costs
+    latency.  So completions c lie in a window that begins with the arrival.
+
+    Let q_t be the least price from the arrival to t.  It never rises, so under q it costs least
+    to make the o tokens before c without a pause, and no less is paid under p.  Where that is U
+    or more for a completion, it needs no look.  If the prices themselves never rise up to the
+    last completion that does need one, pauses do not help.  Else token by token,
+
+        m_j(t) = min(m_j(t - 1), p_t (s + j) + m_{j-1}(t - 1))
+
+    is the least price of the first j tokens, made by t.
+    """
+
+    def __init__(self, scale: int, prices: list[int], work: _Work) -> None:
+        self.scale, self.prices, self.work = scale, prices, work
+        self.rises = [t for t, (now, after) in enumerate(pairwise(prices)) if now < after]
+
+    def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
+        """Return the least cost, its output times D left out, where ``most`` is without pauses."""
+        place = bisect_left(self.rises, arrival)
+        last = min(most // self.scale, max(0, len(self.prices) - arrival)) + output
+        if place == len(self.rises) or self.rises[place] + 1 >= arrival + last:
+            return most
+        self.work.spend(10 * last, "lower: ")
+        with self.work.room((24 + 4 * self.work.entry) * last, "lower: "):
+            prices = self.prices[arrival : arrival + last]
+            prices += [0] * (last - len(prices))
+            falling = list(accumulate(prices, min))
+            worth = [
+                c for c, cost in enumerate(self._in_a_row(falling, prompt, output)) if cost < most
+            ]
+            if not worth or self.rises[place] + 1 >= arrival + output + worth[-1]:
+                return most
+            return min(most, self._with_pauses(prices[: output + worth[-1]], prompt, output))
+
+    def _in_a_row(self, prices: list[int], prompt: int, output: int) -> Iterator[int]:
+        """Yield what tokens at the times k + 1 .. k + o cost, and waiting for k rounds."""
+        paid = list(accumulate(prices, initial=0))
+        held = list(accumulate(paid, initial=0))
+        for k in range(len(prices) - output + 1):
+            end = k + output
+            tokens = (prompt + output) * paid[end] - prompt * paid[k] - (held[end] - held[k])
+            yield tokens + k * self.scale
+
+    def _with_pauses(self, prices: list[int], prompt: int, output: int) -> int:
+        slack = len(prices) - output
+        self.work.spend(5 * output * (slack + 1), "lower: pauses: ")
+        made: Iterable[int] = [0] * (slack + 1)
+        for j in range(1, output):
+            tokens = map(mul, prices[j - 1 : j + slack], repeat(prompt + j))
+            made = list(accumulate(map(add, made, tokens), min))
+        ends = map(mul, prices[output - 1 :], repeat(prompt + output))
+        best: int = min(map(add, map(add, made, ends), count(0, self.scale)))
+        return best
 
 
 def _volume_bound(
@@ -1246,20 +1391,19 @@ def _timed_peak(
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
     follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
+    Who goes on after a pause has its prompt and its tokens processed again.
     """
-    count = len(requests) + len(claim.get("lost", [])) + len(claim.get("waits", []))
+    count = _count_of(requests, claim) + len(claim.get("waits", []))
     work.spend((300 + 8 * len(clock.lines)) * count)
     work.check_room((900 + 6 * work.entry) * count)
-    pieces = _pieces(requests, claim, what)
+    pieces, firsts = _pieces(requests, claim, what)
     peak = _most_held(pieces)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     if any(len(row) != 2 for row in claim.get("waits", [])):
         raise Invalid(f"{what}: a wait must be [round, time]")
     waits = dict(claim.get("waits", []))
-    begins, ends, firsts = defaultdict(list), defaultdict(list), list(claim["starts"])
-    for i, start, _ in claim.get("lost", []):
-        firsts[i] = min(firsts[i], start)
+    begins, ends = defaultdict(list), defaultdict(list)
     for number, (start, end, prompt) in enumerate(pieces):
         begins[start].append((prompt, prompt - start))
         ends[end].append((number < len(requests), prompt - start))
@@ -1449,6 +1593,7 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
         f"{memory:,}, {claimed_hash}",
     ]
+    pauses = certificate.get("scope") == "pauses"
     if "model" in certificate:
         clock, arrivals = _Clock(certificate["model"]), _arrivals(instance, work)
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
@@ -1458,14 +1603,18 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
         peak_of = functools.partial(_peak_of, memory, requests, work)
-        judged = functools.partial(_judged, memory, requests, work)
+        judged = functools.partial(_judged, memory, requests, work, pauses=pauses)
         conclusions = _conclusions
         lines.append("checked in integers, from the instance alone:")
     upper = lower = None
     if (claim := certificate["upper"]) is not None:
         upper = claim["value"]
+        if "segments" in claim and not pauses:
+            raise Invalid("upper: has pauses, which its scope does not cover")
         peak = peak_of(claim, "upper")
-        lines.append(f"  upper {upper:,}: its starts give it and hold {peak:,} tokens at most")
+        lines.append(
+            f"  upper {upper:,}: its {_times_of(claim)} give it and hold {peak:,} tokens at most"
+        )
     if (claim := certificate["lower"]) is not None:
         lower, (proved, how) = claim["value"], judged(claim["proof"])
         if lower > proved:
@@ -1481,13 +1630,17 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             continue
         peak = peak_of(claim, name)
         lost = f" with {len(claim['lost']):,} evictions" if claim.get("lost") else ""
+        times = _times_of(claim)
         lines.append(
-            f"  {name} {value:,}: its starts{lost} give it and hold {peak:,} tokens at most"
+            f"  {name} {value:,}: its {times}{lost} give it and hold {peak:,} tokens at most"
         )
-        ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
+        if "segments" in claim and not pauses:
+            ratios.append(f"  of {name} nothing: it has pauses, which the bounds do not cover")
+        else:
+            ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
     if lower is not None:
-        lines.append(COVERED)
+        lines.append(COVERED_PAUSES if pauses else COVERED)
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]

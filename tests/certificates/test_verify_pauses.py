@@ -1,0 +1,208 @@
+"""Certificates whose scope is pauses: segments, and bounds that hold for them."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import as_fractions, judged, prices_proof, random_proof
+from oracle import Triple, optimum
+from strategies import instance_of, plain, random_instances
+
+from kvopt.files import instance_to_json
+from kvopt.model.instance import Instance
+from kvopt.verify import COVERED, COVERED_PAUSES, Invalid, Request, _proved
+
+WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+"""14 without pauses; with one of a round 12."""
+
+RISING = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
+"""Its optimum is 9 also with pauses; these prices say 10 of runs without."""
+RISING_PRICES = prices_proof(9, 2, [7, 4, 1])
+
+
+def paused_optimum(memory: int, requests: tuple[Triple, ...]) -> int:
+    """Return the least total latency with pauses, trying every set of requests in each round."""
+
+    @cache
+    def best(time: int, made: tuple[int, ...]) -> int:
+        open_ = [i for i, (_, _, o) in enumerate(requests) if made[i] < o]
+        if not open_:
+            return 0
+        there = [i for i in open_ if requests[i][0] <= time]
+        if not there:
+            return best(time + 1, made)
+        found = []
+        for size in range(1, len(there) + 1):
+            for chosen in combinations(there, size):
+                if sum(requests[i][1] + made[i] + 1 for i in chosen) <= memory:
+                    after = tuple(g + (i in chosen) for i, g in enumerate(made))
+                    ends = [i for i in chosen if after[i] == requests[i][2]]
+                    cost = sum(time + 1 - requests[i][0] for i in ends)
+                    found.append(cost + best(time + 1, after))
+        return min(found)
+
+    return best(0, (0,) * len(requests))
+
+
+def paused_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
+    """Return what prices prove, from the definition: any times for the tokens of a request."""
+    last = max(prices, default=0)
+    total = -memory * sum(prices.values(), Fraction(0))
+    for arrival, prompt, output in requests:
+        times = range(arrival + 1, max(arrival, last) + output + 1)
+        total += min(
+            chosen[-1]
+            - arrival
+            + sum(prices.get(t, Fraction(0)) * (prompt + j) for j, t in enumerate(chosen, 1))
+            for chosen in combinations(times, output)
+        )
+    return total
+
+
+def proved(instance: Instance, proof: dict[str, Any]) -> int:
+    rows = [Request(*triple) for triple in plain(instance)[1]]
+    return _proved(instance.memory, rows, proof, pauses=True)
+
+
+class TestBounds:
+    """What proves a bound when requests may pause."""
+
+    def test_prices_are_evaluated_by_their_definition(self) -> None:
+        source, helped = random.Random(3), 0
+        for instance in random_instances(600, 8, most_requests=3, most_memory=7, most_output=4):
+            proof = random_proof(source, 7)
+            exact = paused_bound(*plain(instance), as_fractions(proof))
+            assert proved(instance, proof) == math.ceil(exact)
+            rows = [Request(*triple) for triple in plain(instance)[1]]
+            helped += proved(instance, proof) < _proved(instance.memory, rows, proof)
+        assert helped > 20  # prices that rise, where a pause is cheaper
+
+    @pytest.mark.slow
+    def test_no_proof_is_above_the_optimum(self) -> None:
+        source, tight, paused = random.Random(4), 0, 0
+        for instance in random_instances(700, 9, most_requests=3, most_memory=7, most_output=4):
+            memory, requests = plain(instance)
+            best = paused_optimum(memory, tuple(requests))
+            paused += best < optimum(memory, requests)[0]
+            for proof in (*(random_proof(source, 8) for _ in range(4)), {"kind": "volume"}):
+                value = proved(instance, proof)
+                assert value <= best
+                tight += value == best
+        assert tight > 300
+        assert paused > 3
+
+    def test_prices_that_rise_may_not_be_taken_for_runs(self) -> None:
+        memory, requests = plain(RISING)
+        rows = [Request(*triple) for triple in requests]
+        assert _proved(memory, rows, RISING_PRICES) == 10
+        assert proved(RISING, RISING_PRICES) <= paused_optimum(memory, tuple(requests)) == 9
+
+    @pytest.mark.parametrize(
+        "proof",
+        [
+            {"kind": "volume", "staircases": [[1]]},
+            {"kind": "configurations", "target": None, "searched": False, "stages": []},
+        ],
+    )
+    def test_what_looks_ahead_along_a_run_is_refused(self, proof: dict[str, Any]) -> None:
+        with pytest.raises(Invalid, match="do not cover pauses"):
+            proved(WORKED, proof)
+        split = {"kind": "split", "parts": [{"from": 0, "proof": proof}]}
+        with pytest.raises(Invalid, match="do not cover pauses"):
+            proved(WORKED, split)
+
+
+def paused(**members: Any) -> dict[str, Any]:
+    """Return a certificate of the worked example."""
+    made: dict[str, Any] = {
+        "schema": "kvopt.certificate/2",
+        "scope": "pauses",
+        "instance": instance_to_json(WORKED),
+        "hash": WORKED.hash,
+        "upper": {"value": 12, "segments": [[[1, 6], [8, 11]], [[7, 7]]]},
+        "lower": {"value": 12, "proof": prices_proof(7, 7, [1])},
+        "policies": [
+            {"policy": "run", "outcome": "completed", "value": 14, "starts": [3, 6]},
+            {
+                "policy": "pauses",
+                "outcome": "completed",
+                "value": 12,
+                "segments": [[[1, 3], [4, 6], [8, 11]], [[7, 7]]],
+            },
+        ],
+    }
+    made.update(members)
+    return made
+
+
+class TestCertificates:
+    """The file as a whole."""
+
+    def test_both_sides_meet_at_a_schedule_with_a_pause(self, tmp_path: Path) -> None:
+        verdict = judged(tmp_path / "c.json", paused())
+        assert verdict.valid, verdict.lines
+        text = "\n".join(verdict.lines)
+        assert "upper 12: its segments give it and hold 10 tokens at most" in text
+        assert "'run' is at most 1.167 and at least 1.166 times the optimum" in text
+        assert "'pauses' is optimal" in text
+        assert COVERED_PAUSES in verdict.lines
+        assert COVERED not in verdict.lines
+
+    def test_a_run_with_pauses_is_not_compared_where_they_are_not_covered(
+        self, tmp_path: Path
+    ) -> None:
+        upper = {"value": 14, "starts": [3, 6]}
+        verdict = judged(tmp_path / "c.json", paused(scope="runs", upper=upper))
+        assert verdict.valid, verdict.lines
+        text = "\n".join(verdict.lines)
+        assert "of 'pauses' nothing: it has pauses, which the bounds do not cover" in text
+        assert "'pauses' is" not in text
+        assert COVERED in verdict.lines
+
+    @pytest.mark.parametrize(
+        ("segments", "reason"),
+        [
+            ([[[1, 6], [8, 11]]], "segments of 1 for 2 requests"),
+            ([[[1, 6], [8, 11]], []], "request 1 makes 0 tokens"),
+            ([[[1, 6], [8, 12]], [[7, 7]]], "request 0 makes 11 tokens"),
+            ([[[0, 6], [8, 10]], [[7, 7]]], "a segment of request 0"),
+            ([[[1, 6], [6, 9]], [[7, 7]]], "a segment of request 0"),
+            ([[[1, 6], [9, 8], [9, 12]], [[7, 7]]], "a segment of request 0"),
+            ([[[1, 6], [8, 9, 11]], [[7, 7]]], "a segment of request 0"),
+            ([[[1, 6], [8, 11]], [[6, 6]]], "a segment of request 1"),
+            ([[[1, 10]], [[7, 7]]], "13 tokens are held at one time"),
+            ([[[1, 6], [9, 12]], [[7, 7]]], "the segments give 13"),
+        ],
+    )
+    def test_segments_that_break_a_rule_are_refused(
+        self, tmp_path: Path, segments: list[Any], reason: str
+    ) -> None:
+        value = 11 if len(segments) == 2 and segments[0] == [[1, 10]] else 12
+        verdict = judged(tmp_path / "c.json", paused(upper={"value": value, "segments": segments}))
+        assert not verdict.valid
+        assert verdict.readable
+        assert reason in verdict.lines[-1]
+
+    def test_an_upper_side_with_pauses_needs_their_scope(self, tmp_path: Path) -> None:
+        verdict = judged(tmp_path / "c.json", paused(scope="restarts"))
+        assert "upper: has pauses, which its scope does not cover" in verdict.lines[-1]
+        verdict = judged(tmp_path / "c.json", paused(schema="kvopt.certificate/1"))
+        assert not verdict.readable
+
+    def test_random_changes_of_times_are_never_taken(self, tmp_path: Path) -> None:
+        source = random.Random(6)
+        for _ in range(200):
+            segments = [[[1, 6], [8, 11]], [[7, 7]]]
+            row = source.choice([segments[0][0], segments[0][1], segments[1][0]])
+            row[source.randrange(2)] += source.choice((-2, -1, 1, 2))
+            verdict = judged(tmp_path / "c.json", paused(upper={"value": 12, "segments": segments}))
+            assert not verdict.valid, json.dumps(segments)
