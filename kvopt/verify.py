@@ -31,6 +31,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -45,12 +46,26 @@ COVERED = (
     "processing a prompt in pieces"
 )
 """The line of a report that says of which schedules its lower bound speaks."""
-COVERED_PAUSES = (
-    "covered: every schedule that runs each request to its end once started, evicts it, loses its "
-    "tokens and starts it again, or pauses it with its tokens kept; not covered: processing a "
-    "prompt in pieces"
-)
-"""The same of a bound whose scope is pauses."""
+COVERED_BY = {
+    "runs": COVERED,
+    "restarts": COVERED,
+    "pauses": (
+        "covered: every schedule that runs each request to its end, pauses it with its tokens "
+        "kept, or evicts it, loses its tokens and starts it again; not covered, in seconds: "
+        "processing a prompt in pieces"
+    ),
+    "chunks": (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end once started, or evicts it, loses its tokens and starts it again; not "
+        "covered: pausing a request with its tokens kept"
+    ),
+    "pauses+chunks": (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end, pauses it with its tokens kept, or evicts it, loses its tokens and "
+        "starts it again"
+    ),
+}
+"""The same for each scope.  In rounds a prompt in pieces only comes later than one at once."""
 
 LARGEST_FILE = 90_000_000
 """Bytes; a larger file is refused unread."""
@@ -100,6 +115,7 @@ _POLICY = (
     {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
 )
 _SCOPES = ("runs", "restarts", "pauses")
+_SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
@@ -122,13 +138,7 @@ _SECONDS = {
     "hash": str,
     "model": _MODEL,
     "upper": (None, _TIMED),
-    "lower": (
-        None,
-        {
-            "value": int,
-            "proof": {"kind": "shares", "lines": [int], "weights": [int], "company": [int]},
-        },
-    ),
+    "lower": (None, {"value": int, "proof": _SHARES}),
     "policies?": [({**_TIMED, **_NAMED}, _POLICY[1])],
     "provenance?": dict,
 }
@@ -148,8 +158,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         **_SECONDS,
         "schema": "kvopt.seconds-certificate/2",
         "upper": (None, _TIMED, _TIMED_PAUSED),
+        "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
         "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
-        "scope?": _SCOPES,
+        "scope?": (*_SCOPES, "chunks", "pauses+chunks"),
         "budget?": int,
     },
 }
@@ -1343,6 +1354,15 @@ class _Clock:
         among = self.lines if chosen is None else [self.lines[i] for i in chosen]
         return max(fixed + each * tokens for fixed, each in among)
 
+    def mixed(self, chosen: list[int], mix: list[int]) -> _Clock:
+        """Return a clock whose last line mixes some lines, and all of it ``sum(mix)`` as slow."""
+        by, (fixed, each) = sum(mix), zip(*(self.lines[i] for i in chosen), strict=True)
+        slow = copy(self)
+        slow.kv, slow.prompt = by * self.kv, by * self.prompt
+        slow.lines = [(by * line[0], by * line[1]) for line in self.lines]
+        slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
+        return slow
+
     def words(self) -> list[str]:
         """Return in words what is assumed of rounds."""
         shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
@@ -1438,6 +1458,7 @@ def _by_shares(
     clock: _Clock,
     work: _Work,
     proof: dict[str, Any],
+    chunks: bool = False,
 ) -> tuple[int, str]:
     """Return what follows from the part of the machine that each request takes.
 
@@ -1454,11 +1475,25 @@ def _by_shares(
     sum of all y X B, which are integrals of y t over what is served, is least when the largest y
     is always served first: then each set of all requests with a y above some number is served as
     early as it can be.  Of the rest the share ``company`` / 64 is left to `_company`.
+
+    *Pauses.*  In its j-th round of tokens a request processes and holds at least what it would
+    without a pause, and its later rounds last at least as long; a return only adds work.  *Pieces
+    of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
+    takes, and sooner; without company all of the above holds.
     """
     chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
     company = proof["company"] or [0] * len(requests)
     if not chosen or not all(0 <= i < len(clock.lines) for i in chosen):
         raise Invalid("lower: needs lines of the model")
+    scale, mix = 1, proof.get("mix", [])
+    if mix:
+        if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
+            raise Invalid("lower: a mix has a number of at least 1 for each of different lines")
+        scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
+        work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
+        arrivals = [scale * arrival for arrival in arrivals]
+    if chunks and (any(company) or len(set(chosen)) > 1):
+        raise Invalid("lower: company, or several lines unmixed, do not cover prompts in pieces")
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
@@ -1483,7 +1518,7 @@ def _by_shares(
         windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
         rest = [64 - share for share in map(add, weights, company)]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
-    return -(-total // (2 * memory * unit)), "shares of the machine"
+    return -(-total // (2 * memory * unit * scale)), "shares of the machine"
 
 
 def _company(
@@ -1593,12 +1628,13 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
         f"{memory:,}, {claimed_hash}",
     ]
-    pauses = certificate.get("scope") == "pauses"
+    scope = certificate.get("scope", "restarts")
+    pauses, chunks = "pauses" in scope, "chunks" in scope
     if "model" in certificate:
         clock, arrivals = _Clock(certificate["model"]), _arrivals(instance, work)
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
         peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock, work)
-        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work)
+        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
@@ -1640,7 +1676,7 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
     if lower is not None:
-        lines.append(COVERED_PAUSES if pauses else COVERED)
+        lines.append(COVERED_BY[scope])
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]

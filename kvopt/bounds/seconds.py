@@ -6,21 +6,23 @@ Weights and company are found in floats: they steer, and `kvopt.bounds.seconds_e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import itemgetter
 
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.seconds_evaluation import FULL, Shares, served, shares, shares_bound
+from kvopt.bounds.seconds_evaluation import FULL, Shares, mixed, served, shares, shares_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance
+from kvopt.model.instance import LARGEST_INTEGER, Instance
 from kvopt.search.proofs import SharesProof
 
+MIX = 8
+"""Parts in which two lines are mixed."""
 MOST_STEPS = 60
 """Limit of the changes of the weights in each of the two stages."""
 _STEP = 0.1
@@ -49,12 +51,11 @@ def seconds_bound(
     instance: Instance,
     model: BatchTime,
     *,
+    chunks: bool = False,
     time_limit: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SecondsBound:
-    """Return a proved lower bound on total latency in nanoseconds.
-
-    `kvopt.model.scope` says what it does not cover: pauses and prompts in pieces.
+    """Return a proved lower bound on total latency in nanoseconds, which covers pauses.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ def seconds_bound(
         Requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
+    chunks
+        Whether it also covers prompts in pieces.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -82,40 +85,65 @@ def seconds_bound(
         late = time_limit is not None and working_time() - began > time_limit
         return late or should_stop()
 
-    _, best = max(_proofs(instance, model, arrivals, is_late), key=itemgetter(0))
+    _, best = max(_proofs(instance, model, arrivals, chunks, is_late), key=itemgetter(0))
     value = shares_bound(instance, model, best, arrivals)
     return SecondsBound(value, best, working_time() - began)
 
 
 def _proofs(
-    instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
+    instance: Instance,
+    model: BatchTime,
+    arrivals: Sequence[int],
+    chunks: bool,
+    is_late: Callable[[], bool],
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
-    choices = [tuple(range(*ends)) for ends in combinations(range(len(model.lines) + 1), 2)]
-
-    def part_of(lines: tuple[int, ...]) -> Shares:
-        return shares(instance, model, [model.lines[i] for i in lines], float)
-
-    when = _without_gaps(arrivals, 2.0 * part_of(choices[0]).alone.sum())
-    climbs = [_Weights(instance.memory, when, part_of(lines)) for lines in choices]
-    climb, lines = max(zip(climbs, choices, strict=True), key=lambda found: found[0].value)
-    yield climb.value, SharesProof(lines)
+    choices = list(_mixes(model) if chunks else _roofs(model))
+    when = _without_gaps(arrivals, 2.0 * _part(instance, model, choices[0]).alone.sum())
+    climbs = [_Weights(instance.memory, when, _part(instance, model, one)) for one in choices]
+    climb, chosen = max(zip(climbs, choices, strict=True), key=lambda found: found[0].value)
+    yield climb.value, chosen
     best, weights = climb.value, climb.weights
     for step in range(MOST_STEPS):
         if is_late() or climb.room <= _ENOUGH * climb.value:
             break
         climb.change(_STEP / (1 + step) ** 0.5)
-        yield climb.value, SharesProof(lines, climb.parts)
+        yield climb.value, replace(chosen, weights=climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if not len(instance) or weights.mean() > _BUSY:
+    if chunks or not len(instance) or weights.mean() > _BUSY:
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):
         if is_late():
             break
-        yield climb.value, SharesProof(lines, climb.parts, climb.company_parts)
+        yield climb.value, replace(chosen, weights=climb.parts, company=climb.company_parts)
         climb.change(_STEP_BESIDE / (1 + step) ** 0.5)
+
+
+def _roofs(model: BatchTime) -> Iterator[SharesProof]:
+    """Yield lines next to each other, the largest of which counts."""
+    for ends in combinations(range(len(model.lines) + 1), 2):
+        yield SharesProof(tuple(range(*ends)))
+
+
+def _mixes(model: BatchTime) -> Iterator[SharesProof]:
+    """Yield single lines, and mixes of two."""
+    for line in range(len(model.lines)):
+        yield SharesProof((line,))
+    coefficients = (x for line in model.lines for x in (line.round_ns, line.token_ns))
+    if MIX * max(*coefficients, model.kv_ns, model.prompt_ns) > LARGEST_INTEGER:
+        return
+    for pair in combinations(range(len(model.lines)), 2):
+        for share in range(1, MIX):
+            yield SharesProof(pair, mix=(share, MIX - share))
+
+
+def _part(instance: Instance, model: BatchTime, chosen: SharesProof) -> Shares:
+    """Return in floats what requests take, on the clock of the model."""
+    slow, lines, by = mixed(model, chosen)
+    part = shares(instance, slow, lines, float)
+    return Shares(part.takes / by, part.delays / by**2, part.alone / by, part.prompts / by)
 
 
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:

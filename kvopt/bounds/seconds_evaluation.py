@@ -65,8 +65,9 @@ def shares_bound(
 ) -> int:
     """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up."""
     memory = instance.memory
-    when = arrivals_ns(instance) if arrivals is None else arrivals
-    part = shares(instance, model, [model.lines[i] for i in proof.lines], object)
+    model, lines, scale = mixed(model, proof)
+    when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
+    part = shares(instance, model, lines, object)
     takes, delays, alone = (column.tolist() for column in (part.takes, part.delays, part.alone))
     weights = proof.weights or (FULL,) * len(instance)
     unit = max(takes, default=1) << _FINE
@@ -83,7 +84,21 @@ def shares_bound(
         rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
         added = company_value(when, alone, part.prompts.tolist(), proof.company, rest)
         total += 2 * memory * (unit // FULL) * added
-    return -(-total // (2 * memory * unit))
+    return -(-total // (2 * memory * unit * scale))
+
+
+def mixed(model: BatchTime, proof: SharesProof) -> tuple[BatchTime, list[Line], int]:
+    """Return the lines that count, the model, and how many times as slow it was made for them.
+
+    A mix of lines is one with integers on a model that is ``sum(mix)`` times as slow.
+    """
+    lines, by = [model.lines[i] for i in proof.lines], sum(proof.mix)
+    if not by:
+        return model, lines, 1
+    slow = [Line(by * line.round_ns, by * line.token_ns) for line in model.lines]
+    parts = list(zip(proof.mix, lines, strict=True))
+    line = Line(sum(m * x.round_ns for m, x in parts), sum(m * x.token_ns for m, x in parts))
+    return BatchTime(slow, by * model.kv_ns, by * model.prompt_ns), [line], by
 
 
 def served(arrivals: list[Any], takes: list[Any], slopes: list[Any]) -> list[Any]:

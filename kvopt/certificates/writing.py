@@ -172,8 +172,9 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
-        case SharesProof(lines, weights, company):
-            return {"kind": "shares", "lines": lines, "weights": weights, "company": company}
+        case SharesProof(lines, weights, company, mix):
+            said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
+            return {**said, "mix": mix} if mix else said
         case ConfigurationProof(stages, target, searched, _):
             return {
                 "kind": "configurations",

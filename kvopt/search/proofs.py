@@ -134,11 +134,14 @@ class SharesProof:
         For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
     company
         The same, beside the weights; empty if all are 0.
+    mix
+        Numbers of at least 1 by which the lines are mixed into one; empty if the largest counts.
     """
 
     lines: tuple[int, ...]
     weights: tuple[int, ...] = ()
     company: tuple[int, ...] = ()
+    mix: tuple[int, ...] = ()
 
 
 Proof = Prices | VolumeProof | ConfigurationProof | SplitProof | SharesProof

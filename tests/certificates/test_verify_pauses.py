@@ -19,7 +19,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.files import instance_to_json
 from kvopt.model.instance import Instance
-from kvopt.verify import COVERED, COVERED_PAUSES, Invalid, Request, _proved
+from kvopt.verify import COVERED, COVERED_BY, Invalid, Request, _proved
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""
@@ -154,7 +154,7 @@ class TestCertificates:
         assert "upper 12: its segments give it and hold 10 tokens at most" in text
         assert "'run' is at most 1.167 and at least 1.166 times the optimum" in text
         assert "'pauses' is optimal" in text
-        assert COVERED_PAUSES in verdict.lines
+        assert COVERED_BY["pauses"] in verdict.lines
         assert COVERED not in verdict.lines
 
     def test_a_run_with_pauses_is_not_compared_where_they_are_not_covered(
