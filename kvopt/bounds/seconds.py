@@ -98,10 +98,26 @@ def _proofs(
     is_late: Callable[[], bool],
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
-    choices = list(_mixes(model) if chunks else _roofs(model))
-    when = _without_gaps(arrivals, 2.0 * _part(instance, model, choices[0]).alone.sum())
-    climbs = [_Weights(instance.memory, when, _part(instance, model, one)) for one in choices]
-    climb, chosen = max(zip(climbs, choices, strict=True), key=lambda found: found[0].value)
+    single = [SharesProof((line,)) for line in range(len(model.lines))]
+    alone = _part(instance, model, single[0]).alone
+    when = _without_gaps(arrivals, 2.0 * alone.sum())
+
+    def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
+        return _Weights(instance.memory, when, _part(instance, model, chosen)), chosen
+
+    largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
+    for climb, chosen in (*map(started, single if chunks else ()), largest):
+        yield from _climbed(climb, chosen, not chunks, is_late)
+
+
+def _value(pair: tuple[_Weights, SharesProof]) -> float:
+    return pair[0].value
+
+
+def _climbed(
+    climb: _Weights, chosen: SharesProof, company: bool, is_late: Callable[[], bool]
+) -> Iterator[tuple[float, SharesProof]]:
+    """Yield about what proofs by some lines give, and them: with better and better weights."""
     yield climb.value, chosen
     best, weights = climb.value, climb.weights
     for step in range(MOST_STEPS):
@@ -111,7 +127,7 @@ def _proofs(
         yield climb.value, replace(chosen, weights=climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if chunks or not len(instance) or weights.mean() > _BUSY:
+    if not company or not len(weights) or weights.mean() > _BUSY:
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):
@@ -128,9 +144,8 @@ def _roofs(model: BatchTime) -> Iterator[SharesProof]:
 
 
 def _mixes(model: BatchTime) -> Iterator[SharesProof]:
-    """Yield single lines, and mixes of two."""
-    for line in range(len(model.lines)):
-        yield SharesProof((line,))
+    """Yield a line, and mixes of two."""
+    yield SharesProof((0,))
     coefficients = (x for line in model.lines for x in (line.round_ns, line.token_ns))
     if MIX * max(*coefficients, model.kv_ns, model.prompt_ns) > LARGEST_INTEGER:
         return
