@@ -1,20 +1,28 @@
-"""Schedule files: ``kvopt.schedule/1``."""
+"""Schedule files: ``kvopt.schedule/1``, and ``kvopt.schedule/2`` where requests pause."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
+from kvopt.model.pausing import PausedSchedule
+from kvopt.model.schedule import Schedule, Timetable
 
 SCHEMA = "kvopt.schedule/1"
+PAUSED_SCHEMA = "kvopt.schedule/2"
 
-_NEEDED = dict.fromkeys(("schema", "starts")).keys()
-_OPTIONAL = {"instance", "objective"}
+_STARTS = dict.fromkeys(("schema", "starts")).keys()
+_SEGMENTS = dict.fromkeys(("schema", "segments")).keys()
+_OPTIONAL = ("instance", "objective")
+
+Made = TypeVar("Made", bound=Timetable)
 
 
 def read_schedule(path: str | Path, instance: Instance) -> Schedule:
@@ -24,30 +32,70 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     is not what its starts give raises `FalseClaim`.  Feasibility is left to ``Schedule.check``:
     an infeasible schedule is a thing one may want to look at.
     """
-    try:
+    with _located(path):
+        return _without_pauses(parse_json(read_text(path)), instance)
+
+
+def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule:
+    """Read a schedule of either schema; as `read_schedule`, with segments for starts.
+
+    Where starts stand beside them, they must be those of the segments.
+    """
+    with _located(path):
         value = parse_json(read_text(path))
-        top = check_fields(value, "schedule", _NEEDED, _OPTIONAL, SCHEMA)
-        if "instance" in top and top["instance"] != instance.hash:
-            reason = f"is {shown(top['instance'], 80)}, this instance is {instance.hash}"
-            raise InvalidInput(reason, field="instance")
-        if not isinstance(top["starts"], list):
-            raise InvalidInput(f"must be a list, got {shown(top['starts'])}", field="starts")
-        schedule = Schedule(instance, top["starts"])
-        claimed = top.get("objective", schedule.objective)
-        if type(claimed) is not int or claimed != schedule.objective:
-            reason = f"says {shown(claimed)}, the starts give {schedule.objective}"
-            raise FalseClaim(reason, field="objective")
+        if isinstance(value, dict) and value.get("schema") == SCHEMA:
+            return PausedSchedule.of(_without_pauses(value, instance))
+        optional = (*_OPTIONAL, "starts")
+        top = check_fields(value, "schedule", _SEGMENTS, optional, PAUSED_SCHEMA)
+        schedule = _judged(top, "segments", instance, PausedSchedule)
+        if "starts" in top and top["starts"] != (begins := list(schedule.begins)):
+            reason = f"says {shown(top['starts'])}, the segments give {shown(begins)}"
+            raise FalseClaim(reason, field="starts")
         return schedule
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
 
 
-def write_schedule(schedule: Schedule, path: str | Path) -> None:
-    """Write a schedule with the hash of its instance and its objective."""
-    content = {
+def write_schedule(schedule: Schedule | PausedSchedule, path: str | Path) -> None:
+    """Write a schedule with the hash of its instance and its objective.
+
+    Only one that pauses has the second schema.
+    """
+    content: dict[str, object] = {
         "schema": SCHEMA,
         "instance": schedule.instance.hash,
         "objective": schedule.objective,
-        "starts": list(schedule.starts),
     }
+    if isinstance(schedule, PausedSchedule) and schedule.pauses:
+        content |= {"schema": PAUSED_SCHEMA, "segments": schedule.segments}
+    else:
+        content["starts"] = schedule.begins
     write_atomically(path, json.dumps(content) + "\n")
+
+
+def _without_pauses(value: object, instance: Instance) -> Schedule:
+    top = check_fields(value, "schedule", _STARTS, _OPTIONAL, SCHEMA)
+    return _judged(top, "starts", instance, Schedule)
+
+
+def _judged(
+    top: dict[str, Any], field: str, instance: Instance, make: Callable[[Instance, Any], Made]
+) -> Made:
+    """Return the schedule of a file, if it is for the instance and its objective is true."""
+    if "instance" in top and top["instance"] != instance.hash:
+        reason = f"is {shown(top['instance'], 80)}, this instance is {instance.hash}"
+        raise InvalidInput(reason, field="instance")
+    if not isinstance(top[field], list):
+        raise InvalidInput(f"must be a list, got {shown(top[field])}", field=field)
+    schedule = make(instance, top[field])
+    claimed = top.get("objective", schedule.objective)
+    if type(claimed) is not int or claimed != schedule.objective:
+        reason = f"says {shown(claimed)}, the {field} give {schedule.objective}"
+        raise FalseClaim(reason, field="objective")
+    return schedule
+
+
+@contextmanager
+def _located(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None

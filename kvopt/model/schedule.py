@@ -49,8 +49,103 @@ class ScheduleCheck:
     violations: tuple[str, ...]
 
 
+class Timetable(Summarised):
+    """When the requests of an instance are active, and what follows from it."""
+
+    instance: Instance
+
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """Round in which each request starts, for the first time if it pauses."""
+        raise NotImplementedError
+
+    @property
+    def completions(self) -> tuple[int, ...]:
+        """Time of the last token of each request."""
+        raise NotImplementedError
+
+    @property
+    def sweep(self) -> Sweep:
+        """Tokens held over time."""
+        raise NotImplementedError
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        check = self.check()
+        count = len(self.instance)
+        return {
+            "of": self.instance.name,
+            "requests": count,
+            "total latency": self.objective,
+            "mean latency": self.objective / count if count else None,
+            "makespan": self.makespan,
+            "peak memory": f"{check.peak_memory:,} of {self.instance.memory:,}",
+            "feasible": check.feasible,
+            "violations": "; ".join(check.violations) or None,
+        }
+
+    @cached_property
+    def objective(self) -> int:
+        """Total end-to-end latency, the sum of ``c_i - a_i``."""
+        return sum(self.completions) - sum(request.arrival for request in self.instance)
+
+    @cached_property
+    def makespan(self) -> int:
+        """Time of the last completion, 0 when there is no request."""
+        return max(self.completions, default=0)
+
+    def check(self) -> ScheduleCheck:
+        """Check every start against its arrival, and memory wherever it can peak."""
+        return self._checked
+
+    @cached_property
+    def _checked(self) -> ScheduleCheck:
+        times, held, memory = self.sweep.times, self.sweep.held, self.instance.memory
+        violations = list(self._early_starts())
+        if (peak := max(held, default=0)) > memory:
+            ends = set(self.sweep.ends)
+            violations += [
+                f"time {time}: {load} tokens held, memory is {memory}"
+                for time, load in zip(times, held, strict=True)
+                if load > memory and time in ends
+            ]
+        return ScheduleCheck(
+            feasible=not violations,
+            objective=self.objective,
+            peak_memory=peak,
+            peak_time=times[held.index(peak)] if peak else 0,
+            makespan=self.makespan,
+            violations=tuple(violations[:_MOST_VIOLATIONS]),
+        )
+
+    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield ``(time, tokens held)`` for the given times, in ascending order."""
+        stretches = list(self.sweep.stretches())
+        begins = [stretch.begin for stretch in stretches]
+        for time in sorted(set(times)):
+            number = bisect_left(begins, time) - 1
+            inside = number >= 0 and time <= stretches[number].end
+            yield time, stretches[number].held_at(time) if inside else 0
+
+    def memory_profile(self) -> list[tuple[int, int]]:
+        """Return ``(time, tokens held)`` wherever the slope changes.
+
+        Between two entries of the list memory grows in a straight line, so the list
+        describes every time exactly however long the schedule is.
+        """
+        corners = {0}
+        for start, end in zip(self.sweep.starts, self.sweep.ends, strict=True):
+            corners.update((start, start + 1, end, end + 1))
+        return list(self.loads(corner for corner in corners if corner >= 0))
+
+    def _early_starts(self) -> Iterator[str]:
+        for request, start in zip(self.instance, self.begins, strict=True):
+            if start < request.arrival:
+                yield f"request {request.id!r}: starts at {start}, arrives at {request.arrival}"
+
+
 @dataclass(frozen=True, repr=False)
-class Schedule(Summarised):
+class Schedule(Timetable):
     """One start round for each request of an instance, in the instance's order.
 
     Examples
@@ -79,19 +174,10 @@ class Schedule(Summarised):
         if others:
             object.__setattr__(self, "starts", tuple(map(int, self.starts)))
 
-    def facts(self) -> Facts:
-        """Return what a summary says."""
-        check = self.check()
-        return {
-            "of": self.instance.name,
-            "requests": len(self.starts),
-            "total latency": self.objective,
-            "mean latency": self.objective / len(self.starts) if self.starts else None,
-            "makespan": self.makespan,
-            "peak memory": f"{check.peak_memory:,} of {self.instance.memory:,}",
-            "feasible": check.feasible,
-            "violations": "; ".join(check.violations) or None,
-        }
+    @property
+    def begins(self) -> tuple[int, ...]:
+        """The starts."""
+        return self.starts
 
     @cached_property
     def completions(self) -> tuple[int, ...]:
@@ -99,68 +185,9 @@ class Schedule(Summarised):
         return tuple(k + r.output for k, r in zip(self.starts, self.instance, strict=True))
 
     @cached_property
-    def objective(self) -> int:
-        """Total end-to-end latency, the sum of ``c_i - a_i``."""
-        return sum(self.completions) - sum(request.arrival for request in self.instance)
-
-    @cached_property
-    def makespan(self) -> int:
-        """Time of the last completion, 0 when there is no request."""
-        return max(self.completions, default=0)
-
-    def check(self) -> ScheduleCheck:
-        """Check every start against its arrival and memory at every completion time."""
-        return self._checked
-
-    @cached_property
-    def _checked(self) -> ScheduleCheck:
-        times, held, memory = self.sweep.times, self.sweep.held, self.instance.memory
-        violations = list(self._early_starts())
-        if (peak := max(held, default=0)) > memory:
-            ends = set(self.completions)
-            violations += [
-                f"time {time}: {load} tokens held, memory is {memory}"
-                for time, load in zip(times, held, strict=True)
-                if load > memory and time in ends
-            ]
-        return ScheduleCheck(
-            feasible=not violations,
-            objective=self.objective,
-            peak_memory=peak,
-            peak_time=times[held.index(peak)] if peak else 0,
-            makespan=self.makespan,
-            violations=tuple(violations[:_MOST_VIOLATIONS]),
-        )
-
-    @cached_property
     def sweep(self) -> Sweep:
         """Tokens held over time."""
         return swept(self.starts, self.completions, [r.prompt for r in self.instance])
-
-    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield ``(time, tokens held)`` for the given times, in ascending order."""
-        stretches = list(self.sweep.stretches())
-        begins = [stretch.begin for stretch in stretches]
-        for time in sorted(set(times)):
-            number = bisect_left(begins, time) - 1
-            inside = number >= 0 and time <= stretches[number].end
-            yield time, stretches[number].held_at(time) if inside else 0
-
-    def memory_profile(self) -> list[tuple[int, int]]:
-        """Return ``(time, tokens held)`` wherever the slope changes.
-
-        Between two entries of the list memory grows in a straight line, so the list
-        describes every time exactly however long the schedule is.
-        """
-        corners = {0}
-        for start, completion in zip(self.starts, self.completions, strict=True):
-            corners.update((start, start + 1, completion, completion + 1))
-        return list(self.loads(corner for corner in corners if corner >= 0))
-
-    def _early_starts(self) -> Iterator[str]:
-        for request, start in zip(self.instance, self.starts, strict=True):
-            if start < request.arrival:
-                yield f"request {request.id!r}: starts at {start}, arrives at {request.arrival}"
 
 
 def identical_groups(instance: Instance) -> list[list[int]]:

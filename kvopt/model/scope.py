@@ -18,9 +18,7 @@ the second request and one of the first, and lasts 110 ns; ten more last 100 ns 
 
 from __future__ import annotations
 
-COVERED = (
-    "covered: every schedule that runs each request to its end once started, or evicts it, loses "
-    "its tokens and starts it again; not covered: pausing a request with its tokens kept, or "
-    "processing a prompt in pieces"
-)
-"""Said, word for word, wherever a bound is reported."""
+from kvopt.model.scopes import Scope
+
+COVERED = Scope.RUNS.sentence
+"""Said, word for word, wherever a bound for ``runs`` is reported."""

@@ -1,0 +1,90 @@
+"""What schedulers may do, and so which schedules a bound or an optimum is about."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from kvopt.errors import InvalidInput, shown
+
+
+class Scope(StrEnum):
+    """The schedules that a bound or an optimum covers; also what a schedule makes use of.
+
+    In all of them a request may be evicted, lose everything and start again: its last run counts,
+    so a bound for ``runs`` holds for ``restarts`` too.
+
+    Examples
+    --------
+    >>> Scope.PAUSES.covers(Scope.RUNS), Scope.RUNS.covers(Scope.PAUSES)
+    (True, False)
+    >>> str(Scope.PAUSES.joined(Scope.CHUNKS))
+    'pauses+chunks'
+    """
+
+    RUNS = "runs"
+    """A request that was started runs to its end."""
+    RESTARTS = "restarts"
+    """A request may be evicted: its tokens are lost, and it starts again."""
+    PAUSES = "pauses"
+    """A request may be interrupted: it gives its memory back, keeps its tokens, goes on later."""
+    CHUNKS = "chunks"
+    """In seconds: a prompt may be processed in pieces, over rounds that yield no token."""
+    PAUSES_AND_CHUNKS = "pauses+chunks"
+    """Both."""
+
+    @classmethod
+    def parse(cls, text: object) -> Scope:
+        """Return the scope of a name, else raise; what ``+`` joins has no order."""
+        for scope in cls:
+            if isinstance(text, str) and sorted(text.split("+")) == sorted(scope.split("+")):
+                return scope
+        raise InvalidInput(f"must be one of {', '.join(cls)}, got {shown(text)}", field="scope")
+
+    def covers(self, other: Scope) -> bool:
+        """Whether a bound of this scope is one for all that the other one allows."""
+        return _ALLOWED[other] <= _ALLOWED[self] | {"restarts"}
+
+    def joined(self, other: Scope) -> Scope:
+        """Return the least scope that allows what either of the two allows."""
+        both = _ALLOWED[self] | _ALLOWED[other]
+        return next(scope for scope in Scope if both <= _ALLOWED[scope])
+
+    @property
+    def sentence(self) -> str:
+        """What is said, word for word, wherever a bound or an optimum is reported."""
+        return _SENTENCES[self]
+
+
+_ALLOWED = {
+    Scope.RUNS: frozenset[str](),
+    Scope.RESTARTS: frozenset({"restarts"}),
+    Scope.PAUSES: frozenset({"restarts", "pauses"}),
+    Scope.CHUNKS: frozenset({"restarts", "chunks"}),
+    Scope.PAUSES_AND_CHUNKS: frozenset({"restarts", "pauses", "chunks"}),
+}
+
+_RUNS = (
+    "covered: every schedule that runs each request to its end once started, or evicts it, loses "
+    "its tokens and starts it again; not covered: pausing a request with its tokens kept, or "
+    "processing a prompt in pieces"
+)
+
+_SENTENCES = {
+    Scope.RUNS: _RUNS,
+    Scope.RESTARTS: _RUNS,
+    Scope.PAUSES: (
+        "covered: every schedule that runs each request to its end, pauses it with its tokens "
+        "kept, or evicts it, loses its tokens and starts it again; not covered: processing a "
+        "prompt in pieces"
+    ),
+    Scope.CHUNKS: (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end once started, or evicts it, loses its tokens and starts it again; not "
+        "covered: pausing a request with its tokens kept"
+    ),
+    Scope.PAUSES_AND_CHUNKS: (
+        "covered: every schedule that processes each prompt at once or in pieces, and runs each "
+        "request to its end, pauses it with its tokens kept, or evicts it, loses its tokens and "
+        "starts it again"
+    ),
+}

@@ -1,0 +1,83 @@
+"""Brute force where requests may pause, written from the definition alone.
+
+As in `oracle`, nothing of kvopt is imported.  Request i is active at ``output`` times after its
+arrival and holds ``prompt + j`` tokens at the j-th of them; at other times it holds none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations, product
+
+from oracle import Triple
+
+Times = tuple[tuple[int, ...], ...]
+"""Active times of each request, ascending."""
+
+
+def held(requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return the tokens held at each time at which a request is active."""
+    tokens: dict[int, int] = defaultdict(int)
+    for (_, prompt, _), active in zip(requests, times, strict=True):
+        for produced, time in enumerate(active, 1):
+            tokens[time] += prompt + produced
+    return tokens
+
+
+def feasible(memory: int, requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> bool:
+    """Whether all tokens are produced, at different times after the arrival, within memory."""
+    for (arrival, _, output), active in zip(requests, times, strict=True):
+        if len(active) != output or sorted(set(active)) != list(active) or active[0] <= arrival:
+            return False
+    return all(tokens <= memory for tokens in held(requests, times).values())
+
+
+def latency(requests: Sequence[Triple], times: Sequence[Sequence[int]]) -> int:
+    """Return the total latency of active times."""
+    return sum(
+        active[-1] - arrival for (arrival, _, _), active in zip(requests, times, strict=True)
+    )
+
+
+def optimum(memory: int, requests: Sequence[Triple]) -> int:
+    """Return the least total latency: every round, every set of requests that fits."""
+    return _after(memory, tuple(requests), 0, (0,) * len(requests))
+
+
+@cache
+def _after(memory: int, requests: tuple[Triple, ...], clock: int, produced: tuple[int, ...]) -> int:
+    """Return the least sum of latencies after a round, where so many tokens are produced.
+
+    A round costs 1 for each request that is there and not done.  Once all have arrived a round
+    without work is left out: what follows it could begin one round earlier.
+    """
+    there = [
+        i
+        for i, (arrival, _, output) in enumerate(requests)
+        if arrival <= clock and produced[i] < output
+    ]
+    last = max((arrival for arrival, _, _ in requests), default=0)
+    if not there and clock >= last:
+        return 0
+    # After the last arrival the number of the round makes no difference.
+    best, following = None, min(clock + 1, last)
+    for size in range(1 if clock >= last else 0, len(there) + 1):
+        for chosen in combinations(there, size):
+            if sum(requests[i][1] + produced[i] + 1 for i in chosen) > memory:
+                continue
+            after = tuple(g + (i in chosen) for i, g in enumerate(produced))
+            value = _after(memory, requests, following, after)
+            best = value if best is None else min(best, value)
+    assert best is not None, "a request that does not fit alone makes a problem infeasible"
+    return best + len(there)
+
+
+def optimum_by_times(memory: int, requests: Sequence[Triple]) -> int:
+    """Return the same for two or three tiny requests, from every choice of active times."""
+    end = max((a for a, _, _ in requests), default=0) + sum(o for _, _, o in requests)
+    ways = [list(combinations(range(a + 1, end + 1), o)) for a, _, o in requests]
+    return min(
+        latency(requests, times) for times in product(*ways) if feasible(memory, requests, times)
+    )
