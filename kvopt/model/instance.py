@@ -101,6 +101,7 @@ class Request:
     id: str | None = None
     predicted: Prediction | None = None
     arrival_seconds: float | None = None
+    priority: int | None = None
 
     def __post_init__(self) -> None:
         checked_integer(self.arrival, "arrival", 0)
@@ -120,6 +121,9 @@ class Request:
         if self.arrival_seconds is not None:
             seconds = checked_number(self.arrival_seconds, "arrival_seconds")
             object.__setattr__(self, "arrival_seconds", seconds)
+        if self.priority is not None:
+            least = -LARGEST_INTEGER
+            object.__setattr__(self, "priority", checked_integer(self.priority, "priority", least))
 
     @property
     def peak(self) -> int:
@@ -246,11 +250,17 @@ class Instance(Summarised):
     def __hash__(self) -> int:
         return hash(self.hash)  # not of the fields: notes may be a dict
 
+    @property
+    def schema(self) -> str:
+        """The schema of its file: the second only where something needs it."""
+        has_more = any(request.priority is not None for request in self.requests)
+        return f"kvopt.instance/{2 if has_more else 1}"
+
     @cached_property
     def hash(self) -> str:
         """``sha256:...`` of what the problem is: labels, ids and notes do not count."""
         content: dict[str, object] = {
-            "schema": "kvopt.instance/1",
+            "schema": self.schema,
             "memory": self.memory,
             "requests": [_content(request) for request in self.requests],
         }
@@ -307,4 +317,6 @@ def _content(request: Request) -> list[object]:
         content.append(None if predicted is None else [predicted.lower, predicted.upper])
     if request.arrival_seconds is not None:
         content.append(request.arrival_seconds)
+    if request.priority is not None:
+        content.append({"priority": request.priority})
     return content

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.files.instances import as_instance
@@ -11,9 +13,14 @@ from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Need, Policy
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import ServerPolicy
 from kvopt.simulation.clocks import ROUNDS, Clock
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.server import Limits, Server
 from kvopt.simulation.simulator import Simulation
+
+Made = TypeVar("Made", bound=PolicyRun)
 
 
 def run(
@@ -66,6 +73,8 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
+    if isinstance(scheduler, ServerPolicy):
+        return _served(instance, scheduler, clock, label, should_stop)
     began = working_time()
     simulation = Simulation(instance, scheduler, clock)
     if not clock.is_even and Need.ARRIVALS in scheduler.needs and any(simulation.arrivals):
@@ -82,6 +91,44 @@ def run(
         clock=clock,
         resumed={} if clock.is_even else simulation.resumed,
     )
+    return _checked(found)
+
+
+def _served(
+    instance: Instance,
+    policy: ServerPolicy,
+    clock: Clock,
+    label: str,
+    should_stop: Callable[[], bool],
+) -> PausedRun:
+    """Simulate a server with its limits; arguments as of `run`."""
+    began = working_time()
+    limits = Limits(
+        policy.block,
+        policy.max_seqs,
+        policy.budget,
+        policy.chunked,
+        watermark=int(policy.watermark * (instance.memory // policy.block + 1)),
+    )
+    server = Server(instance, clock, limits, policy.priorities(instance))
+    server.to_the_end(should_stop)
+    found = PausedRun(
+        instance=instance,
+        policy=label,
+        starts=tuple(segments[-1][0] - 1 for segments in server.segments),
+        lost=(),
+        outcome=Outcome.COMPLETED,
+        wall_seconds=working_time() - began,
+        clock=clock,
+        resumed={} if clock.is_even else server.resumed,
+        segments=tuple(map(tuple, server.segments)),
+        chunks=tuple(server.chunks),
+    )
+    note = f"{found.pauses:,} pauses with tokens kept" if found.pauses else None
+    return _checked(replace(found, note=note))
+
+
+def _checked(found: Made) -> Made:
     if broken := found.violations():
-        raise PolicyFault(f"{label}: {broken[0]}")
+        raise PolicyFault(f"{found.policy}: {broken[0]}")
     return found

@@ -1,0 +1,108 @@
+"""Schedulers of real servers: they admit what fits now, and pause requests with tokens kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from kvopt.errors import InvalidInput
+from kvopt.model.instance import Instance, checked_integer
+from kvopt.policies.base import Need, Policy, View, fraction_below_one
+from kvopt.policies.registry import register
+
+
+@dataclass
+class ServerPolicy(Policy):
+    """A scheduler that is simulated with the limits of a server, by `kvopt.simulation.server`.
+
+    Parameters
+    ----------
+    block
+        Tokens of a block; memory is given out in whole blocks.
+    max_seqs
+        Most requests that run at once.
+    budget
+        Most tokens that a round processes, one for each request that yields one.
+    chunked
+        Whether a prompt may be processed in pieces where the budget does not reach.
+    watermark
+        Share of the blocks that must stay free where a request is admitted beside others.
+    """
+
+    source = "vLLM 0.33.0, v1 scheduler"
+
+    block: int = 16
+    max_seqs: int = 1024
+    budget: int = 2048
+    chunked: bool = True
+    watermark: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for name in ("block", "max_seqs"):
+            checked_integer(getattr(self, name), name, 1)
+        fraction_below_one(self.watermark, "watermark")
+        if self.budget < self.max_seqs:  # vLLM refuses it as well
+            reason = f"must be at least max_seqs, {self.max_seqs}, got {self.budget}"
+            raise InvalidInput(reason, field="budget")
+
+    @abstractmethod
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return a number for each request: the smallest goes first, the largest pauses first."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Refuse: what is admitted depends on blocks, which the server has."""
+        raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
+
+@register
+@dataclass
+class VllmFcfs(ServerPolicy):
+    """Admit by arrival what fits now; where blocks run out the last admitted pauses."""
+
+    name = "vllm-fcfs"
+    needs = ()
+
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return the same for all: the arrival decides."""
+        return [0] * len(instance)
+
+
+@register
+@dataclass
+class VllmPriority(ServerPolicy):
+    """Admit by priority what fits now; where blocks run out the largest priority pauses.
+
+    Parameters
+    ----------
+    by
+        What the priority is: the believed ``output``, the token-rounds of it (``volume``), the
+        middle of its interval (``prediction``), or what the requests carry (``priority``).
+    """
+
+    name = "vllm-priority"
+
+    by: Literal["output", "volume", "prediction", "priority"] = "output"
+
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return what ``by`` says; ties are broken by arrival."""
+        if self.by == "priority":
+            return _carried(instance)
+        beliefs = self.prediction_model().beliefs(instance)
+        if self.by == "prediction":
+            pairs = zip(beliefs.lower, beliefs.upper, strict=True)
+            return [(lower + upper) // 2 for lower, upper in pairs]
+        if self.by == "output":
+            return beliefs.output
+        prompts = (request.prompt for request in instance)
+        return [s * o + o * (o + 1) // 2 for s, o in zip(prompts, beliefs.output, strict=True)]
+
+
+def _carried(instance: Instance) -> list[int]:
+    """Return the priorities of requests, 0 where they have none, as vLLM does."""
+    if len(instance) and all(request.priority is None for request in instance):
+        reason = "no request has a priority: take output, volume or prediction"
+        raise InvalidInput(reason, field="by")
+    return [request.priority or 0 for request in instance]
