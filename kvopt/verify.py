@@ -131,7 +131,8 @@ _MODEL = {
     "kv_ns": int, "prompt_ns": int,
 }  # fmt: skip
 _TIMED = {**_RUN, "lost?": [[int]], "waits?": [[int]]}
-_TIMED_PAUSED = {**_PAUSED, "waits?": [[int]]}
+_CHUNKS = {"request": int, "start": int, "tokens": [int]}
+_TIMED_PAUSED = {**_PAUSED, "waits?": [[int]], "chunks?": [_CHUNKS]}
 _SECONDS = {
     "schema": "kvopt.seconds-certificate/1",
     "instance": _INSTANCE,
@@ -459,7 +460,7 @@ def _peak_of(
     work.spend(60 * count)
     work.check_room((400 + 4 * work.entry) * count)
     pieces, _ = _pieces(requests, claim, what)
-    value = sum(end for _, end, _ in pieces[: len(requests)])
+    value = sum(end for _, _, end, _ in pieces[: len(requests)])
     value -= sum(request.arrival for request in requests)
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
@@ -467,6 +468,10 @@ def _peak_of(
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     return peak
+
+
+_Piece = tuple[int, int, int, int]
+"""Request, start, end, and tokens held before: work at the times start + 1 .. end."""
 
 
 def _times_of(claim: dict[str, Any]) -> str:
@@ -480,8 +485,8 @@ def _count_of(requests: list[Request], claim: dict[str, Any]) -> int:
 
 def _pieces(
     requests: list[Request], claim: dict[str, Any], what: str
-) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """Return all work as (start, end, tokens held before), and when each request first starts.
+) -> tuple[list[_Piece], list[int]]:
+    """Return all work, and when each request first starts.
 
     The first pieces are those with which the requests complete, in their order.
     """
@@ -492,7 +497,10 @@ def _pieces(
         raise Invalid(f"{what}: has {len(starts)} starts for {len(requests)} requests")
     if any(k < request.arrival for k, request in zip(starts, requests, strict=True)):
         raise Invalid(f"{what}: a request starts before it arrives")
-    pieces = [(k, k + r.output, r.prompt) for k, r in zip(starts, requests, strict=True)]
+    pieces = [
+        (i, k, k + r.output, r.prompt)
+        for i, (k, r) in enumerate(zip(starts, requests, strict=True))
+    ]
     free = [request.arrival for request in requests]
     firsts = list(starts)
     # Evicted work [i, start, end] held memory at start+1 .. end.  What a request lost lies after
@@ -504,27 +512,28 @@ def _pieces(
         if not free[i] <= start < end <= min(starts[i], start + requests[i].output - 1):
             raise Invalid(f"{what}: request {i} cannot lose the work of {start:,} .. {end:,}")
         free[i], firsts[i] = end, min(firsts[i], start)
-        pieces.append((start, end, requests[i].prompt))
+        pieces.append((i, start, end, requests[i].prompt))
     return pieces, firsts
 
 
 def _segments(
     requests: list[Request], segments: list[list[list[int]]], what: str
-) -> tuple[list[tuple[int, int, int]], list[int]]:
+) -> tuple[list[_Piece], list[int]]:
     """Return the pieces of a run with pauses: [first, last] are the times of tokens in a row.
 
     A request that paused with g tokens made goes on as one with a prompt of s + g.
     """
     if len(segments) != len(requests):
         raise Invalid(f"{what}: has segments of {len(segments)} for {len(requests)} requests")
-    last, before = [], []
+    last: list[_Piece] = []
+    before: list[_Piece] = []
     for i, (request, rows) in enumerate(zip(requests, segments, strict=True)):
         free, held = request.arrival, request.prompt
         for row in rows:
             if len(row) != 2 or not free < row[0] <= row[1]:
                 raise Invalid(f"{what}: a segment of request {i} is not [first, last] after "
                               "its arrival and the segment before")  # fmt: skip
-            before.append((row[0] - 1, row[1], held))
+            before.append((i, row[0] - 1, row[1], held))
             free, held = row[1], held + row[1] - row[0] + 1
         if held != request.prompt + request.output:
             raise Invalid(f"{what}: request {i} makes {held - request.prompt:,} tokens")
@@ -532,14 +541,36 @@ def _segments(
     return last + before, [rows[0][0] - 1 for rows in segments]
 
 
-def _most_held(pieces: list[tuple[int, int, int]]) -> int:
-    """Return the most tokens that pieces of work (start, end, prompt) hold at one time.
+def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[dict[str, Any]]:
+    """Return the pieces in which prompts were processed, round by round, without a token.
 
-    A piece holds prompt - start + t, so together they hold ``offset + count * t``.  That only
+    They lie apart from each other and from the segments of their request, and process no more
+    than its prompt and the tokens that it had made.
+    """
+    rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
+    free: dict[int, int] = {}
+    for row in rows:
+        i, start, tokens = row["request"], row["start"], row["tokens"]
+        if not 0 <= i < len(requests) or not tokens or min(tokens) < 1 or start < free.get(i, 0):
+            raise Invalid(f"{what}: pieces of a prompt of request {i} are not in order")
+        free[i] = end = start + len(tokens)
+        segments = claim["segments"][i]
+        place = bisect_right(segments, start, key=lambda segment: segment[0] - 1)
+        made = sum(last - first + 1 for first, last in segments[:place])
+        apart = all(last <= start for _, last in segments[:place]) and place < len(segments)
+        if not apart or segments[place][0] <= end or sum(tokens) > requests[i].prompt + made:
+            raise Invalid(f"{what}: request {i} has no prompt to process at {start:,} .. {end:,}")
+    return rows
+
+
+def _most_held(pieces: list[_Piece]) -> int:
+    """Return the most tokens that pieces of work hold at one time.
+
+    A piece holds held - start + t, so together they hold ``offset + count * t``.  That only
     falls after an end, so it peaks at an end: ends are visited before begins of the same time.
     """
-    begins = [(start, 1, prompt - start) for start, _, prompt in pieces]
-    ends = [(end, -1, start - prompt) for start, end, prompt in pieces]
+    begins = [(start, 1, held - start) for _, start, _, held in pieces]
+    ends = [(end, -1, start - held) for _, start, end, held in pieces]
     peak = count = offset = 0
     for time, change, shift in sorted(begins + ends):
         peak = max(peak, offset + count * time)
@@ -1411,27 +1442,34 @@ def _timed_peak(
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
     follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
-    Who goes on after a pause has its prompt and its tokens processed again.
+    A request that goes on after a pause has its prompt and its tokens processed again.
     """
     count = _count_of(requests, claim) + len(claim.get("waits", []))
+    count += sum(1 + len(row["tokens"]) for row in claim.get("chunks", []))
     work.spend((300 + 8 * len(clock.lines)) * count)
     work.check_room((900 + 6 * work.entry) * count)
     pieces, firsts = _pieces(requests, claim, what)
-    peak = _most_held(pieces)
-    if peak > memory:
-        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    chunks = _chunks(requests, claim, what)
+    processed = {(row["request"], row["start"] + len(row["tokens"])): row for row in chunks}
     if any(len(row) != 2 for row in claim.get("waits", [])):
         raise Invalid(f"{what}: a wait must be [round, time]")
     waits = dict(claim.get("waits", []))
     begins, ends = defaultdict(list), defaultdict(list)
-    for number, (start, end, prompt) in enumerate(pieces):
-        begins[start].append((prompt, prompt - start))
-        ends[end].append((number < len(requests), prompt - start))
+    for number, (i, start, end, held) in enumerate(pieces):
+        before = processed.get((i, start))
+        begins[start].append((held - sum(before["tokens"]) if before else held, held - start))
+        ends[end].append((number < len(requests), held - start))
     due: dict[int, int] = defaultdict(int)  # of those that start here, the latest arrival
     for arrival, first in zip(arrivals, firsts, strict=True):
         due[first] = max(due[first], arrival)
-    now = active = offset = total = 0  # round r ends with offset + active * r tokens
-    marks = sorted({*begins, *ends, *waits})
+    parts: dict[int, list[tuple[int, int]]] = defaultdict(list)  # prompts in pieces: done and held
+    for row in chunks:
+        due[row["start"]] = max(due[row["start"]], arrivals[row["request"]])
+        steps = zip(row["tokens"], accumulate(row["tokens"]), strict=True)
+        for mark, step in enumerate(steps, row["start"]):
+            parts[mark].append(step)
+    now = active = offset = total = peak = 0  # round r ends with offset + active * r tokens
+    marks = sorted({*begins, *ends, *waits, *parts, *(mark + 1 for mark in parts)})
     for mark, following in pairwise([*marks, *marks[-1:]]):
         for counts, change in ends[mark]:
             total += now if counts else 0
@@ -1441,11 +1479,16 @@ def _timed_peak(
         now, prompts = waits.get(mark, now), 0
         for prompt, change in begins[mark]:
             active, offset, prompts = active + 1, offset + change, prompts + prompt
-        if active and (rounds := following - mark):
+        prompts += sum(done for done, _ in parts.get(mark, ()))
+        beside = sum(held for _, held in parts.get(mark, ()))
+        if (active or beside) and (rounds := following - mark):
             now += clock.line(active + prompts) + clock.prompt * prompts
             now += (rounds - 1) * clock.line(active)
             held = 2 * offset + active * (mark + 1 + following)  # twice the mean of the rounds
-            now += clock.kv * (rounds * held // 2)
+            now += clock.kv * (rounds * held // 2 + beside)
+            peak = max(peak, offset + active * following + beside)
+    if peak > memory:
+        raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     if claim["value"] != total - sum(arrivals):
         raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {total - sum(arrivals):,}")
     return peak
