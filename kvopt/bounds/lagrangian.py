@@ -53,10 +53,21 @@ def first_prices(instance: Instance) -> Floats:
 
 
 class Ascent:
-    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats."""
+    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats.
 
-    def __init__(self, instance: Instance, scanner: AnyScanner, params: LagrangianParams) -> None:
-        self._memory = instance.memory
+    With ``falling`` they never rise over time: they are sorted after each step, which brings them
+    no farther from any prices that fall.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        scanner: AnyScanner,
+        params: LagrangianParams,
+        *,
+        falling: bool = False,
+    ) -> None:
+        self._memory, self._falling = instance.memory, falling
         self.scanner, self._params = scanner, params
         self.prices = first_prices(instance)
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
@@ -84,6 +95,8 @@ class Ascent:
             return True
         length = (self.value + self._aim - self._at_value) / steepness
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
+        if self._falling:
+            self._at = np.sort(self._at)[::-1].copy()
         self._at_value, _, self._excess = self.scanner.lagrangian(self._at, self._memory)
         self._judge()
         return True
@@ -109,7 +122,8 @@ def offer_lagrangian_bound(
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
     The time limit is for the ascent alone, beside the limit of the search.  With ``pauses`` what
-    prices prove is of schedules with pauses too.
+    prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
+    as any, and are evaluated as quickly as without pauses.
     """
     end = working_time() + time_limit
     if search.should_stop():
@@ -127,9 +141,10 @@ def offer_lagrangian_bound(
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
     from kvopt.bounds.scan import Interrupted, Scanner
 
+    falling = pauses and not search.instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
     try:
-        ascent = Ascent(search.instance, scanner, params)
+        ascent = Ascent(search.instance, scanner, params, falling=falling)
         began = working_time()
         offer(ascent.prices, ascent.scanner)
         spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
