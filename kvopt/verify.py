@@ -1688,8 +1688,8 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     upper = lower = None
     if (claim := certificate["upper"]) is not None:
         upper = claim["value"]
-        if "segments" in claim and not pauses:
-            raise Invalid("upper: has pauses, which its scope does not cover")
+        if used := _uncovered(claim, scope):
+            raise Invalid(f"upper: has {used}, which its scope does not cover")
         peak = peak_of(claim, "upper")
         lines.append(
             f"  upper {upper:,}: its {_times_of(claim)} give it and hold {peak:,} tokens at most"
@@ -1713,8 +1713,8 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         lines.append(
             f"  {name} {value:,}: its {times}{lost} give it and hold {peak:,} tokens at most"
         )
-        if "segments" in claim and not pauses:
-            ratios.append(f"  of {name} nothing: it has pauses, which the bounds do not cover")
+        if used := _uncovered(claim, scope):
+            ratios.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         else:
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
@@ -1723,6 +1723,16 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")
     return [*lines, "VALID"]
+
+
+def _uncovered(claim: dict[str, Any], scope: str) -> str:
+    """Return what a run makes use of that a scope leaves out, an empty text where nothing."""
+    used = []
+    if "pauses" not in scope and any(len(rows) > 1 for rows in claim.get("segments", [])):
+        used.append("pauses")
+    if "chunks" not in scope and claim.get("chunks"):
+        used.append("prompts in pieces")
+    return " and ".join(used)
 
 
 def _conclusions(count: int, upper: int | None, lower: int | None) -> list[str]:

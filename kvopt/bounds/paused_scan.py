@@ -134,11 +134,8 @@ class PausedScanner:
 
     def _least(self, prices: Numbers, unit: int) -> tuple[Numbers, Floats]:
         """Return the least cost of each kind, and the tokens held at the priced times."""
-        kinds, last = self.kinds, len(prices)
-        costs, starts = self.runs.least_costs(prices, unit)
-        windows = np.zeros(len(kinds), dtype=np.int64)
-        one = prices.dtype.type(unit)
-        _windows(kinds.arrivals, kinds.outputs, costs, prices, one, last, windows)
+        kinds, last, one = self.kinds, len(prices), prices.dtype.type(unit)
+        costs, starts, windows = self._without_pauses(prices, unit)
         self._refuse_large_tables(windows)
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
 
@@ -160,6 +157,22 @@ class PausedScanner:
                 for part in map(work, batch) if pool is None else pool.map(work, batch):
                     loads += part
         return costs, loads
+
+    def _without_pauses(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers, Integers]:
+        """Return the least costs of runs, their starts, and the windows in which pauses may pay."""
+        kinds = self.kinds
+        costs, starts = self.runs.least_costs(prices, unit)
+        windows = np.zeros(len(kinds), dtype=np.int64)
+        one = prices.dtype.type(unit)
+        _windows(kinds.arrivals, kinds.outputs, costs, prices, one, len(prices), windows)
+        return costs, starts, windows
+
+    def places(self, prices: Prices) -> int:
+        """Return how many entries the tables of all requests have at these prices, about."""
+        given = np.array(prices.numerators, dtype=float) / prices.denominator
+        _, _, windows = self._without_pauses(given, 1)
+        outputs = self.kinds.outputs
+        return int((outputs * (windows - outputs + 1))[windows > 0].sum())
 
     def _refuse_large_tables(self, windows: Integers) -> None:
         """Raise `TooLarge` where a request has too many tokens and too long a window."""

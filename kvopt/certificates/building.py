@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any, Self
 
 from kvopt.certificates.picture import intervals_svg
-from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
+from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
@@ -25,7 +27,8 @@ from kvopt.search.params import SolveParams
 from kvopt.search.proofs import CheckedBound
 from kvopt.search.result import StopReason, relative_gap
 from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.paused_runs import Chunks, PausedRun
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -54,6 +57,10 @@ class JudgedRun:
         Round of the last start of each request, and the work that evictions threw away.
     resumed
         As in `PolicyRun`.
+    segments, chunks
+        As in `PausedRun`; empty where the starts say it all.
+    scope
+        What it made use of.
     """
 
     policy: str
@@ -62,6 +69,9 @@ class JudgedRun:
     starts: tuple[int, ...] = ()
     lost: tuple[Lost, ...] = ()
     resumed: Mapping[int, int] = field(default_factory=dict)
+    segments: tuple[tuple[Segment, ...], ...] = ()
+    chunks: tuple[Chunks, ...] = ()
+    scope: Scope = Scope.RUNS
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
@@ -69,7 +79,20 @@ class JudgedRun:
         starts = tuple(start for start in run.starts if start is not None)
         if run.objective is None:
             starts = ()
-        return cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
+        made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
+        if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
+            chunks = () if run.clock.is_even else run.chunks
+            made = replace(made, segments=run.segments, chunks=chunks)
+        return replace(made, scope=run.scope)
+
+    @classmethod
+    def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
+        """Return a schedule with pauses, in rounds, as what a policy did."""
+        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
+        return cls(
+            name, str(Outcome.COMPLETED), schedule.objective, starts,
+            segments=schedule.segments, scope=Scope.PAUSES,
+        )  # fmt: skip
 
     @property
     def evictions(self) -> int:
@@ -100,16 +123,19 @@ class Certificate(Summarised):
         are unfinished.
     clock
         How long rounds last, and so what totals are: rounds, or nanoseconds.
+    scope
+        What the lower bound covers, and the best schedule may make use of.
     """
 
     instance: Instance
-    upper: Schedule | PolicyRun | None
+    upper: Schedule | PausedSchedule | PolicyRun | None
     lower: CheckedBound | None
     runs: tuple[JudgedRun, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     signal_number: int | None = None
     clock: Clock = ROUNDS
+    scope: Scope = Scope.RUNS
 
     @property
     def objective(self) -> int | None:
@@ -129,11 +155,17 @@ class Certificate(Summarised):
     def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
 
-        An end is None while it is unknown, or when its bound is 0 and tells nothing.
+        An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
+        where the run makes use of what the scope leaves out.
         """
+        if not self.scope.covers(run.scope):
+            return None, None
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
 
-    footnote = COVERED
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Which schedules the bound speaks of."""
+        return self.scope.sentence
 
     def facts(self) -> Facts:
         """Return what a summary says: both sides, and how far each run is from the optimum."""
@@ -150,8 +182,10 @@ class Certificate(Summarised):
         for run in self.runs:
             least = times(run.value, self.objective, up=False)
             most = times(run.value, self.lower_bound, up=True)
-            is_known = run.value is not None
-            said[run.policy] = f"{least} to {most} times the optimum" if is_known else run.outcome
+            compared = f"{least} to {most} times the optimum"
+            if not self.scope.covers(run.scope):
+                compared = f"{run.scope}, which the bound does not cover"
+            said[run.policy] = run.outcome if run.value is None else compared
         return {**said, "notes": "; ".join(self.notes) or None}
 
     def _repr_html_(self) -> str:
@@ -172,6 +206,7 @@ class Certificate(Summarised):
                 f"value{totals}": run.value,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
+                "scope": str(run.scope),
             }
             for run in self.runs
             if not (apart and run.outcome == UNFINISHED)
@@ -180,6 +215,7 @@ class Certificate(Summarised):
             f"upper{totals}": self.objective,
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
+            "scope": str(self.scope),
             "policies": judged,
         }
         if apart:
@@ -194,6 +230,7 @@ def certify(
     schedule: Schedule | None = None,
     *,
     clock: Clock = ROUNDS,
+    scope: Scope | str | None = None,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -216,6 +253,9 @@ def certify(
         A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
     clock
         How long rounds last, see `run`; totals are in its unit.
+    scope
+        What schedules may do that the optimum is of; by default what the policies may do.  A
+        policy that does more is run, and not compared.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -263,15 +303,34 @@ def certify(
         ram=ram,
         params=params,
     )
-    sides = SidesInSeconds(search, clock) if isinstance(clock, Seconds) else SidesInRounds(search)
     runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(search, choice, clock) for choice in chosen]
+    covered = _scope(scope, [policy for _, policy in labelled], clock)
+    sides = sides_of(search, clock, covered)
     with signals_remembered(search.interrupt):
         sides.first()
         runs += _judged(search, sides, labelled, clock)
         sides.rest()
-    return _certificate(search, sides, clock, runs, time_limit, command)
+    found = _certificate(search, sides, clock, runs, time_limit, command)
+    return replace(found, scope=covered)
+
+
+def _scope(
+    given: Scope | str | None, policies: Iterable[Policy | PolicyRun], clock: Clock
+) -> Scope:
+    """Return the scope that was asked for, else what policies and runs need."""
+    if given is not None:
+        scope = Scope.parse(given)
+        if clock.is_even and scope.covers(Scope.CHUNKS):
+            raise InvalidInput("chunks are of seconds; rounds cover them", field="scope")
+        return scope
+    used = (
+        policy.scope(rounds=clock.is_even) if isinstance(policy, Policy) else policy.scope
+        for policy in policies
+    )
+    scope = reduce(Scope.joined, used, Scope.RUNS)
+    return Scope.RUNS if Scope.RESTARTS.covers(scope) else scope
 
 
 def _judged(

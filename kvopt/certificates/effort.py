@@ -11,6 +11,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 
+from kvopt.bounds.kinds import Kinds
 from kvopt.model.instance import Instance
 from kvopt.model.parts import parts_from
 from kvopt.search.proofs import (
@@ -39,12 +40,20 @@ _OF_A_LABEL = 4000
 """Steps for a label that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
 
 With less, a certificate would not say that its search needs more than the default budget."""
+_OF_A_PLACE = 5
+"""Steps for an entry in the table of a request that may pause."""
 _OF_A_BYTE = 10
 """Steps for a byte that is read."""
 
 
 def budget_needed(
-    size: int, instance: Instance, runs: int, proof: Proof | None, lost: int = 0
+    size: int,
+    instance: Instance,
+    runs: int,
+    proof: Proof | None,
+    lost: int = 0,
+    *,
+    pauses: bool = False,
 ) -> int:
     """Return how many times the default budget `verify` needs for a file of so many bytes.
 
@@ -55,22 +64,25 @@ def budget_needed(
     instance
         Its instance.
     runs, lost
-        Schedules and runs in it, and pieces of work that evictions threw away.
+        Schedules and runs in it, and pieces of work beside that with which requests complete.
     proof
         Of its lower bound.
+    pauses
+        Whether prices are those of schedules with pauses, in rounds.
     """
     count = len(instance)
     steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
-    steps += _of_proof(instance, proof)
+    steps += _of_proof(instance, proof, pauses)
     return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 
-def _of_proof(instance: Instance, proof: Proof | None) -> int:
+def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
     """Return the steps of a proof, beyond those of reading it."""
     count = len(instance)
     match proof:
         case Prices(numerators, _):
-            return _OF_A_PRICE * len(numerators)
+            steps = _OF_A_PRICE * len(numerators)
+            return steps + (_of_pauses(instance, proof) if pauses else 0)
         case VolumeProof(staircases):
             each = 100 * count + 5 * instance.total_output
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
@@ -82,9 +94,16 @@ def _of_proof(instance: Instance, proof: Proof | None) -> int:
         case SplitProof(parts):
             found = parts_from(instance, [part.begin for part in parts])
             pairs = zip(found, parts, strict=True)
-            return sum(_of_proof(part.instance, known.proof) for part, known in pairs)
+            return sum(_of_proof(part.instance, known.proof, pauses) for part, known in pairs)
         case None:
             return 0
+
+
+def _of_pauses(instance: Instance, prices: Prices) -> int:
+    """Return the steps for the tables of requests that may pause."""
+    from kvopt.bounds.paused_scan import PausedScanner
+
+    return _OF_A_PLACE * PausedScanner(Kinds.of(instance)).places(prices)
 
 
 def _of_stage(instance: Instance, stage: StatePrices) -> int:

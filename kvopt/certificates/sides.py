@@ -9,18 +9,24 @@ import math
 from contextlib import AbstractContextManager
 from signal import SIGINT
 
+from kvopt.bounds.registry import PAUSED_BOUNDS
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices
+from kvopt.engines.portfolio import both_sides, bound_by_prices, improve
 from kvopt.engines.portfolio import run as portfolio
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.policies.patient import LeastShare
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import CheckedBound
 from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
@@ -78,13 +84,78 @@ class SidesInRounds:
                 self._stages.work(lambda part, _: portfolio(part))
 
 
+class SidesWithPauses:
+    """A schedule in which requests may pause, and a bound in rounds that covers it."""
+
+    served = None
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._stages = Divided(search)
+        self._best: PausedSchedule | None = None
+        self._found_by: str | None = None
+
+    def known(self) -> tuple[Schedule | PausedSchedule | None, CheckedBound | None, str | None]:
+        """Return the best schedule, the best bound with a proof, and what found the schedule."""
+        search = self._search
+        if self._best is not None:
+            return self._best, search.checked, self._found_by
+        return search.schedule, search.checked, search.found_by
+
+    def first(self) -> None:
+        """Look for a schedule without pauses, and for a bound, before policies run."""
+        search = self._search
+        with _left_at_a_signal(search):
+            offer_list_schedules(search)
+            share = share_of(search.remaining, search.params.portfolio.bound_share)
+            search.engine = "bound"
+            self._stages.work(lambda part, _: PAUSED_BOUNDS.find("auto")(part), share)
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side."""
+        if isinstance(made, PausedRun):
+            self._take(made.paused_schedule, f"policy {made.policy}")
+        elif made.schedule is not None:
+            self._search.offer_starts(made.schedule.starts, f"policy {made.policy}")
+
+    def rest(self) -> None:
+        """Look for better schedules in the time that policies left, last for some with pauses."""
+        search = self._search
+        search.engine = "solve"
+        with _left_at_a_signal(search):
+            self._search_orders(0.0)
+            if math.isfinite(search.remaining) and not self._is_over():
+                self._stages.work(improve, search.remaining / 2)
+            if not self._is_over():
+                self._search_orders(search.remaining)
+
+    def _search_orders(self, seconds: float) -> None:
+        instance, seed = self._search.instance, self._search.seed
+        found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
+        self._take(found, "orders with pauses")
+
+    def _take(self, found: PausedSchedule, found_by: str) -> None:
+        plain = found.without_pauses()
+        if plain is not None:
+            self._search.offer_starts(plain.starts, found_by)
+            return
+        best, _, _ = self.known()
+        if best is None or found.objective < best.objective:
+            self._best, self._found_by = found, found_by
+
+    def _is_over(self) -> bool:
+        best, bound, _ = self.known()
+        proved = best is not None and bound is not None and best.objective == bound.value
+        return proved or self._search.should_stop()
+
+
 class SidesInSeconds:
     """A run and a bound on the clock of a batch-time model."""
 
     served = None
 
-    def __init__(self, search: Search, clock: Seconds) -> None:
-        self._search, self._clock = search, clock
+    def __init__(self, search: Search, clock: Seconds, *, chunks: bool = False) -> None:
+        self._search, self._clock, self._chunks = search, clock, chunks
         self._best: PolicyRun | None = None
         self._bound: SecondsBound | None = None
 
@@ -100,6 +171,7 @@ class SidesInSeconds:
         self._bound = seconds_bound(
             search.instance,
             self._clock.batch_time,
+            chunks=self._chunks,
             time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
             should_stop=lambda: search.signal_number is not None,
         )
@@ -121,7 +193,14 @@ class SidesInSeconds:
                 self.offer(made)
 
 
-Sides = SidesInRounds | SidesInSeconds
+Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
+
+
+def sides_of(search: Search, clock: Clock, scope: Scope) -> Sides:
+    """Return what looks for both sides on a clock, among the schedules of a scope."""
+    if isinstance(clock, Seconds):
+        return SidesInSeconds(search, clock, chunks=scope.covers(Scope.CHUNKS))
+    return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
 
 
 def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:

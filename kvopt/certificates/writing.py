@@ -15,7 +15,9 @@ from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
 from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
@@ -62,9 +64,14 @@ def certificate_text(certificate: Certificate) -> str:
 
 def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
     text, best, lower = _plain_text(certificate), _best(certificate), certificate.lower
-    lost = sum(len(run.lost) for run in (*certificate.runs, best) if run.value is not None)
+    known = [run for run in (*certificate.runs, best) if run.value is not None]
+    lost = sum(len(run.lost) + sum(map(len, run.segments)) for run in known)
+    lost += sum(len(chunks.tokens) for run in known for chunks in run.chunks)
     proof = None if lower is None else lower.proof
-    needed = budget_needed(len(text), certificate.instance, len(certificate.runs) + 1, proof, lost)
+    needed = budget_needed(
+        len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
+        pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
+    )  # fmt: skip
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
 
 
@@ -73,6 +80,8 @@ def _best(certificate: Certificate) -> JudgedRun:
     match certificate.upper:
         case PolicyRun() as run:
             return JudgedRun.of(run)
+        case PausedSchedule() as schedule:
+            return JudgedRun.with_pauses("", schedule)
         case Schedule() as schedule:
             return JudgedRun("", "completed", schedule.objective, schedule.starts)
         case None:
@@ -82,9 +91,12 @@ def _best(certificate: Certificate) -> JudgedRun:
 def _plain_text(certificate: Certificate) -> str:
     clock, best, lower = certificate.clock, _best(certificate), certificate.lower
     proof = None if lower is None else proof_to_json(lower.proof)
-    is_newer = proof is not None and proof["kind"] == "split"
+    is_wider = not Scope.RESTARTS.covers(certificate.scope)
+    is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
+    is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
+        **({"scope": certificate.scope} if is_wider else {}),
         "hash": certificate.instance.hash,
         **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
         "upper": None if best.value is None else _claim(best),
@@ -102,7 +114,15 @@ def _claim(run: JudgedRun) -> dict[str, Any]:
     """Return what is claimed of a run, and with which times that is checked."""
     if run.value is None:
         return {"value": None}
-    claim: dict[str, Any] = {"value": run.value, "starts": run.starts}
+    claim: dict[str, Any] = {"value": run.value}
+    if run.segments:
+        claim["segments"] = run.segments
+    else:
+        claim["starts"] = run.starts
+    if run.chunks:
+        claim["chunks"] = [
+            {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
+        ]
     if run.lost:
         claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
     if waits := sorted((number, time) for number, time in run.resumed.items() if time):

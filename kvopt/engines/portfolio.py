@@ -95,7 +95,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
         _search_large(search, presolve)
     if math.isfinite(search.remaining) and not search.should_stop():
-        _improve(search)  # with the time that no engine could use
+        improve(search)  # with the time that no engine could use
 
 
 def _search_large(search: Search, presolve: bool) -> None:
@@ -104,7 +104,8 @@ def _search_large(search: Search, presolve: bool) -> None:
     if search.should_stop():
         return
     if count > params.proved_at_once:
-        _improve(search, params.improved_share if count <= params.provable else 1.0)
+        share = params.improved_share if count <= params.provable else 1.0
+        improve(search, share_of(search.remaining, share))
     if search.should_stop():
         return
     search.engine = "cpsat" if count * (count - 1) <= LARGEST_PAIRS else "highs"
@@ -112,11 +113,11 @@ def _search_large(search: Search, presolve: bool) -> None:
         ENGINES.find(search.engine)(search, presolve=presolve)
 
 
-def _improve(search: Search, share: float = 1.0) -> None:
-    """Look for better schedules, for a share of the time."""
-    from kvopt.heuristics import improve
+def improve(search: Search, seconds: float = math.inf) -> None:
+    """Look for better schedules, for so many seconds."""
+    from kvopt.heuristics import improve as improved
 
-    seconds = share_of(search.remaining, share)
+    seconds = min(search.remaining, seconds)
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("local search"):
-        run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
+        run_in_thread(search, lambda: improved(search, seconds), cancel=lambda: None)

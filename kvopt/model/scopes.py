@@ -74,8 +74,8 @@ _SENTENCES = {
     Scope.RESTARTS: _RUNS,
     Scope.PAUSES: (
         "covered: every schedule that runs each request to its end, pauses it with its tokens "
-        "kept, or evicts it, loses its tokens and starts it again; not covered: processing a "
-        "prompt in pieces"
+        "kept, or evicts it, loses its tokens and starts it again; not covered, in seconds: "
+        "processing a prompt in pieces"
     ),
     Scope.CHUNKS: (
         "covered: every schedule that processes each prompt at once or in pieces, and runs each "

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance
 from kvopt.model.predictions import Beliefs, Believed, Intervals, PredictionModel
+from kvopt.model.scopes import Scope
 
 
 class Need(StrEnum):
@@ -114,6 +115,10 @@ class Policy(ABC):
     def prediction_model(self) -> PredictionModel:
         """Return the model that its parameters describe."""
         return PredictionModel(self.pred, self.intervals, self.eps, self.width, self.seed)
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of, on a clock of rounds or of seconds."""
+        return Scope.RESTARTS
 
     def parameters(self) -> dict[str, Any]:
         """Return its parameters by name."""

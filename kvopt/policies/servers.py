@@ -10,7 +10,8 @@ from typing import Literal
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, checked_integer
-from kvopt.policies.base import Need, Policy, View, fraction_below_one
+from kvopt.model.scopes import Scope
+from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
 
 
@@ -47,6 +48,10 @@ class ServerPolicy(Policy):
         if self.budget < self.max_seqs:  # vLLM refuses it as well
             reason = f"must be at least max_seqs, {self.max_seqs}, got {self.budget}"
             raise InvalidInput(reason, field="budget")
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of: pauses, and in seconds prompts in pieces."""
+        return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
 
     @abstractmethod
     def priorities(self, instance: Instance) -> Sequence[int]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from kvopt.errors import InvalidInput
 from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Piece, Stretch
 from kvopt.simulation.runs import PolicyRun
@@ -58,6 +59,13 @@ class PausedRun(PolicyRun):
 
     segments: tuple[tuple[Segment, ...], ...] = ()
     chunks: tuple[Chunks, ...] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """What it made use of; in rounds a prompt in pieces is one that comes later."""
+        paused = Scope.PAUSES if self.pauses else Scope.RUNS
+        pieces = self.chunks and not self.clock.is_even
+        return paused.joined(Scope.CHUNKS) if pieces else paused
 
     @property
     def pauses(self) -> int:

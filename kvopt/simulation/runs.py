@@ -14,6 +14,7 @@ from typing import Any
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
@@ -79,6 +80,11 @@ class PolicyRun(Summarised):
     note: str | None = None
     clock: Clock = ROUNDS
     resumed: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> Scope:
+        """What it made use of, and so what a bound has to cover to be compared with it."""
+        return Scope.RESTARTS if self.lost else Scope.RUNS
 
     @property
     def evictions(self) -> int:

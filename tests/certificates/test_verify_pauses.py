@@ -7,14 +7,15 @@ import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 from certificates import as_fractions, judged, prices_proof, random_proof
-from oracle import Triple, optimum
+from oracle import Triple
+from oracle import optimum as optimum_of_runs
+from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 from kvopt.files import instance_to_json
@@ -27,30 +28,6 @@ WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 RISING = instance_of(3, [(0, 0, 3), (0, 1, 2), (1, 2, 1)])
 """Its optimum is 9 also with pauses; these prices say 10 of runs without."""
 RISING_PRICES = prices_proof(9, 2, [7, 4, 1])
-
-
-def paused_optimum(memory: int, requests: tuple[Triple, ...]) -> int:
-    """Return the least total latency with pauses, trying every set of requests in each round."""
-
-    @cache
-    def best(time: int, made: tuple[int, ...]) -> int:
-        open_ = [i for i, (_, _, o) in enumerate(requests) if made[i] < o]
-        if not open_:
-            return 0
-        there = [i for i in open_ if requests[i][0] <= time]
-        if not there:
-            return best(time + 1, made)
-        found = []
-        for size in range(1, len(there) + 1):
-            for chosen in combinations(there, size):
-                if sum(requests[i][1] + made[i] + 1 for i in chosen) <= memory:
-                    after = tuple(g + (i in chosen) for i, g in enumerate(made))
-                    ends = [i for i in chosen if after[i] == requests[i][2]]
-                    cost = sum(time + 1 - requests[i][0] for i in ends)
-                    found.append(cost + best(time + 1, after))
-        return min(found)
-
-    return best(0, (0,) * len(requests))
 
 
 def paused_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Fraction]) -> Fraction:
@@ -91,8 +68,8 @@ class TestBounds:
         source, tight, paused = random.Random(4), 0, 0
         for instance in random_instances(700, 9, most_requests=3, most_memory=7, most_output=4):
             memory, requests = plain(instance)
-            best = paused_optimum(memory, tuple(requests))
-            paused += best < optimum(memory, requests)[0]
+            best = optimum(memory, requests)
+            paused += best < optimum_of_runs(memory, requests)[0]
             for proof in (*(random_proof(source, 8) for _ in range(4)), {"kind": "volume"}):
                 value = proved(instance, proof)
                 assert value <= best
@@ -104,7 +81,7 @@ class TestBounds:
         memory, requests = plain(RISING)
         rows = [Request(*triple) for triple in requests]
         assert _proved(memory, rows, RISING_PRICES) == 10
-        assert proved(RISING, RISING_PRICES) <= paused_optimum(memory, tuple(requests)) == 9
+        assert proved(RISING, RISING_PRICES) <= optimum(memory, requests) == 9
 
     @pytest.mark.parametrize(
         "proof",

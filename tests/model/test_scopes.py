@@ -9,6 +9,7 @@ import pytest
 from kvopt.errors import InvalidInput
 from kvopt.model.scope import COVERED
 from kvopt.model.scopes import Scope
+from kvopt.verify import COVERED_BY
 
 RUNS, RESTARTS, PAUSES, CHUNKS, BOTH = Scope
 
@@ -55,9 +56,10 @@ def test_what_two_need_together_covers_both() -> None:
 def test_sentences() -> None:
     """Runs and restarts say what was always said; others name what they cover."""
     assert RUNS.sentence == RESTARTS.sentence == COVERED
+    assert {str(scope): scope.sentence for scope in Scope} == COVERED_BY
     assert len({scope.sentence for scope in Scope}) == len(Scope) - 1
     for scope in Scope:
-        covered, _, beyond = scope.sentence.partition("not covered: ")
+        covered, _, beyond = scope.sentence.partition("not covered")
         for word, other in (("paus", PAUSES), ("in pieces", CHUNKS)):
             assert (word in covered) == scope.covers(other)
             assert (word in beyond) == (not scope.covers(other))

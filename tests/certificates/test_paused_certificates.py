@@ -1,0 +1,164 @@
+"""Certificates of schedules with pauses and prompts in pieces, on both clocks."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import judged
+from pause_oracle import optimum
+from strategies import instance_of, plain, random_instances
+
+from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates.writing import certificate_text
+from kvopt.errors import InvalidInput
+from kvopt.model.batch_time import BatchTime, Line
+from kvopt.model.instance import Instance, Request
+from kvopt.model.pausing import PausedSchedule
+from kvopt.model.scopes import Scope
+from kvopt.simulation.clocks import Seconds
+from kvopt.verify import COVERED_BY, verify
+
+WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+"""14 without pauses, 12 with one."""
+SERVER = "vllm-fcfs:block=1,max_seqs=8,budget=8"
+WHOLE_PROMPTS = "vllm-fcfs:block=1,max_seqs=8,budget=40,chunked=0"
+ROOF = Seconds(BatchTime([Line(4_000_000, 20_000), Line(2_000_000, 50_000)], kv_ns=9))
+
+
+def crowded(source: random.Random, count: int = 12) -> Instance:
+    """Return requests that a server cannot all hold, so that it pauses some of them."""
+    rows = [
+        (source.randint(0, 6), source.randint(0, 12), source.randint(4, 14)) for _ in range(count)
+    ]
+    return Instance(40, [Request(*row) for row in rows], round_ms=5.0)
+
+
+def verified(certificate: Certificate, path: Path) -> str:
+    write_certificate(certificate, path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    return "\n".join(verdict.lines)
+
+
+class TestRounds:
+    """Both sides among schedules with pauses."""
+
+    def test_the_worked_example_is_closed(self, tmp_path: Path) -> None:
+        found = certify(WORKED, ["mc-sf"], scope="pauses", time_limit=5)
+        assert (found.objective, found.lower_bound) == (12, 12)
+        assert isinstance(found.upper, PausedSchedule)
+        assert found.to_json()["scope"] == "pauses"
+        assert "a schedule of total latency 12 is optimal" in verified(found, tmp_path / "c")
+
+    @pytest.mark.slow
+    def test_both_sides_hold_the_optimum(self, tmp_path: Path) -> None:
+        closed = 0
+        for instance in random_instances(60, 3, most_requests=4, most_memory=8, most_output=4):
+            best = optimum(*plain(instance))
+            found = certify(instance, scope="pauses", time_limit=0.05, threads=1)
+            assert found.lower_bound is not None
+            assert found.objective is not None
+            assert found.lower_bound <= best <= found.objective
+            closed += found.lower_bound == found.objective
+            verified(found, tmp_path / "c")
+        assert closed > 20
+
+    def test_what_a_policy_does_decides_on_the_scope(self, tmp_path: Path) -> None:
+        instance = crowded(random.Random(2))
+        found = certify(instance, ["svf", SERVER], time_limit=1)
+        assert found.scope is Scope.PAUSES
+        (_, run) = found.runs
+        assert run.scope is Scope.PAUSES
+        assert None not in found.ratio(run)
+        text = verified(found, tmp_path / "c")
+        assert f"'{SERVER}' {run.value}: its segments give it" in text
+        assert COVERED_BY["pauses"] in text
+        assert certify(instance, ["svf"], time_limit=0.1).scope is Scope.RUNS
+
+    def test_a_run_outside_of_the_scope_is_marked(self, tmp_path: Path) -> None:
+        found = certify(crowded(random.Random(2)), ["svf", SERVER], scope="runs", time_limit=1)
+        (svf, run) = found.runs
+        assert found.ratio(run) == (None, None)
+        assert None not in found.ratio(svf)
+        assert "pauses, which the bound does not cover" in str(found)
+        assert f"of '{SERVER}' nothing: it has pauses" in verified(found, tmp_path / "c")
+
+    def test_without_anything_new_the_file_is_as_before(self) -> None:
+        found = certify(WORKED, ["mc-sf"], time_limit=1)
+        text = certificate_text(found)
+        assert '"kvopt.certificate/1"' in text
+        assert "scope" not in text
+
+    def test_pieces_of_prompts_are_of_seconds(self) -> None:
+        with pytest.raises(InvalidInput, match="scope: chunks are of seconds"):
+            certify(WORKED, scope="pauses+chunks")
+
+
+class TestSeconds:
+    """Runs with pauses and pieces on a clock whose rounds differ."""
+
+    @pytest.mark.parametrize(
+        ("server", "scope"),
+        [(SERVER, "pauses+chunks"), ("vllm-fcfs:block=1,max_seqs=8,budget=40,chunked=0", "pauses")],
+    )
+    def test_runs_of_servers_are_certified(self, tmp_path: Path, server: str, scope: str) -> None:
+        source = random.Random(2)
+        for _ in range(20):
+            requests = [
+                Request(r.arrival, min(r.prompt, 7), 1 + r.output // 3) for r in crowded(source)
+            ]
+            instance = Instance(24, requests, round_ms=5.0)
+            found = certify(instance, ["svf", server], clock=ROOF)
+            assert str(found.scope) == scope
+            text = verified(found, tmp_path / "c")
+            assert COVERED_BY[scope] in text
+
+    def test_company_is_not_used_where_prompts_come_in_pieces(self) -> None:
+        instance = crowded(random.Random(4))
+        for scope in Scope:
+            found = certify(instance, clock=ROOF, scope=scope)
+            assert found.lower is not None
+            proof = found.lower.proof
+            if scope.covers(Scope.CHUNKS):
+                assert not any(proof.company)  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            ({"tokens": [0]}, "are not in order"),
+            ({"tokens": []}, "are not in order"),
+            ({"request": 12}, "are not in order"),
+            ({"start": -1}, "are not in order"),
+            ({"tokens": [40]}, "has no prompt to process"),
+            ({"tokens": [1] * 9}, "has no prompt to process"),
+            ({"start": 0}, "begins too early"),
+            ({"tokens": [1]}, "the rounds give"),
+        ],
+    )
+    def test_changed_pieces_are_refused(
+        self, tmp_path: Path, change: dict[str, Any], reason: str
+    ) -> None:
+        path = tmp_path / "c"
+        write_certificate(certify(crowded(random.Random(5)), [SERVER], clock=ROOF), path)
+        whole = json.loads(path.read_text())
+        whole["policies"][0]["chunks"][0].update(change)
+        verdict = judged(path, whole)
+        assert not verdict.valid
+        assert reason in verdict.lines[-1]
+
+    def test_a_run_outside_of_the_scope_is_marked(self, tmp_path: Path) -> None:
+        found = certify(crowded(random.Random(5)), [SERVER], clock=ROOF, scope="pauses")
+        assert found.ratio(found.runs[0]) == (None, None)
+        text = verified(found, tmp_path / "c")
+        assert "nothing: it has prompts in pieces, which the bounds do not cover" in text
+
+
+def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:
+    found = certify(crowded(random.Random(7)), scope="pauses", time_limit=0)
+    assert found.lower_bound is not None
+    assert found.objective is not None
+    verified(found, tmp_path / "c")
