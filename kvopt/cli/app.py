@@ -42,7 +42,11 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 """In the order of the help text; ``NAME_command`` is the command ``NAME``."""
 
-_EPILOGS = {"generate": generate.families(), "capacity": capacity.PRESETS}
+_EPILOGS = {
+    "generate": generate.families(),
+    "capacity": capacity.PRESETS,
+    "batch-time": batch_time.PRESETS_BY_NAME,
+}
 """What stands below the options of a command."""
 
 app = typer.Typer(
