@@ -122,14 +122,14 @@ def test_flags_decide_where_names_do_not(run: Run, tmp_path: Path) -> None:
     flags = ("--prompt-column", "prompt_tokens", "--output-column", "answer")
     code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *flags)
     assert (code, err.count("--time-column")) == (2, 1)
-    flags = (*flags, "--time-column", "created_at")
-    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *flags)
+    timed = (*flags, "--time-column", "created_at")
+    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *timed)
     assert code == 0
     assert (
         "columns: prompt tokens in prompt_tokens, output tokens in answer, arrivals in created_at "
         "(seconds)\n" in err
     )
-    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *flags[:-1], "when")
+    code, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out, *timed[:-1], "when")
     assert (code, "column 'when': is missing" in err) == (2, True)
 
 
