@@ -28,6 +28,7 @@ from kvopt.cli import (
     sweep,
     theory,
     verify,
+    warmup,
 )
 from kvopt.cli.common import option
 from kvopt.version import __version__
@@ -38,11 +39,15 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     export.export_command, plot.plot_command, reduce.reduce_command, hunt.hunt_command,
     info.info_command, import_.import_command, capacity.capacity_command,
     batch_time.batch_time_command, study.study_command, report.report_command,
-    theory.theory_command, sweep.sweep_command,
+    theory.theory_command, sweep.sweep_command, warmup.warmup_command,
 )  # fmt: skip
 """In the order of the help text; ``NAME_command`` is the command ``NAME``."""
 
-_EPILOGS = {"generate": generate.families(), "capacity": capacity.PRESETS}
+_EPILOGS = {
+    "generate": generate.families(),
+    "capacity": capacity.PRESETS,
+    "batch-time": batch_time.PRESETS_BY_NAME,
+}
 """What stands below the options of a command."""
 
 app = typer.Typer(

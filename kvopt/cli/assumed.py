@@ -9,6 +9,7 @@ import typer
 from kvopt.cli.common import messages
 from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
+from kvopt.hardware.roofline import expected_error, is_roofline, parts, roofline
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 _MACHINE = "Llama-2-70B on two A100"
@@ -25,14 +26,29 @@ def clock_of(seconds: bool, model: str | None) -> Clock:
 
 
 def say_assumed_clock(clock: Clock, model: str | None) -> None:
-    """Say which machine seconds are of, unless it was named."""
-    if model is None and clock != ROUNDS:
+    """Say which machine seconds are of, unless it was named, and which times are computed."""
+    if model is not None:
+        _say_roofline(model)
+    elif clock != ROUNDS:
         _say(f"--batch-time {DEFAULT_MODEL} ({_MACHINE})", "--batch-time")
 
 
-def say_assumed_clock_of_study() -> None:
-    """Say the same of a study whose description names no machine."""
-    _say(f'batch_time = "{DEFAULT_MODEL}" ({_MACHINE})', "batch_time in the description")
+def say_assumed_clock_of_study(model: object) -> None:
+    """Say the same of a study in seconds, whose description gives this model or None."""
+    if model is None:
+        _say(f'batch_time = "{DEFAULT_MODEL}" ({_MACHINE})', "batch_time in the description")
+    elif isinstance(model, str):
+        _say_roofline(model)
+
+
+def _say_roofline(model: str) -> None:
+    if is_roofline(model):
+        shape, gpu, gpus = parts(model)
+        messages.print(
+            f"assumed: {roofline(shape, gpu, gpus).name} is a roofline, not a measurement: "
+            f"{expected_error(shape, gpu)}",
+            markup=False,
+        )
 
 
 def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:

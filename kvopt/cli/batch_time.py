@@ -1,80 +1,158 @@
-"""``kvopt batch-time``: how long a round lasts, from a measured table."""
+"""``kvopt batch-time``: how long a round lasts, from a measured table or by name."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
+from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.files.batch_times import write_batch_time
-from kvopt.hardware.capacity import GPUS, MODELS, preset
-from kvopt.hardware.fitting import Fit, fit_linear, fit_roof, read_table
-from kvopt.model.batch_time import NANOSECONDS, BatchTime
+from kvopt.errors import InvalidInput
+from kvopt.files.batch_times import PRESETS, batch_time, write_batch_time
+from kvopt.hardware.fitting import Fit, Measured, fit_linear, fit_roof, read_table
+from kvopt.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, preset
+from kvopt.hardware.roofline import SHAPES, pairs, parts, roofline
+from kvopt.model.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+
+_OF_TABLES = ("model", "gpu", "gpus", "lines", "kv_ns")
+"""Options that nothing reads where a model is named."""
+
+PRESETS_BY_NAME = (
+    f"[bold]Presets[/bold] {', '.join(PRESETS)} (measured), and MODEL@GPU or MODEL@NxGPU "
+    f"(rooflines)\n\n[bold]Models[/bold] {', '.join(SHAPES)}\n\n"
+    f"[bold]GPUs[/bold] {', '.join(ANY_GPU)}"
+)
+"""What stands below the options."""
 
 
 def batch_time_command(
     context: typer.Context,
-    table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV with measured batches.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
-    ],
+    table: Annotated[
+        str | None,
+        typer.Argument(metavar="TABLE", help="CSV with measured batches, or a preset to look at."),
+    ] = None,
+    output: Annotated[Path | None, option("--output -o", "JSON file to write.", "MODEL")] = None,
     model: Annotated[
-        str, typer.Option("--model", help="Of a profile: `kvopt capacity --help` lists them.")
+        str, option("--model", "Of a profile: `kvopt capacity --list` has them.")
     ] = "llama-2-70b",
-    gpu: Annotated[str, typer.Option("--gpu", help="Of a profile, likewise.")] = "a100-80gb",
-    gpus: Annotated[
-        int, typer.Option("--gpus", min=1, metavar="N", help="That a layer is divided among.")
-    ] = 2,
+    gpu: Annotated[str, option("--gpu", "Of a profile, likewise.")] = "a100-80gb",
+    gpus: Annotated[int, option("--gpus", "That a layer is divided among.", "N", min=1)] = 2,
     lines: Annotated[
-        int, typer.Option("--lines", min=1, max=2, help="2 for a roof, 1 for a straight line.")
+        int, option("--lines", "2 for a roof, 1 for a straight line.", min=1, max=2)
     ] = 2,
     kv_ns: Annotated[
-        int | None,
-        typer.Option("--kv-ns", min=0, metavar="NS", help="For each token held, where not fitted."),
+        int | None, option("--kv-ns", "For each token held, where not fitted.", "NS", min=0)
     ] = None,
     json: common.Json = False,
 ) -> None:
-    """Fit a batch-time model to a table, for `kvopt run --seconds`.
+    """Fit a batch-time model to a table, for `--batch-time`, or list and show the presets.
 
     A table has the columns tokens and milliseconds, and perhaps prompts and held.  A profile by
     operators (Vidur's num_tokens, time_stats.*.median) has no attention: the time to read the
-    cache is added from the size of the model and the bandwidth of the GPUs.
+    cache is added from the size of the model and the bandwidth of the GPUs.  Without TABLE the
+    presets are listed; MODEL@GPU, llama-3-8b@h100 say, shows one.
     """
-    shape, device = preset(MODELS, model, "--model"), preset(GPUS, gpu, "--gpu")
+    if table is None:
+        _refuse(context, "goes with a TABLE or a preset", (*_OF_TABLES, "output"))
+        _list(json)
+        return
     try_outputs(output=output)
-    rows, is_profile = read_table(table, shape.layers, gpus)
-    if is_profile:
-        say_assumed_options(context, ("model", "gpu", "gpus"))
+    if _is_table(table):
+        shape, device = preset(MODELS, model, "--model"), preset(ANY_GPU, gpu, "--gpu")
+        rows, is_profile = read_table(Path(table), shape.layers, gpus)
+        if is_profile:
+            say_assumed_options(context, ("model", "gpu", "gpus"))
+            if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
+                kv_ns = round(shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth))
+        _write(_fit(rows, lines, kv_ns or 0), Path(table), output, json)
+        return
+    _refuse(context, "goes with a table, which this is not", _OF_TABLES)
+    found = batch_time(table)
+    with written("--output", output, partial(write_batch_time, found)):
+        _print(found, {}, json)
+    if not json:
+        print(found.notes or "")
+        if output is not None:
+            common.say(f"wrote {output}")
+
+
+def _is_table(text: str) -> bool:
+    """Whether a text names a table and not a model: by its end, or as it is a file."""
+    end = Path(text).suffix.lower()
+    return end == ".csv" or (end != ".json" and text not in PRESETS and Path(text).exists())
+
+
+def _refuse(context: typer.Context, reason: str, names: tuple[str, ...]) -> None:
+    """Refuse options that were given and that nothing would read."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            raise InvalidInput(reason, field=f"--{name.replace('_', '-')}")
+
+
+def _fit(rows: list[Measured], lines: int, kv_ns: int) -> Fit:
+    """Return the fit of a roof, or of one line where the table has more than tokens."""
     if any(row.held or row.prompts for row in rows):
-        fit = fit_linear(rows)
-        kv_ns = fit.batch_time.kv_ns
-    else:
-        fit = fit_roof(rows, lines)
-        if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
-            reading = shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth)
-            kv_ns = round(reading) if is_profile else 0
+        return fit_linear(rows)
+    fit = fit_roof(rows, lines)
+    return replace(fit, batch_time=BatchTime(fit.batch_time.lines, kv_ns))
+
+
+def _write(fit: Fit, table: Path, output: Path | None, json: bool) -> None:
     errors = (
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
         f"{fit.largest_error:.1%} at most"
     )
-    fitted, notes = fit.batch_time, f"fitted to {table.name}: {errors}"
-    found = BatchTime(fitted.lines, kv_ns, fitted.prompt_ns, output.stem, notes)
+    fitted, name = fit.batch_time, None if output is None else output.stem
+    notes = f"fitted to {table.name}: {errors}"
+    found = BatchTime(fitted.lines, fitted.kv_ns, fitted.prompt_ns, name, notes)
+    more = {
+        "rows": fit.rows,
+        "largest_error": fit.largest_error,
+        "typical_error": fit.typical_error,
+    }
     with written("--output", output, partial(write_batch_time, found)):
-        _print(found, fit, json)
+        _print(found, more, json)
     if not json:
-        common.messages.print(f"wrote {output}: {errors}", markup=False)
+        common.say(f"{'fitted' if output is None else f'wrote {output}'}: {errors}")
 
 
-def _print(found: BatchTime, fit: Fit, json: bool) -> None:
+def _print(found: BatchTime, more: dict[str, Any], json: bool) -> None:
     if json:
-        errors = {"largest_error": fit.largest_error, "typical_error": fit.typical_error}
-        common.print_json({**found.to_json(), "rows": fit.rows, **errors})
+        common.print_json({**found.to_json(), **more})
         return
     for line in found.lines:
         print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
     print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
+
+
+def _list(json: bool) -> None:
+    """Print the presets: measured ones, and GPUs and shortest round of each pair."""
+    if json:
+        made = [(name, batch_time(name)) for name in (*PRESETS, *pairs())]
+        common.print_json({"presets": [{"preset": n, **model.to_json()} for n, model in made]})
+        return
+    measured = common.new_table("measured", "shortest round>", "source", prose=("source",))
+    for name, model in PRESETS.items():
+        measured.add_row(name, _milliseconds(model), model.notes or "")
+    common.print_table(measured)
+    print("\nrooflines, as MODEL@GPU or MODEL@NxGPU: fewest GPUs, shortest round in ms")
+    computed = common.new_table(
+        "MODEL", *(f"@{gpu}>" for gpu in SHORT_NAMES), optional=("@a10", "@l4")
+    )
+    for model_name in SHAPES:
+        shown = [parts(f"{model_name}@{gpu}") for gpu in SHORT_NAMES]
+        computed.add_row(
+            model_name, *(f"{each[2]} x, {_milliseconds(roofline(*each))}" for each in shown)
+        )
+    common.print_table(computed)
+
+
+def _milliseconds(model: BatchTime) -> str:
+    return f"{model.least_ns / MILLISECOND:.1f}"

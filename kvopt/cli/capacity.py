@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -12,7 +12,8 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.common import option
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware.capacity import GIGABYTE, GPUS, MODELS, OBSERVED_MEMORY, capacity, preset
+from kvopt.hardware.capacity import OBSERVED_MEMORY, SHARE, capacity
+from kvopt.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
 """Models on which the papers and the formula disagree, which a note explains."""
@@ -38,9 +39,10 @@ def capacity_command(
         str | None, option("--gpu-memory", "10^9 bytes of one GPU.", "GB")
     ] = None,
     gpus: Annotated[int, option("--gpus", "GPUs that hold the model together.", "N", min=1)] = 2,
-    fraction: Annotated[
-        str, option("--fraction", "Share of memory for weights and cache.")
-    ] = "0.9",
+    fraction: Annotated[str, option("--fraction", "Share of memory for weights and cache.")] = str(
+        float(SHARE)
+    ),
+    list_: Annotated[bool, option("--list", "Print the presets with their sources.")] = False,
     json: common.Json = False,
 ) -> None:
     """Print how many tokens of KV cache fit beside the weights of a model.
@@ -48,6 +50,9 @@ def capacity_command(
     That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
     x bytes), rounded down.  Options change what a preset says.
     """
+    if list_:
+        _list(json)
+        return
     given: dict[str, Any] = {
         "parameters": parameters, "layers": layers, "kv_heads": kv_heads, "head_size": head_size,
         "bytes": size,
@@ -57,12 +62,12 @@ def capacity_command(
     if gpu_memory:
         memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
     else:
-        memory = preset(GPUS, gpu, "--gpu").memory
+        memory = preset(ANY_GPU, gpu, "--gpu").memory
     share = _number(fraction, "--fraction")
     tokens = capacity(shape, memory, gpus, share)
     # These say which machine it is; a GPU of a given size needs no name.
     say_assumed_options(context, ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction"))
-    note = _note() if model in _OF_THE_PAPERS else None
+    note = _note() if shape.name in _OF_THE_PAPERS else None
     if json:
         facts = {
             "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
@@ -74,6 +79,31 @@ def capacity_command(
     print(f"weights {shape.weight_bytes:,} bytes; {gpus} x {memory:,} bytes x {fraction}")
     if note:
         common.say(note)
+
+
+def _list(json: bool) -> None:
+    """Print what is known of models and of GPUs."""
+    if json:
+        shapes, devices = map(asdict, MODELS.values()), map(asdict, GPUS.values())
+        common.print_json({"models": [*shapes], "gpus": [*devices]})
+        return
+    models = common.new_table(
+        "model", "parameters>", "a token passes>", "cache bytes a token>", "source",
+        prose=("source",), optional=("a token passes",),
+    )  # fmt: skip
+    for shape in MODELS.values():
+        counts = (shape.parameters, shape.active or shape.parameters, shape.kv_bytes)
+        models.add_row(shape.name, *(f"{count:,}" for count in counts), shape.source)
+    gpus = common.new_table(
+        "GPU", "GB>", "GB/s>", "TFLOP/s>", "link GB/s>", "source", prose=("source",)
+    )
+    for gpu in GPUS.values():
+        gigabytes = (number // GIGABYTE for number in (gpu.memory, gpu.bandwidth))
+        numbers = (*gigabytes, gpu.flops // (1000 * GIGABYTE), gpu.link // GIGABYTE)
+        gpus.add_row(gpu.name, *(f"{number:,}" for number in numbers), gpu.source)
+    common.print_table(models)
+    print()
+    common.print_table(gpus)
 
 
 def _number(text: str, field: str) -> Fraction:

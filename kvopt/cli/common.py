@@ -55,7 +55,10 @@ Threads = Annotated[
 ]
 Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its batch.")]
 BatchTime = Annotated[
-    str | None, option("--batch-time", "With --seconds: a .json file or a preset.", "MODEL")
+    str | None,
+    option(
+        "--batch-time", "With --seconds: a .json file or a preset, llama-3-8b@h100 say.", "MODEL"
+    ),
 ]
 Ram = Annotated[
     str | None,

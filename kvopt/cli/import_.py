@@ -33,12 +33,14 @@ def import_command(
         int | None, option("--max-total", "Leave out what needs more tokens.", "T", min=1)
     ] = None,
     prompt_column: Annotated[
-        str | None, option("--prompt-column", "Prompt tokens.", "NAME")
+        str | None, option("--prompt-column", "Prompt tokens; csv knows many names.", "NAME")
     ] = None,
     output_column: Annotated[
-        str | None, option("--output-column", "Output tokens.", "NAME")
+        str | None, option("--output-column", "Output tokens, likewise.", "NAME")
     ] = None,
-    time_column: Annotated[str | None, option("--time-column", "Arrival, for csv.", "NAME")] = None,
+    time_column: Annotated[
+        str | None, option("--time-column", "Arrival, likewise.", "NAME")
+    ] = None,
     _modules: common.Modules = None,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
@@ -57,6 +59,8 @@ def import_command(
     write_output(output, partial(write_instance, instance), about)
     notes = instance.notes
     assert isinstance(notes, dict)
+    if "columns" in notes:
+        common.say(f"columns: {notes['columns']}")
     for reason, found in notes["dropped"].items():
         common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
     if notes["out_of_order"]:

@@ -74,8 +74,8 @@ def study_command(
     if out is None:
         raise typer.BadParameter("is missing", param_hint="--out")
     try_folder("--out", out)
-    if study.limits[0].batch_time is not None and "batch_time" not in tomllib.loads(text):
-        say_assumed_clock_of_study()
+    if study.limits[0].batch_time is not None:
+        say_assumed_clock_of_study(tomllib.loads(text).get("batch_time"))
     if scheduler is None:
         common.warn_oversubscription(jobs)
     try:

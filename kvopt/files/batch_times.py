@@ -8,6 +8,8 @@ from pathlib import Path
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.hardware.roofline import is_roofline, pairs, parts, roofline
+from kvopt.kernels.registry import did_you_mean
 from kvopt.model.batch_time import BatchTime, Line
 
 SCHEMA = "kvopt.batch-time/1"
@@ -19,8 +21,8 @@ _SOURCE = (
     "attention; reading 327,680 bytes a token of KV cache at 2 x 2,039 GB/s"
 )
 
-PRESETS = {
-    model.name: model
+PRESETS: dict[str, BatchTime] = {
+    str(model.name): model
     for model in (
         BatchTime(
             [Line(42_323_667, 198_967), Line(24_702_020, 309_256)],
@@ -36,7 +38,7 @@ PRESETS = {
         ),
     )
 }
-"""Fitted with ``kvopt batch-time``; docs/seconds.md says how well."""
+"""Measured ones, fitted with ``kvopt batch-time``; docs/seconds.md says how well."""
 
 _NEEDED = dict.fromkeys(("schema", "lines", "kv_ns", "prompt_ns")).keys()
 _OPTIONAL = {"name", "notes"}
@@ -44,12 +46,25 @@ _LINE = dict.fromkeys(("round_ns", "token_ns")).keys()
 
 
 def batch_time(text: str | Path) -> BatchTime:
-    """Return the preset of this name, or read the model from a JSON file."""
-    if str(text) in PRESETS:
-        return PRESETS[str(text)]
-    if not str(text).lower().endswith(".json"):
-        reason = f"must be a .json file or one of {', '.join(map(str, PRESETS))}"
-        raise InvalidInput(f"{reason}, got {shown(str(text))}", field="batch time")
+    """Return the preset of this name, or read the model from a JSON file.
+
+    A preset is a measured one or, as ``MODEL@GPU`` or ``MODEL@NxGPU``, a roofline.
+
+    Examples
+    --------
+    >>> batch_time("llama-3-8b@h100").least_ns
+    7200739
+    """
+    name = str(text)
+    if name in PRESETS:
+        return PRESETS[name]
+    if is_roofline(name):
+        return roofline(*parts(name))
+    if not name.lower().endswith(".json"):
+        known = [*PRESETS]
+        reason = f"must be a .json file or one of {', '.join(known)}, MODEL@GPU, got {shown(name)}"
+        near = did_you_mean(name.lower(), [*known, *pairs()])
+        raise InvalidInput(reason + near, field="batch time")
     try:
         return batch_time_from_json(parse_json(read_text(text)))
     except InvalidInput as error:

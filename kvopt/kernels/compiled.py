@@ -24,6 +24,10 @@ from kvopt.kernels import compiling
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
+_dispatchers: list[Any] = []
+"""Every function that may be compiled, as numba has it."""
+
+
 def compiled(function: Function) -> Function:
     """Return a function compiled to machine code at its first call, kept on disk if possible.
 
@@ -41,6 +45,18 @@ def steering(function: Function) -> Function:
 
 
 # ---- where machine code is kept -------------------------------------------------------------
+
+
+def folders() -> list[Path | None]:
+    """Return the folders in which machine code is kept, and None if some cannot be kept."""
+    caches = [dispatcher._cache for dispatcher in _dispatchers]
+    kept = [getattr(cache, "_enabled", False) and cache.cache_path for cache in caches]
+    return [Path(path) if path else None for path in dict.fromkeys(kept)]
+
+
+def is_temporary(folder: Path) -> bool:
+    """Whether a folder is among the temporary files, as there was no other to keep code in."""
+    return _temporary_folder() in folder.parents
 
 
 def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
@@ -137,5 +153,6 @@ def _watched(function: Function, **options: bool) -> Function:
         return kept(signature)
 
     dispatcher.compile = watched
+    _dispatchers.append(dispatcher)
     compiling.known_one_more()
     return cast("Function", dispatcher)

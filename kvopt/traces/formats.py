@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kvopt.kernels.registry import Registry
-from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
-from kvopt.traces.rows import (
-    Columns,
-    Found,
-    header_of,
-    read_csv,
-    read_json_lines,
-)
-
-_SECONDS, _ROUNDS = "arrival_seconds", "arrival"
+from kvopt.model.batch_time import MILLISECOND
+from kvopt.traces.recognition import recognised
+from kvopt.traces.rows import Columns, Found, read_csv, read_json_lines
 
 Clock = Literal["seconds", "rounds", "none"]
 
@@ -30,10 +23,13 @@ class Trace(NamedTuple):
         Number and content of each line, read when they are asked for.
     clock
         What times are: nanoseconds of a clock, rounds, or nothing.
+    columns
+        What was taken for what, in words, where the file decided that.
     """
 
     lines: Iterable[Found]
     clock: Clock = "seconds"
+    columns: str | None = None
 
 
 Format = Callable[..., Trace]
@@ -72,14 +68,12 @@ def lengths(
 @register("csv")
 def csv(
     path: Path,
-    prompt_column: str = "prompt",
-    output_column: str = "output",
+    prompt_column: str | None = None,
+    output_column: str | None = None,
     time_column: str | None = None,
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, as its header says."""
-    if time_column is None:
-        header = header_of(path)
-        time_column = next((name for name in (_SECONDS, _ROUNDS) if name in header), None)
-    unit = 0 if time_column == _ROUNDS else NANOSECONDS
-    clock: Clock = "none" if time_column is None else "seconds" if unit else "rounds"
-    return Trace(read_csv(path, Columns(prompt_column, output_column, time_column, unit)), clock)
+    given = {"prompt": prompt_column, "output": output_column, "time": time_column}
+    columns, said = recognised(path, given)
+    clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
+    return Trace(read_csv(path, columns), clock, said)

@@ -61,7 +61,7 @@ def import_trace(
     max_total
         Leave out requests of more tokens than that, prompt and output together.
     prompt_column, output_column, time_column
-        Names of columns, for ``lengths`` and ``csv``.
+        Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
 
     Returns
     -------
@@ -97,6 +97,7 @@ def import_trace(
             notes={
                 "imported_from": path.name,
                 "format": format,
+                **({"columns": trace.columns} if trace.columns else {}),
                 **({"all_at_once": True} if all_at_once else {}),
                 **selection.notes(),
             },

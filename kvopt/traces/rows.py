@@ -19,7 +19,7 @@ from kvopt.model.batch_time import NANOSECONDS
 _LONGEST_COUNT = 18
 """Digits of a count of tokens; more are no count."""
 _STAMP = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))?(Z|[+-]\d{2}:?\d{2})?", re.ASCII
+    r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))? ?(Z|UTC|[+-]\d{2}:?\d{2})?", re.ASCII
 )
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -76,12 +76,6 @@ def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
         places = [_place(header, name) for name in columns.names]
         for cells in table:
             yield table.line_num, _from_cells(cells, places, columns.unit)
-
-
-def header_of(path: Path) -> list[str]:
-    """Return the names of the columns of a CSV file."""
-    with readable(path) as file:
-        return [name.strip() for name in next(csv.reader(file), [])]
 
 
 def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
@@ -155,6 +149,11 @@ def _count(text: str) -> int | None:
     return int(whole) if is_count and not zeros.strip("0") else None
 
 
+def number_in(text: str) -> Fraction | None:
+    """Return the number that a text is, exactly, or None."""
+    return Fraction(text) if _NUMBER.fullmatch(text) else None
+
+
 def nanoseconds(text: str, unit: int = NANOSECONDS) -> int | None:
     """Return a time in nanoseconds, None if the text is none.
 
@@ -162,14 +161,14 @@ def nanoseconds(text: str, unit: int = NANOSECONDS) -> int | None:
     with a time of day may have any number of decimals; without an offset it is UTC.
     """
     text = text.strip()
-    if _NUMBER.fullmatch(text):
-        return round(Fraction(text) * unit)
+    if (number := number_in(text)) is not None:
+        return round(number * unit)
     match = _STAMP.fullmatch(text)
     if match is None:
         return None
     day, clock, decimals, offset = match.groups()
     try:
-        moment = datetime.fromisoformat(f"{day} {clock}{offset or 'Z'}")
+        moment = datetime.fromisoformat(f"{day} {clock}{(offset or 'Z').replace('UTC', 'Z')}")
     except ValueError:  # the 31st of February
         return None
     whole = (moment - _EPOCH) // timedelta(seconds=1)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvopt import InvalidInput
-from kvopt.hardware.capacity import GIGABYTE, GPUS, MODELS, ModelShape, capacity
+from kvopt.hardware.capacity import capacity
+from kvopt.hardware.presets import GIGABYTE, GPUS, MODELS, ModelShape
 
 
 def test_the_papers_formula_does_not_give_the_papers_number() -> None:

@@ -36,8 +36,10 @@ SOME_CODE = (
     "from kvopt.kernels.random_numbers import reseed\n"
     "reseed(np.zeros(1, np.int64), 1, 2, 3)\n"
     "import os\n"
+    "from kvopt.kernels.compiled import folders, is_temporary\n"
+    "kept = ['no' if f is None else 'temporary' if is_temporary(f) else 'yes' for f in folders()]\n"
     "where = compile_seconds.__code__.co_filename\n"
-    "print(where, compile_seconds(), os.access('lib/kvopt', os.W_OK))\n"
+    "print(where, compile_seconds(), os.access('lib/kvopt', os.W_OK), *kept)\n"
 )
 
 
@@ -291,8 +293,11 @@ def keep_to_permissions() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(24, 1, 0, 0, 0)  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
 
 
-def compile_seconds_of(folder: Path, home: Path, temporary: Path) -> float:
-    """Return how long a process compiles that has these two folders to write to, if it may."""
+def compile_seconds_of(folder: Path, home: Path, temporary: Path, kept: str) -> float:
+    """Return how long a process compiles that has these two folders to write to, if it may.
+
+    It also says whether it kept what it compiled.
+    """
     environment = {key: value for key, value in os.environ.items() if "CACHE" not in key}
     environment |= {"PYTHONPATH": str(folder / "lib"), "HOME": str(home), "TMPDIR": str(temporary)}
     done = subprocess.run(
@@ -300,10 +305,11 @@ def compile_seconds_of(folder: Path, home: Path, temporary: Path) -> float:
         env=environment, cwd=folder, capture_output=True, text=True, check=True,
         preexec_fn=keep_to_permissions,
     )  # fmt: skip
-    where, seconds, writable = done.stdout.split()
+    where, seconds, writable, said = done.stdout.split()
     assert Path(where) == folder / "lib/kvopt/kernels/compiling.py"
     if writable == "True":
         pytest.skip("permissions do not bind here")
+    assert said == kept
     return float(seconds)
 
 
@@ -314,8 +320,9 @@ def test_an_installation_that_cannot_be_written_compiles_once(
 ) -> None:
     own, closed = read_only / "own", read_only / "lib"
     home, temporary = (own, closed) if at_home else (closed, own)
-    assert compile_seconds_of(read_only, home, temporary) > 0
-    assert compile_seconds_of(read_only, home, temporary) == 0
+    kept = "yes" if at_home else "temporary"
+    assert compile_seconds_of(read_only, home, temporary, kept) > 0
+    assert compile_seconds_of(read_only, home, temporary, kept) == 0
     assert list(own.rglob("random_numbers.reseed*.nbc"))
 
 
@@ -324,7 +331,7 @@ def test_what_others_could_have_written_is_not_run(read_only: Path) -> None:
     folder = read_only / "own" / f"kvopt-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
-    assert compile_seconds_of(read_only, read_only / "lib", read_only / "own") > 0
+    assert compile_seconds_of(read_only, read_only / "lib", read_only / "own", "no") > 0
     assert not list(folder.iterdir())
 
 

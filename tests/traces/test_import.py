@@ -59,6 +59,8 @@ def notes_of(instance: Instance) -> dict[str, Any]:
         ("2023-02-03 25:00:00", None),
         ("2023-02-03", None),
         ("yesterday", None),
+        ("1970-01-01 00:00:01 UTC", 10**9),
+        ("1970-01-01T02:00:01.5 +02:00", 15 * 10**8),
         ("nan", None),
         ("inf", None),
         ("", None),

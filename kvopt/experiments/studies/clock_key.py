@@ -7,7 +7,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.tables import Table
-from kvopt.files.batch_times import DEFAULT_MODEL, PRESETS, SCHEMA, batch_time, batch_time_from_json
+from kvopt.files.batch_times import DEFAULT_MODEL, SCHEMA, batch_time, batch_time_from_json
 from kvopt.model.batch_time import BatchTime
 
 CLOCKS = ("rounds", "seconds")
@@ -34,7 +34,7 @@ def _model(given: object, folder: Path) -> BatchTime:
         return batch_time_from_json({"schema": SCHEMA, **given})
     if not isinstance(given, str):
         raise InvalidInput(f"must be a preset, a file or a table, got {shown(given)}")
-    return batch_time(given if given in PRESETS else folder / given)
+    return batch_time(folder / given if given.lower().endswith(".json") else given)
 
 
 def without_notes(model: BatchTime) -> BatchTime:

@@ -1,0 +1,117 @@
+"""Compile everything once: small problems that go through every compiled loop.
+
+Which types a loop is compiled for is what its callers give it, so the callers are called and no
+list of types is kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from time import monotonic
+from typing import NamedTuple
+
+from kvopt.certificates import certify
+from kvopt.engines.bounding import bound
+from kvopt.engines.solving import solve
+from kvopt.families import generate
+from kvopt.kernels.compiling import compile_seconds, compiling
+from kvopt.model.batch_time import BatchTime, Line
+from kvopt.search.params import SolveParams
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.running import run
+
+
+class Warmed(NamedTuple):
+    """A part that is ready.
+
+    Parameters
+    ----------
+    name
+        What its loops do.
+    compiled
+        Functions that had to be compiled.
+    seconds
+        Wall time of that.
+    wall_seconds
+        Wall time in all.
+    """
+
+    name: str
+    compiled: int
+    seconds: float
+    wall_seconds: float
+
+
+def warm_up() -> Iterator[Warmed]:
+    """Compile what is not kept yet, part by part."""
+    for name, work in _PARTS.items():
+        began, count, seconds = monotonic(), compiling().started, compile_seconds()
+        work()
+        yield Warmed(
+            name, compiling().started - count, compile_seconds() - seconds, monotonic() - began
+        )
+
+
+def _brief() -> SolveParams:
+    """Return parameters by which every stage of a search begins, and ends soon."""
+    params = SolveParams()
+    short = replace(
+        params.improve, rollout_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
+        idle_rollouts=1, first_draws=2, most_draws=2, idle_neighbourhoods=1,
+    )  # fmt: skip
+    return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
+
+
+def _exact() -> None:
+    solve(generate("arrival-1", n=5, seed=3), "exact", params=_brief())
+
+
+def _beam() -> None:
+    """Search as for many requests: with a look-ahead, and with a local search beside it."""
+    params, narrow = _brief(), 5
+    exact = replace(
+        params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
+        wider_width=narrow, widest_width=narrow,
+    )  # fmt: skip
+    solve(generate("arrival-1", n=5, seed=3), "exact", params=replace(params, exact=exact))
+
+
+def _prices() -> None:
+    bound(generate("conversation", n=20, memory=1_000, seed=1), "lagrangian", params=_brief())
+
+
+def _seconds() -> None:
+    clock = Seconds(BatchTime([Line(10_000_000, 10_000)]))
+    chat = generate("conversation", n=3, memory=1_000, seed=1)
+    certify(chat, ["svf"], clock=clock, time_limit=0.1)
+
+
+def _policies() -> None:
+    """Run what compiles for long lines of waiting requests, and the look-ahead of long runs."""
+    from kvopt.policies.lookahead_loops import LoopLookAhead
+
+    backlog = generate("uniform", n=250, seed=1)
+    for name in ("sorted-f:phase1=exact", "sorted-f:phase1=swap", "h-sf"):
+        run(backlog, name)
+    ahead = LoopLookAhead(100)
+    ahead.wait(1, 5, 0)
+    ahead.add(1, 5, 0)
+    ahead.remove(1, 5, 0)
+
+
+def _hunting() -> None:
+    from kvopt.experiments.hunting.tiny import optimum_below
+
+    optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
+
+
+_PARTS: dict[str, Callable[[], object]] = {
+    "exact search": _exact,
+    "beam and local search": _beam,
+    "bounds by prices": _prices,
+    "bounds in seconds": _seconds,
+    "schedulers": _policies,
+    "hunting": _hunting,
+}
+"""Those that share loops with others come after these."""

@@ -1,0 +1,89 @@
+"""``kvopt warmup`` compiles everything once, says so, and says where it is not kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from commands import Run
+
+import kvopt
+from kvopt.cli.warmup import _say_where
+from kvopt.kernels import compiled
+
+COMMAND = [sys.executable, "-m", "kvopt"]
+INSTANCES = ("arrival-1-n8", "arrival-2-n12", "conversation-n20", "uniform-n20", "mixed-n12")
+
+
+@pytest.mark.slow
+def test_a_second_call_has_nothing_to_compile(run: Run) -> None:
+    assert run("warmup", "--json")[0] == 0  # compiles what these tests did not need so far
+    code, out, _ = run("warmup")
+    assert code == 0
+    assert out.splitlines()[-1] == "done: nothing to compile, all of it was kept from before"
+    assert "exact search: ready" in out
+    code, out, _ = run("warmup", "--json")
+    found = json.loads(out)
+    assert (code, found["compiled"], found["seconds"], found["kept"]) == (0, 0, 0, True)
+    assert {part["compiled"] for part in found["parts"]} == {0}
+    assert all(Path(folder).is_dir() for folder in found["folders"])
+
+
+def kept(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*.nb?")}
+
+
+@pytest.mark.thorough
+def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
+    cache, cold = tmp_path / "cache", {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def call(*arguments: str) -> str:
+        done = subprocess.run(
+            [*COMMAND, *arguments], env=cold, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    first = json.loads(call("warmup", "--json"))
+    before = kept(cache)
+    assert first["compiled"] >= len({name for name in before if name.endswith(".nbi")})
+    for module in pkgutil.walk_packages(kvopt.__path__, "kvopt."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    every = {function.py_func.__name__ for function in compiled._dispatchers}
+    assert every <= {name.split(".")[1].split("-")[0] for name in before if "nbi" in name}
+
+    assert json.loads(call("warmup", "--json"))["compiled"] == 0
+    backlog, long = str(tmp_path / "backlog.json"), str(tmp_path / "long.json")
+    call("generate", "conversation", "--n", "300", "--memory", "4000", "-o", backlog)
+    call("generate", "uniform", "--n", "150", "-o", long)
+    policies = [name for each in ("fcfs", "mc-sf", "svf", "h-sf", "sorted-f", "a-min", "patient")
+                for name in ("--policy", each)]  # fmt: skip
+    for file in (*(f"instances/{name}.json" for name in INSTANCES), backlog, long):
+        certificate = str(tmp_path / "cert.json")
+        call("run", file, *policies)
+        call("run", file, "--policy", "svf", "--seconds")
+        call("solve", file, "-t", "3")
+        call("bound", file, "-t", "3")
+        call("certify", file, "--policy", "svf", "-t", "3", "-o", certificate)
+        call("certify", file, "--policy", "svf", "-t", "3", "--seconds", "-o", certificate)
+        assert kept(cache) - before == set(), file
+
+
+def test_what_is_not_kept_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    _say_where([tmp_path / "kvopt"])
+    assert capsys.readouterr().err == ""
+    _say_where([tmp_path, None])
+    said = capsys.readouterr().err
+    assert "warning: not all of it could be kept on disk: set NUMBA_CACHE_DIR" in said
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / f"kvopt-{os.getuid()}"
+    _say_where([folder / "kernels_1"])
+    assert f"kept among temporary files, in {folder}: set" in capsys.readouterr().err
