@@ -1,0 +1,40 @@
+"""Packages that an installation may lack: loaded when they are needed, or named in one line."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from kvopt.errors import MissingPackage
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """Return a module of another project, or say how to install it.
+
+    Parameters
+    ----------
+    module
+        Its full name, such as ``pandas`` or ``ortools.sat.python.cp_model``.
+    extra
+        The extra of kvopt that brings it.
+
+    Raises
+    ------
+    MissingPackage
+        If the package is not there at all; what goes wrong inside one that is passes through.
+
+    Examples
+    --------
+    >>> optional("math", "plot").gcd(4, 6)
+    2
+    >>> optional("not_there.part", "plot")
+    Traceback (most recent call last):
+    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingPackage(f"{package} is not installed: pip install 'kvopt[{extra}]'") from None
