@@ -4,8 +4,27 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import ModuleType
+from typing import NamedTuple
 
 from kvopt.errors import MissingPackage
+
+
+class Extra(NamedTuple):
+    """A part of an installation: the package that it brings, and what goes on without it."""
+
+    package: str
+    without: str
+
+
+EXTRAS = {
+    "cpsat": Extra("ortools", "engines exact and highs go on without it"),
+    "pyomo": Extra("pyomo", "all other engines go on without it"),
+    "plot": Extra("matplotlib", "reports have their pictures without it"),
+    "pandas": Extra("pandas", "files and --json go on without it"),
+    "fit": Extra("scipy", "presets of batch times go on without it"),
+    "cluster": Extra("distributed", "studies run on this machine without it"),
+}
+"""Parts of an installation by name, as in ``pip install 'kvopt[plot]'``."""
 
 
 def optional(module: str, extra: str) -> ModuleType:
@@ -27,9 +46,9 @@ def optional(module: str, extra: str) -> ModuleType:
     --------
     >>> optional("math", "plot").gcd(4, 6)
     2
-    >>> optional("not_there.part", "plot")
+    >>> optional("not_there.part", "plot")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'
+    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'; reports ...
     """
     package = module.partition(".")[0]
     try:
@@ -37,4 +56,9 @@ def optional(module: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        raise MissingPackage(f"{package} is not installed: pip install 'kvopt[{extra}]'") from None
+        raise MissingPackage(f"{package} is not installed: {remedy(extra)}") from None
+
+
+def remedy(extra: str) -> str:
+    """Return how to install a part, and what goes on without it."""
+    return f"pip install 'kvopt[{extra}]'; {EXTRAS[extra].without}"

@@ -18,7 +18,10 @@ def test_what_is_there_is_loaded() -> None:
 def test_what_is_missing_is_named_with_the_extra_that_brings_it(name: str) -> None:
     with pytest.raises(MissingPackage) as caught:
         optional(name, "plot")
-    assert str(caught.value) == "not_there is not installed: pip install 'kvopt[plot]'"
+    assert str(caught.value) == (
+        "not_there is not installed: pip install 'kvopt[plot]'; "
+        "reports have their pictures without it"
+    )
     assert isinstance(caught.value, KvoptError)
     assert isinstance(caught.value, ImportError)
 
