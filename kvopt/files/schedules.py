@@ -1,4 +1,4 @@
-"""Schedule files: ``kvopt.schedule/1``."""
+"""Schedule files: ``kvopt.schedule/1``, and solutions of the exported model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.solutions import is_solution, schedule_of_solution
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 
@@ -18,15 +19,21 @@ _OPTIONAL = {"instance", "objective"}
 
 
 def read_schedule(path: str | Path, instance: Instance) -> Schedule:
-    """Read a schedule for ``instance``.
+    """Read a schedule for ``instance``: JSON, or what HiGHS, SCIP or Gurobi wrote.
 
-    A file that names another instance by its hash is refused, and one whose objective
+    Of a solver it is the solution of the time-indexed model that `export` writes, known by how the
+    file begins.  A file that names another instance by its hash is refused, and one whose objective
     is not what its starts give raises `FalseClaim`.  Feasibility is left to ``Schedule.check``:
     an infeasible schedule is a thing one may want to look at.
     """
+    text = read_text(path)
     try:
-        value = parse_json(read_text(path))
-        top = check_fields(value, "schedule", _NEEDED, _OPTIONAL, SCHEMA)
+        if is_solution(text):
+            return schedule_of_solution(text, instance)
+        if text.lstrip()[:1] not in ("{", "["):
+            solvers = "a solution of HiGHS (in its raw style), SCIP or Gurobi"
+            raise InvalidInput(f"is neither JSON nor {solvers}")
+        top = check_fields(parse_json(text), "schedule", _NEEDED, _OPTIONAL, SCHEMA)
         if "instance" in top and top["instance"] != instance.hash:
             reason = f"is {shown(top['instance'], 80)}, this instance is {instance.hash}"
             raise InvalidInput(reason, field="instance")
