@@ -40,8 +40,8 @@ _HOMES = {
     "certificates": "Certificate certify",
     "engines.bounding": "bound",
     "engines.solving": "solve",
-    "errors": "FalseClaim InvalidInput KvoptError MissingSolver PolicyFault SolverFault TooLarge "
-    "UnsupportedDependency",
+    "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
+    "SolverFault TooLarge UnsupportedDependency",
     "families": "generate",
     "files": "read_instance read_schedule write_instance write_schedule",
     "formulations.export": "export",

@@ -67,6 +67,10 @@ class MissingSolver(KvoptError):
     """A solver that was asked for by name is not installed."""
 
 
+class MissingPackage(KvoptError, ImportError):
+    """What was asked for needs a package that is not installed."""
+
+
 class PolicyFault(KvoptError):
     """A policy broke a rule of the simulator: memory, or a request it could not act on."""
 

@@ -10,7 +10,8 @@ from typing import Annotated
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.errors import KvoptError
-from kvopt.kernels.dependencies import available_solvers, versions
+from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
+from kvopt.model.optional import EXTRAS, remedy
 from kvopt.search.incumbent import available_threads
 from kvopt.search.params import DEFAULT
 
@@ -21,18 +22,20 @@ def info_command(
         bool, option("--params", "Print what --params FILE may change, as TOML.")
     ] = False,
 ) -> None:
-    """Print versions, machine and available solvers, for a bug report."""
+    """Print versions, machine and available solvers, for a bug report; and which parts lack."""
     if params:
         if json:
             common.print_json(asdict(DEFAULT))
         else:
             print(DEFAULT.to_toml(), end="")
         return
-    try:
-        solvers = available_solvers()
-        problem = None
-    except KvoptError as error:
-        solvers, problem = [], str(error)
+    missing = missing_extras()
+    solvers, problem = [], None
+    if "pyomo" not in missing:
+        try:
+            solvers = available_solvers()
+        except KvoptError as error:
+            problem = str(error)
     facts: dict[str, object] = {
         "versions": versions(),
         "system": platform.platform(),
@@ -41,10 +44,12 @@ def info_command(
         "usable_threads": available_threads(),
         "pyomo_solvers": solvers,
         "problem": problem,
+        "missing_extras": missing,
     }
     if json:
         common.print_json(facts)
         return
-    for name, value in {**versions(), **facts}.items():
-        if name != "versions" and value is not None:
+    remedies = {EXTRAS[name].package: f"not installed: {remedy(name)}" for name in missing}
+    for name, value in {**versions(), **remedies, **facts}.items():
+        if name not in ("versions", "missing_extras") and value not in (None, []):
             print(f"{name:15} {', '.join(value) if isinstance(value, list) else value}")

@@ -17,6 +17,7 @@ from kvopt.engines.registry import ENGINES, register
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -108,7 +109,11 @@ def _search_large(search: Search, presolve: bool) -> None:
         improve(search, share_of(search.remaining, share))
     if search.should_stop():
         return
-    search.engine = "cpsat" if count * (count - 1) <= LARGEST_PAIRS else "highs"
+    search.engine = "highs"
+    if count * (count - 1) <= LARGEST_PAIRS:
+        with search.surviving("cpsat"):  # where it is not installed, HiGHS takes its place
+            load_cp_model()
+            search.engine = "cpsat"
     with search.surviving():
         ENGINES.find(search.engine)(search, presolve=presolve)
 

@@ -11,7 +11,7 @@ from kvopt.engines.portfolio import both_sides
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
-from kvopt.kernels.dependencies import require_solver, versions
+from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
@@ -116,8 +116,11 @@ def solve(
 def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs") -> Engine:
     """Return an engine by name; its solver is imported now, and only its own."""
     work = ENGINES.find(name)
+    # What is missing is refused now, not when the work begins.
     if name == "pyomo":
-        require_solver(pyomo_solver)  # refused now, not when the work begins
+        require_solver(pyomo_solver)
+    elif name == "cpsat":
+        load_cp_model()
     options = {"presolve": presolve, "solver": pyomo_solver}
     known = signature(work).parameters
     return partial(work, **{key: value for key, value in options.items() if key in known})

@@ -1,4 +1,4 @@
-"""Schedule files: ``kvopt.schedule/1``, and ``kvopt.schedule/2`` where requests pause."""
+"""Schedule files, with pauses in the second schema, and solutions of the exported model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.solutions import is_solution, schedule_of_solution
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule, Timetable
@@ -26,14 +27,21 @@ Made = TypeVar("Made", bound=Timetable)
 
 
 def read_schedule(path: str | Path, instance: Instance) -> Schedule:
-    """Read a schedule for ``instance``.
+    """Read a schedule for ``instance``: JSON, or what HiGHS, SCIP or Gurobi wrote.
 
-    A file that names another instance by its hash is refused, and one whose objective
+    Of a solver it is the solution of the time-indexed model that `export` writes, known by how the
+    file begins.  A file that names another instance by its hash is refused, and one whose objective
     is not what its starts give raises `FalseClaim`.  Feasibility is left to ``Schedule.check``:
     an infeasible schedule is a thing one may want to look at.
     """
     with _located(path):
-        return _without_pauses(parse_json(read_text(path)), instance)
+        text = read_text(path)
+        if is_solution(text):
+            return schedule_of_solution(text, instance)
+        if text.lstrip()[:1] not in ("{", "["):
+            solvers = "a solution of HiGHS (in its raw style), SCIP or Gurobi"
+            raise InvalidInput(f"is neither JSON nor {solvers}")
+        return _without_pauses(parse_json(text), instance)
 
 
 def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
+from kvopt.files.solutions import INTEGRALITY
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
@@ -76,7 +77,7 @@ class ArrayModel:
         chosen = np.flatnonzero(values > 0.5)
         off = np.abs(values - np.round(values)).max(initial=0.0)
         owners = np.searchsorted(self.begins, chosen, side="right") - 1
-        if off > 1e-3 or not np.array_equal(owners, np.arange(len(self.instance))):
+        if off > INTEGRALITY or not np.array_equal(owners, np.arange(len(self.instance))):
             return None
         places = (chosen - self.begins[:-1]).tolist()
         return [window[place] for window, place in zip(self.layout.windows, places, strict=True)]

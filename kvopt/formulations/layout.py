@@ -11,11 +11,11 @@ coefficient by coefficient:
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 
 from kvopt.errors import InvalidInput, TooLarge
+from kvopt.files.solutions import column_name, request_labels
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import identical_groups
@@ -25,8 +25,6 @@ LARGEST_COLUMNS = 5_000_000
 
 LARGEST_NONZEROS = 200_000_000
 """Nonzeros beyond which no model is built: 12 bytes each, several times over."""
-
-_SAFE = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -116,21 +114,13 @@ def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:
     return tuple(spans)
 
 
-def request_labels(instance: Instance) -> list[str]:
-    """Return a name for each request that every file format can carry.
-
-    The ids themselves where all of them are plain, else ``r0, r1, ...`` by position.
-    """
-    ids = [request.id or "" for request in instance]
-    plain = all(map(_SAFE.fullmatch, ids))
-    return ids if plain else [f"r{position}" for position in range(len(ids))]
-
-
 def column_names(instance: Instance, plan: Layout) -> list[str]:
     """Return ``x_<request>_<start>`` for each column."""
     labels = request_labels(instance)
     return [
-        f"x_{label}_{k}" for label, window in zip(labels, plan.windows, strict=True) for k in window
+        column_name(label, k)
+        for label, window in zip(labels, plan.windows, strict=True)
+        for k in window
     ]
 
 

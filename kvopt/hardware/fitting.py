@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.batch_time import MILLISECOND, BatchTime, Line
+from kvopt.model.optional import optional
 
 Vector = NDArray[np.float64]
 Row = dict[str, str]
@@ -182,8 +183,7 @@ def _line(tokens: Vector, times: Vector) -> Line:
 
 def _not_negative(columns: Vector, times: Vector) -> list[int]:
     """Return coefficients of least squared relative error, none below 0."""
-    from scipy.optimize import nnls  # type: ignore[import-untyped]
-
+    nnls = optional("scipy.optimize", "fit").nnls
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
     found, _ = nnls(columns / largest / times[:, None], np.ones_like(times))
     return [round(float(x)) for x in found / largest]

@@ -40,7 +40,8 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
         return
     search_orders(search, share_of(end - working_time(), params.orders_share), seed)
-    search_neighbourhoods(search, end - working_time(), seed)
+    with search.surviving("large neighbourhoods"):
+        search_neighbourhoods(search, end - working_time(), seed)
     if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
 

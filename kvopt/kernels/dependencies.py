@@ -13,14 +13,16 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
-from kvopt.errors import MissingSolver, UnsupportedDependency
+from kvopt.errors import MissingPackage, MissingSolver, UnsupportedDependency
+from kvopt.model.optional import EXTRAS, optional
 
 DEFAULT_SOLVER = "highs"
 """Which solver Pyomo uses unless told otherwise."""
 _LIKELY = ("highs", "appsi_highs", "gurobi", "cplex", "xpress", "mosek", "scip", "cbc", "glpk")
 """Names worth trying to say what there is."""
 
-PACKAGES = ("highspy", "ortools", "pyomo", "numpy", "scipy", "matplotlib", "rich", "typer")
+CORE = ("highspy", "numba", "numpy", "rich", "typer")
+"""Packages that every installation has."""
 
 
 def load_highspy() -> ModuleType:
@@ -32,15 +34,20 @@ def load_highspy() -> ModuleType:
 def load_cp_model() -> ModuleType:
     """Import the CP-SAT model builder of ortools."""
     refuse_known_bad("highspy", installed_version("highspy"))
-    if installed_version("ortools") is None:
-        raise MissingSolver("ortools is not installed: pip install 'ortools>=9.15,<9.16'")
-    return import_module("ortools.sat.python.cp_model")
+    return _solver("ortools.sat.python.cp_model", "cpsat")
 
 
 def load_pyomo() -> ModuleType:
     """Import Pyomo; HiGHS, its default solver here, is checked too."""
     refuse_known_bad("highspy", installed_version("highspy"))
-    return import_module("pyomo.environ")
+    return _solver("pyomo.environ", "pyomo")
+
+
+def _solver(module: str, extra: str) -> ModuleType:
+    try:
+        return optional(module, extra)
+    except MissingPackage as error:
+        raise MissingSolver(str(error)) from None
 
 
 @cache  # reading it takes milliseconds, and a process has one installation
@@ -73,9 +80,14 @@ def versions() -> dict[str, str]:
     from kvopt.version import __version__
 
     found = {"kvopt": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
+    for package in sorted((*CORE, *(extra.package for extra in EXTRAS.values()))):
         found[package] = installed_version(package) or "not installed"
     return found
+
+
+def missing_extras() -> list[str]:
+    """Return the extras whose package is not installed."""
+    return [name for name, extra in EXTRAS.items() if installed_version(extra.package) is None]
 
 
 def require_solver(name: str) -> None:

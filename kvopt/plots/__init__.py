@@ -1,5 +1,9 @@
 """Pictures of instances and schedules; matplotlib is loaded with this package only."""
 
+from kvopt.model.optional import optional
+
+optional("matplotlib", "plot")
+
 from kvopt.plots.curves import theory_curves
 from kvopt.plots.figures import plot_instance, plot_schedule
 from kvopt.plots.memory import memory_profile, price_curve

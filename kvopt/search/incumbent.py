@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from kvopt.errors import InvalidInput, SolverFault, TooLarge
+from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge
 from kvopt.kernels import memory
 from kvopt.kernels.compiling import compile_seconds, working_time
 from kvopt.model.instance import Instance
@@ -292,13 +292,13 @@ class Search:
 
     @contextmanager
     def surviving(self, name: str | None = None) -> Iterator[None]:
-        """Let a block end where it is too large, or where memory runs out, and say so.
+        """Let a block end where it is too large, or lacks memory or a package, and say so.
 
         Without a name it is the engine at work that is named.
         """
         try:
             yield
-        except TooLarge as error:
+        except (MissingSolver, TooLarge) as error:
             self.note(f"{name or self.engine}: {error}")
         except MemoryError:
             memory.give_back()

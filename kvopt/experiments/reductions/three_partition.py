@@ -199,7 +199,7 @@ def search_triples(problem: ThreePartition, search: Search) -> None:
         return cover_by_counts(numbers, target, search, _COUNTING_SHARE * search.remaining)
 
     for found_by, find in ((_TRIPLES, directly), ("CP-SAT on triples", by_counts)):
-        with suppress(Stopped):
+        with suppress(Stopped), search.surviving(found_by):
             triples = find()
             if triples is None:
                 search.offer_claimed(problem.threshold + 1, found_by)

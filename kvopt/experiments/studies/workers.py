@@ -24,11 +24,12 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from kvopt.errors import InvalidInput, KvoptError, MissingSolver
+from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.clocks import Interrupted
 from kvopt.experiments.studies.task_runner import TaskResult, run_task
 from kvopt.experiments.studies.tasks import Task
 from kvopt.kernels import memory
+from kvopt.model.optional import optional
 from kvopt.version import __version__
 
 _PATIENCE = 10
@@ -64,14 +65,10 @@ def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Futur
 @contextmanager
 def _cluster(address: str) -> Iterator[Executor]:
     """Yield the executor of a Dask cluster."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingSolver("Dask is not installed: pip install 'kvopt[cluster]'") from None
+    distributed = optional("distributed", "cluster")
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study says it itself
-    connect: Any = Client  # its functions have no types
     try:
-        client = connect(address, timeout=_PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"
         raise InvalidInput(reason, field="--scheduler") from None

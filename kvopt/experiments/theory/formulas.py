@@ -10,8 +10,8 @@ from math import log, sqrt
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh  # type: ignore[import-untyped]
-from scipy.optimize import curve_fit  # type: ignore[import-untyped]
+
+from kvopt.model.optional import optional
 
 Floats = npt.NDArray[np.float64]
 Fit = tuple[float, float, float]
@@ -97,7 +97,7 @@ def largest_quotient(u: int) -> tuple[float, Floats]:
     (1.25, [0.666667, 0.333333])
     """
     a, b = matrices(u)
-    values, vectors = eigh(a, b, subset_by_index=[u - 1, u - 1])
+    values, vectors = optional("scipy.linalg", "fit").eigh(a, b, subset_by_index=[u - 1, u - 1])
     shares = vectors[:, 0] / vectors[:, 0].sum()
     return float(values[0]), shares
 
@@ -136,7 +136,7 @@ def fitted(fit: Fit, u: float) -> float:
 
 def best_fit(us: Sequence[int], ratios: Sequence[float]) -> Fit:
     """Return the fit with the least squares."""
-    found, _ = curve_fit(
+    found, _ = optional("scipy.optimize", "fit").curve_fit(
         lambda u, a, b, c: a * np.log(u + b) + c,
         np.array(us, dtype=float),
         ratios,

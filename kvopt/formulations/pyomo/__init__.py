@@ -1,5 +1,9 @@
 """The readable reference: plain Pyomo models that a user can extend and hand to any solver."""
 
+from kvopt.kernels.dependencies import load_pyomo
+
+load_pyomo()
+
 from kvopt.formulations.pyomo.running_status import running_status
 from kvopt.formulations.pyomo.time_indexed import relaxed, starts_from, time_indexed
 

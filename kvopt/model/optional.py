@@ -1,0 +1,64 @@
+"""Packages that an installation may lack: loaded when they are needed, or named in one line."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import NamedTuple
+
+from kvopt.errors import MissingPackage
+
+
+class Extra(NamedTuple):
+    """A part of an installation: the package that it brings, and what goes on without it."""
+
+    package: str
+    without: str
+
+
+EXTRAS = {
+    "cpsat": Extra("ortools", "engines exact and highs go on without it"),
+    "pyomo": Extra("pyomo", "all other engines go on without it"),
+    "plot": Extra("matplotlib", "reports have their pictures without it"),
+    "pandas": Extra("pandas", "files and --json go on without it"),
+    "fit": Extra("scipy", "presets of batch times go on without it"),
+    "cluster": Extra("distributed", "studies run on this machine without it"),
+}
+"""Parts of an installation by name, as in ``pip install 'kvopt[plot]'``."""
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """Return a module of another project, or say how to install it.
+
+    Parameters
+    ----------
+    module
+        Its full name, such as ``pandas`` or ``ortools.sat.python.cp_model``.
+    extra
+        The extra of kvopt that brings it.
+
+    Raises
+    ------
+    MissingPackage
+        If the package is not there at all; what goes wrong inside one that is passes through.
+
+    Examples
+    --------
+    >>> optional("math", "plot").gcd(4, 6)
+    2
+    >>> optional("not_there.part", "plot")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kvopt.errors.MissingPackage: not_there is not installed: pip install 'kvopt[plot]'; reports ...
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        raise MissingPackage(f"{package} is not installed: {remedy(extra)}") from None
+
+
+def remedy(extra: str) -> str:
+    """Return how to install a part, and what goes on without it."""
+    return f"pip install 'kvopt[{extra}]'; {EXTRAS[extra].without}"

@@ -1,0 +1,36 @@
+# Solution for model obj
+# Objective value = 12
+x_r0_0 1
+x_r0_1 0
+x_r0_2 0
+x_r0_3 0
+x_r0_4 0
+x_r0_5 0
+x_r0_6 0
+x_r0_7 0
+x_r0_8 0
+x_r0_9 0
+x_r1_0 1
+x_r1_1 0
+x_r1_2 0
+x_r1_3 0
+x_r1_4 0
+x_r1_5 0
+x_r1_6 0
+x_r1_7 0
+x_r1_8 0
+x_r2_0 1
+x_r2_1 0
+x_r2_2 0
+x_r2_3 0
+x_r2_4 0
+x_r2_5 0
+x_r2_6 0
+x_r2_7 0
+x_r3_0 0
+x_r3_1 0
+x_r3_2 1
+x_r3_3 0
+x_r3_4 0
+x_r3_5 0
+x_r3_6 0

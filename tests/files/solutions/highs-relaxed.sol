@@ -1,0 +1,163 @@
+Model status
+Optimal
+
+# Primal solution values
+Feasible
+Objective 11.3333333333333
+# Columns 34
+x_r0_0 1
+x_r0_1 0
+x_r0_2 0
+x_r0_3 0
+x_r0_4 0
+x_r0_5 0
+x_r0_6 0
+x_r0_7 0
+x_r0_8 0
+x_r0_9 0
+x_r1_0 1
+x_r1_1 0
+x_r1_2 0
+x_r1_3 0
+x_r1_4 0
+x_r1_5 0
+x_r1_6 0
+x_r1_7 0
+x_r1_8 0
+x_r2_0 0.3333333333333
+x_r2_1 0
+x_r2_2 0.6666666666667
+x_r2_3 0
+x_r2_4 0
+x_r2_5 0
+x_r2_6 0
+x_r2_7 0
+x_r3_0 1
+x_r3_1 0
+x_r3_2 0
+x_r3_3 0
+x_r3_4 0
+x_r3_5 0
+x_r3_6 0
+# Rows 14
+start_r0 1
+start_r1 1
+start_r2 1
+start_r3 1
+memory_1 6.6666666666667
+memory_2 7
+memory_3 6.6666666666667
+memory_4 7
+memory_5 2.6666666666667
+memory_6 0
+memory_7 0
+memory_8 0
+memory_9 0
+memory_10 0
+
+# Dual solution values
+Feasible
+# Columns 34
+x_r0_0 0
+x_r0_1 2.3333333333333
+x_r0_2 2
+x_r0_3 3
+x_r0_4 4
+x_r0_5 5
+x_r0_6 6
+x_r0_7 7
+x_r0_8 8
+x_r0_9 9
+x_r1_0 0
+x_r1_1 0.3333333333333
+x_r1_2 0
+x_r1_3 1
+x_r1_4 2
+x_r1_5 3
+x_r1_6 4
+x_r1_7 5
+x_r1_8 6
+x_r2_0 0
+x_r2_1 0.3333333333333
+x_r2_2 0
+x_r2_3 1
+x_r2_4 2
+x_r2_5 3
+x_r2_6 4
+x_r2_7 5
+x_r3_0 0
+x_r3_1 0.3333333333333
+x_r3_2 0
+x_r3_3 1
+x_r3_4 2
+x_r3_5 3
+x_r3_6 4
+# Rows 14
+start_r0 1
+start_r1 4
+start_r2 5
+start_r3 6
+memory_1 0
+memory_2 -0.6666666666667
+memory_3 0
+memory_4 0
+memory_5 0
+memory_6 0
+memory_7 0
+memory_8 0
+memory_9 0
+memory_10 0
+
+# Basis
+HiGHS_basis_file v2
+Valid
+# Columns 34
+x_r0_0 1
+x_r0_1 0
+x_r0_2 0
+x_r0_3 0
+x_r0_4 0
+x_r0_5 0
+x_r0_6 0
+x_r0_7 0
+x_r0_8 0
+x_r0_9 0
+x_r1_0 1
+x_r1_1 0
+x_r1_2 0
+x_r1_3 0
+x_r1_4 0
+x_r1_5 0
+x_r1_6 0
+x_r1_7 0
+x_r1_8 0
+x_r2_0 1
+x_r2_1 0
+x_r2_2 1
+x_r2_3 0
+x_r2_4 0
+x_r2_5 0
+x_r2_6 0
+x_r2_7 0
+x_r3_0 1
+x_r3_1 0
+x_r3_2 0
+x_r3_3 0
+x_r3_4 0
+x_r3_5 0
+x_r3_6 0
+# Rows 14
+start_r0 2
+start_r1 2
+start_r2 2
+start_r3 2
+memory_1 1
+memory_2 2
+memory_3 1
+memory_4 1
+memory_5 1
+memory_6 1
+memory_7 1
+memory_8 1
+memory_9 1
+memory_10 1

@@ -1,0 +1,84 @@
+"""The first hours of a researcher and of an engineer, step by step, and their page in a browser."""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import engineer
+import pytest
+import researcher
+from browsing import CHROMIUM, DRIVER, MISSING, chromium
+from first_hours import installed
+from package import ROOT, build, wrong_in_wheel
+from walking import Walk
+
+from kvopt import generate, write_instance
+
+BROWSER = CHROMIUM is not None and DRIVER is not None
+LATER = "comes with the steps on notebooks and on batch times of common pairs"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Walk:
+    """Return a walk in a folder of its own, with the kvopt of this checkout."""
+    return Walk(Path(sys.executable), tmp_path, ROOT)
+
+
+@pytest.fixture(scope="session")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of an environment that holds the wheel and nothing of this checkout."""
+    return installed(tmp_path_factory.mktemp("installed"))
+
+
+def look_at(page: Path, profile: Path) -> None:
+    """Open a page in a browser: it says something, on its own and without a complaint."""
+    if not BROWSER:
+        pytest.skip(MISSING)
+    with chromium(profile) as browser:
+        browser.open(page)
+        text = browser.ask("return document.body.innerText")
+        assert "Is a better scheduler worth building?" in text
+        assert "fcfs" in text
+        assert "svf" in text
+        assert browser.ask("return document.querySelectorAll('svg').length") > 0
+        assert browser.messages() == []
+        assert {url.partition(":")[0] for url in browser.requests()} <= {"file", "data", "about"}
+
+
+@pytest.mark.slow
+def test_a_researcher_gets_from_an_instance_to_a_solver_and_back(here: Walk) -> None:
+    researcher.first_hour(here)
+
+
+@pytest.mark.slow
+def test_an_engineer_gets_from_a_log_to_a_verdict(here: Walk, tmp_path: Path) -> None:
+    look_at(engineer.first_hour(here), tmp_path / "profile")
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason=LATER, strict=False)
+@pytest.mark.parametrize("walk", [researcher.tables, engineer.own_machine])
+def test_steps_that_come_later(walk: Callable[[Walk], None], here: Walk) -> None:
+    write_instance(generate("arrival-1", n=6, seed=3), here.folder / "a.json")
+    write_instance(generate("conversation", n=6), here.folder / "log.json")
+    walk(here)
+
+
+@pytest.mark.thorough
+def test_both_walk_from_an_installed_wheel(clean: Path, tmp_path: Path) -> None:
+    for kind in (researcher, engineer):
+        (tmp_path / kind.__name__).mkdir()
+        walk = Walk(clean, tmp_path / kind.__name__)
+        assert str(ROOT) not in walk.script("where it is", "import kvopt; print(kvopt.__file__)")
+        kind.first_hour(walk)
+    look_at(tmp_path / "engineer" / "study" / "report.html", tmp_path / "profile")
+
+
+@pytest.mark.thorough
+def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    build(tmp_path, "wheel")
+    [wheel] = tmp_path.glob("*.whl")
+    assert wrong_in_wheel(zipfile.ZipFile(wheel).namelist()) == []
