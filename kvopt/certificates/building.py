@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import nan
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +27,7 @@ from kvopt.search.proofs import CheckedBound
 from kvopt.search.result import StopReason, relative_gap
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.measures import MEASURES, Measures
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -54,6 +56,8 @@ class JudgedRun:
         Round of the last start of each request, and the work that evictions threw away.
     resumed
         As in `PolicyRun`.
+    waited
+        What its users waited, where that was counted before.
     """
 
     policy: str
@@ -62,6 +66,7 @@ class JudgedRun:
     starts: tuple[int, ...] = ()
     lost: tuple[Lost, ...] = ()
     resumed: Mapping[int, int] = field(default_factory=dict)
+    waited: Measures | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
@@ -75,6 +80,15 @@ class JudgedRun:
     def evictions(self) -> int:
         """Number of evictions."""
         return len(self.lost)
+
+    def on(self, instance: Instance, clock: Clock) -> PolicyRun | None:
+        """Return the run in full, None of one that never ended: nothing is kept of it."""
+        if self.value is None:
+            return None
+        outcome = Outcome(self.outcome)
+        return PolicyRun(
+            instance, self.policy, self.starts, self.lost, outcome, nan, None, clock, self.resumed
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,6 +147,11 @@ class Certificate(Summarised):
         """
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
 
+    def measures(self, run: JudgedRun) -> Measures | None:
+        """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
+        made = run.on(self.instance, self.clock) if run.waited is None else None
+        return run.waited if made is None else made.measures()
+
     footnote = COVERED
 
     def facts(self) -> Facts:
@@ -172,6 +191,7 @@ class Certificate(Summarised):
                 f"value{totals}": run.value,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
+                **(self.measures(run) or dict.fromkeys(MEASURES)),
             }
             for run in self.runs
             if not (apart and run.outcome == UNFINISHED)
@@ -284,7 +304,8 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         if sides.served is not None and policy == Svf():
-            yield JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            known = JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            yield _counted(known, known.on(search.instance, clock))
             continue
         made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
         if isinstance(made, str):
@@ -292,7 +313,14 @@ def _judged(
             yield JudgedRun(label, UNFINISHED)
         else:
             sides.offer(made)
-            yield JudgedRun.of(made)
+            yield _counted(JudgedRun.of(made), made)
+
+
+def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
+    """Return it with what its users waited, while the clock of the limit still counts."""
+    if run is None or judged.value is None:
+        return judged
+    return replace(judged, waited=run.measures())
 
 
 def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:

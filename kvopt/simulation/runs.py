@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby, pairwise
-from math import ceil
+from math import isnan
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
+from kvopt.simulation.measures import MEASURES, Measures, summary
 
 
 class Outcome(StrEnum):
@@ -60,7 +61,7 @@ class PolicyRun(Summarised):
     outcome
         Whether every request finished.
     wall_seconds
-        Wall time of the simulation, without compiling what it uses.
+        Wall time of the simulation, without compiling what it uses; NaN of a run that was read.
     note
         What a reader should know: how a plan was made, where a loop began.
     clock
@@ -174,6 +175,35 @@ class PolicyRun(Summarised):
     def times_to_first_token(self) -> list[int]:
         """First token minus arrival of what finished, in instance order."""
         return self._since_arrival(self.first_tokens)
+
+    @property
+    def times_per_output_token(self) -> list[float]:
+        """Time from the first token to the last over the tokens after the first.
+
+        Of what finished and produced more than one, in instance order.  In rounds it is 1.
+        """
+        rows = zip(self.instance, self.first_tokens, self.completions, strict=True)
+        return [
+            (completion - first) / (request.output - 1)
+            for request, first, completion in rows
+            if first is not None and completion is not None and request.output > 1
+        ]
+
+    def measures(self) -> Measures:
+        """Return mean, median and 99th percentile of what was waited for.
+
+        In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
+        ``time_per_output_token``.
+        """
+        waited: tuple[Sequence[float], ...] = (
+            self.latencies,
+            self.times_to_first_token,
+            self.times_per_output_token,
+        )
+        return {
+            name: summary(times, self.clock.scale)
+            for name, times in zip(MEASURES, waited, strict=True)
+        }
 
     @cached_property
     def makespan(self) -> int:
@@ -309,6 +339,7 @@ class PolicyRun(Summarised):
                 "outcome": str(self.outcome),
                 "makespan": self.makespan,
                 "peak_memory": self.peak_memory,
+                **self.measures(),
             }
         else:
             said = {
@@ -316,8 +347,7 @@ class PolicyRun(Summarised):
                 "objective_seconds": _seconds(self.objective),
                 "outcome": str(self.outcome),
                 "completed": self.completed,
-                "latency": summary(self.latencies),
-                "time_to_first_token": summary(self.times_to_first_token),
+                **self.measures(),
                 "tokens_per_second": self.throughput,
                 "makespan_seconds": _seconds(self.makespan),
                 "busy_seconds": _seconds(self.busy),
@@ -326,26 +356,8 @@ class PolicyRun(Summarised):
                 "peak_memory": self.peak_memory,
                 "starts_seconds": [_seconds(start) for start in self.start_times],
             }
-        return {**said, "seconds": round(self.wall_seconds, 6), "note": self.note}
-
-
-def summary(nanoseconds: Sequence[int]) -> dict[str, float | None]:
-    """Return mean, median and 99th percentile in seconds, None for nothing.
-
-    A percentile is the smallest value that so large a share of the values does not exceed.
-    """
-    if not nanoseconds:
-        return {"mean": None, "median": None, "p99": None}
-    ranked = sorted(nanoseconds)
-    return {
-        "mean": sum(ranked) / len(ranked) / NANOSECONDS,
-        "median": _seconds(_percentile(ranked, 50)),
-        "p99": _seconds(_percentile(ranked, 99)),
-    }
-
-
-def _percentile(ranked: list[int], percent: int) -> int:
-    return ranked[ceil(len(ranked) * percent / 100) - 1]
+        wall = None if isnan(self.wall_seconds) else round(self.wall_seconds, 6)
+        return {**said, "seconds": wall, "note": self.note}
 
 
 def _seconds(nanoseconds: int | None) -> float | None:
