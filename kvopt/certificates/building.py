@@ -2,210 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from math import nan
 from pathlib import Path
-from typing import Any, Self
 
-from kvopt.certificates.picture import intervals_svg
+from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.sides import Sides, SidesInRounds, SidesInSeconds, attempt
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
-from kvopt.model.scope import COVERED
-from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
-from kvopt.search.proofs import CheckedBound
-from kvopt.search.result import StopReason, relative_gap
+from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.measures import MEASURES, Measures
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
 
-UNFINISHED = "unfinished"
-"""Outcome of a policy that did not come to an end."""
-
 _OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
 """What is said only of a search in rounds: in seconds none of it changes anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
-    """What a policy, or another source, did with the instance.
-
-    Parameters
-    ----------
-    policy
-        The policy and its parameters, as they were given.
-    outcome
-        ``completed``, ``livelock``, or ``unfinished`` when time ran out.
-    value
-        Total latency on the clock of the certificate; None unless completed.
-    starts, lost
-        Round of the last start of each request, and the work that evictions threw away.
-    resumed
-        As in `PolicyRun`.
-    waited
-        What its users waited, where that was counted before.
-    """
-
-    policy: str
-    outcome: str
-    value: int | None = None
-    starts: tuple[int, ...] = ()
-    lost: tuple[Lost, ...] = ()
-    resumed: Mapping[int, int] = field(default_factory=dict)
-    waited: Measures | None = field(default=None, compare=False, repr=False)
-
-    @classmethod
-    def of(cls, run: PolicyRun) -> Self:
-        """Return what is kept of a run: of one that never ended, no starts."""
-        starts = tuple(start for start in run.starts if start is not None)
-        if run.objective is None:
-            starts = ()
-        return cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
-
-    @property
-    def evictions(self) -> int:
-        """Number of evictions."""
-        return len(self.lost)
-
-    def on(self, instance: Instance, clock: Clock) -> PolicyRun | None:
-        """Return the run in full, None of one that never ended: nothing is kept of it."""
-        if self.value is None:
-            return None
-        outcome = Outcome(self.outcome)
-        return PolicyRun(
-            instance, self.policy, self.starts, self.lost, outcome, nan, None, clock, self.resumed
-        )
-
-
-@dataclass(frozen=True, repr=False)
-class Certificate(Summarised):
-    """An instance, both sides of its optimum, and runs to judge by them.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    upper
-        Best schedule known, checked in integers; on a clock of seconds the best run.
-    lower
-        Best bound with a proof.
-    runs
-        Policies and the given schedule.
-    provenance
-        How the certificate came about: versions, seed, command, times.
-    notes
-        What a reader should know.
-    signal_number
-        The signal that interrupted the work, where one did; policies that had not run by then
-        are unfinished.
-    clock
-        How long rounds last, and so what totals are: rounds, or nanoseconds.
-    """
-
-    instance: Instance
-    upper: Schedule | PolicyRun | None
-    lower: CheckedBound | None
-    runs: tuple[JudgedRun, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    signal_number: int | None = None
-    clock: Clock = ROUNDS
-
-    @property
-    def objective(self) -> int | None:
-        """Total latency of the best schedule."""
-        return None if self.upper is None else self.upper.objective
-
-    @property
-    def lower_bound(self) -> int | None:
-        """No schedule has a smaller total latency."""
-        return None if self.lower is None else self.lower.value
-
-    @property
-    def gap(self) -> float | None:
-        """``(objective - bound) / objective``, None while a side is unknown."""
-        return relative_gap(self.objective, self.lower_bound)
-
-    def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
-        """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
-
-        An end is None while it is unknown, or when its bound is 0 and tells nothing.
-        """
-        return _share(run.value, self.objective), _share(run.value, self.lower_bound)
-
-    def measures(self, run: JudgedRun) -> Measures | None:
-        """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
-        made = run.on(self.instance, self.clock) if run.waited is None else None
-        return run.waited if made is None else made.measures()
-
-    footnote = COVERED
-
-    def facts(self) -> Facts:
-        """Return what a summary says: both sides, and how far each run is from the optimum."""
-        names = ("total latency", "lower bound")
-        if not self.clock.is_even:
-            names = ("total latency, ns", "lower bound, ns")
-        said: dict[str, object] = {
-            "instance": self.instance.name,
-            "requests": len(self.instance),
-            names[0]: "unknown" if self.objective is None else self.objective,
-            names[1]: "unknown" if self.lower_bound is None else self.lower_bound,
-            "gap": share(self.gap),
-        }
-        for run in self.runs:
-            least = times(run.value, self.objective, up=False)
-            most = times(run.value, self.lower_bound, up=True)
-            is_known = run.value is not None
-            said[run.policy] = f"{least} to {most} times the optimum" if is_known else run.outcome
-        return {**said, "notes": "; ".join(self.notes) or None}
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
-        rows = [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
-        return super()._repr_html_() + (intervals_svg(rows) if rows else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that ``kvopt certify --json`` prints: the claims without proofs.
-
-        In seconds, policies that did not finish are listed apart.
-        """
-        totals, apart = self.clock.suffix, not self.clock.is_even
-        judged = [
-            {
-                "policy": run.policy,
-                "outcome": run.outcome,
-                f"value{totals}": run.value,
-                "evictions": run.evictions,
-                "ratio": list(self.ratio(run)),
-                **(self.measures(run) or dict.fromkeys(MEASURES)),
-            }
-            for run in self.runs
-            if not (apart and run.outcome == UNFINISHED)
-        ]
-        said = {
-            f"upper{totals}": self.objective,
-            f"lower{totals}": self.lower_bound,
-            "gap": self.gap,
-            "policies": judged,
-        }
-        if apart:
-            late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
-            return {**said, "unfinished": late, "provenance": self.provenance}
-        return {**said, "provenance": self.provenance, "notes": list(self.notes)}
 
 
 def certify(
@@ -397,7 +220,3 @@ def _certificate(
         signal_number=result.signal_number,
         clock=clock,
     )
-
-
-def _share(value: int | None, by: int | None) -> float | None:
-    return None if value is None or not by else value / by

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.building import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
@@ -62,9 +62,11 @@ def certificate_text(certificate: Certificate) -> str:
 
 def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
     text, best, lower = _plain_text(certificate), _best(certificate), certificate.lower
-    lost = sum(len(run.lost) for run in (*certificate.runs, best) if run.value is not None)
+    lost = sum(run.evictions or 0 for run in (*certificate.runs, best) if run.value is not None)
     proof = None if lower is None else lower.proof
-    needed = budget_needed(len(text), certificate.instance, len(certificate.runs) + 1, proof, lost)
+    runs = len(certificate.runs) + 1
+    needed = budget_needed(len(text), certificate.instance, runs, proof, lost)
+    needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
 
 

@@ -13,19 +13,18 @@ import typer
 from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.building import UNFINISHED, JudgedRun
+from kvopt.certificates.certificate import JudgedRun
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import certificate_written, try_outputs
-from kvopt.cli.tables import waiting_cells
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.kernels.memory import parsed_size
-from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
+from kvopt.simulation.measures import waiting_cells
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
@@ -133,8 +132,8 @@ def _print(found: Certificate) -> None:
     in_rounds = found.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
     print(
-        f"{what} {_total(found, found.objective, up=True)}{unit}, proved to be at least "
-        f"{_total(found, found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
+        f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
+        f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
         heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
@@ -152,23 +151,14 @@ def _print(found: Certificate) -> None:
 
 def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
     """Return the cells of a row by column."""
-    total = _total(found, run.value, up=True)
+    total = found.worded_total(run.value, up=True)
     return {
         "policy": escape(run.policy),
         "latency": total,
         "mean s": total,
         "x optimum, at least": common.times(run.value, found.objective, up=False),
         "at most": common.times(run.value, found.lower_bound, up=True),
-        "evictions": common.or_dash(None if run.outcome == UNFINISHED else run.evictions),
+        "evictions": common.or_dash(run.evictions),
         "outcome": escape(run.outcome),
         **waiting_cells(found.measures(run), found.clock),
     }
-
-
-def _total(found: Certificate, total: int | None, *, up: bool) -> str:
-    """Return a total, on a clock of seconds its mean to the microsecond, rounded outward."""
-    if total is None or found.clock.is_even:
-        return common.or_dash(total)
-    scale = max(len(found.instance), 1) * NANOSECONDS // 1_000_000
-    micros = -(-total // scale) if up else total // scale
-    return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"

@@ -14,12 +14,11 @@ from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.cli.tables import waiting_cells
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.measures import Measures
+from kvopt.simulation.measures import Measures, waiting_cells
 from kvopt.simulation.running import run as simulate
 from kvopt.simulation.runs import PolicyRun
 

@@ -18,8 +18,6 @@ from rich.console import Console
 from rich.text import Text
 
 from kvopt.errors import one_line
-from kvopt.simulation.clocks import Clock
-from kvopt.simulation.measures import Measures
 
 _BETWEEN = 2
 """Blanks between two columns."""
@@ -128,25 +126,6 @@ def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] 
     made = [Column(name.rstrip(">"), name.endswith(">"), name in prose) for name in columns]
     assert {*prose, *optional} <= {column.name for column in made}, "columns of the table"
     return Table(tuple(made), tuple(optional))
-
-
-def waiting_cells(waited: Measures | None, clock: Clock) -> dict[str, str]:
-    """Return the cells that say what users waited, by column.
-
-    They are the 99th percentile of latency, and the means of the time to the first token and of
-    the time for each token after it.  In rounds the last is 1 and has no column.
-    """
-    columns = (
-        ("p99", "latency", "p99", 0),
-        ("first token", "time_to_first_token", "mean", 2),
-        ("per token", "time_per_output_token", "mean", 2),
-    )
-    cells = {}
-    for head, measure, share, places in columns:
-        value = None if waited is None else waited[measure][share]
-        head, places = (head, places) if clock.is_even else (f"{head} s", 3)
-        cells[head] = "-" if value is None else f"{value:,.{places}f}"
-    return cells
 
 
 def print_table(table: Table, console: Console | None = None) -> None:

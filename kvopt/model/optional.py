@@ -38,3 +38,12 @@ def optional(module: str, extra: str) -> ModuleType:
         if error.name != package:
             raise
         raise MissingPackage(f"{package} is not installed: pip install 'kvopt[{extra}]'") from None
+
+
+def pictures() -> ModuleType:
+    """Return `kvopt.plots`, for what draws itself.
+
+    It is found by its name: it stands above all that it draws, and matplotlib may be missing.
+    """
+    optional("matplotlib", "plot")
+    return import_module("kvopt.plots")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.simulation.clocks import Clock
 
 MEASURES = ("latency", "time_to_first_token", "time_per_output_token")
 """Names in JSON of what is waited for."""
@@ -34,6 +35,25 @@ def summary(values: Sequence[float], scale: int = NANOSECONDS) -> dict[str, floa
         "median": _percentile(ranked, 50) / scale,
         "p99": _percentile(ranked, 99) / scale,
     }
+
+
+def waiting_cells(waited: Measures | None, clock: Clock) -> dict[str, str]:
+    """Return the cells that say what users waited, by column.
+
+    They are the 99th percentile of latency, and the means of the time to the first token and of
+    the time for each token after it.  In rounds the last is 1 and has no column.
+    """
+    columns = (
+        ("p99", "latency", "p99", 0),
+        ("first token", "time_to_first_token", "mean", 2),
+        ("per token", "time_per_output_token", "mean", 2),
+    )
+    cells = {}
+    for head, measure, share, places in columns:
+        value = None if waited is None else waited[measure][share]
+        head, places = (head, places) if clock.is_even else (f"{head} s", 3)
+        cells[head] = "-" if value is None else f"{value:,.{places}f}"
+    return cells
 
 
 def _percentile(ranked: list[float], percent: int) -> float:

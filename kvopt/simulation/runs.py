@@ -9,15 +9,23 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from math import isnan
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
+from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
 from kvopt.simulation.measures import MEASURES, Measures, summary
+from kvopt.simulation.run_tables import columns_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 
 class Outcome(StrEnum):
@@ -265,6 +273,29 @@ class PolicyRun(Summarised):
             if start is not None
         ]
         return [(piece.request, piece.start, piece.end) for piece in self.lost] + kept
+
+    # ---- tables and pictures ------------------------------------------------------------
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each request, as a DataFrame of pandas.
+
+        Columns: ``id``, ``prompt``, ``output``, ``arrival``, ``start`` (the last one),
+        ``first_token``, ``completion``, ``latency``, ``wait`` (start minus arrival) and
+        ``evictions``.  On a clock of seconds times are seconds: ``arrival_seconds`` and so on.
+        """
+        return frame(columns_of(self))
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the requests over time, and memory below, on the clock of the run.
+
+        Parameters
+        ----------
+        ax
+            Where to draw the requests alone; a new figure with both when left out.
+        """
+        plots = pictures()
+        figure: Figure = plots.plot_run(self) if ax is None else plots.rows(self, ax).figure
+        return figure
 
     # ---- its check --------------------------------------------------------------------
 
