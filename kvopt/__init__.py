@@ -37,7 +37,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 _HOMES = {
-    "certificates": "Certificate certify",
+    "certificates": "Certificate certify read_certificate write_certificate",
     "engines.bounding": "bound",
     "engines.solving": "solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
@@ -52,6 +52,7 @@ _HOMES = {
     "search.incumbent": "gap_below",
     "search.params": "SolveParams",
     "search.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
+    "simulation.comparison": "Comparison compare",
     "simulation.running": "run",
     "simulation.runs": "Outcome PolicyRun",
     "traces": "import_trace",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kvopt.certificates import Certificate, certify
+from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.errors import (
@@ -34,6 +34,7 @@ from kvopt.search.result import (
     Status,
     StopReason,
 )
+from kvopt.simulation.comparison import Comparison, compare
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import Outcome, PolicyRun
 from kvopt.traces import import_trace
@@ -45,6 +46,7 @@ __all__ = [
     "BoundResult",
     "BoundSource",
     "Certificate",
+    "Comparison",
     "FalseClaim",
     "Instance",
     "InvalidInput",
@@ -74,17 +76,20 @@ __all__ = [
     "__version__",
     "bound",
     "certify",
+    "compare",
     "export",
     "gap_below",
     "generate",
     "import_trace",
     "policy",
+    "read_certificate",
     "read_instance",
     "read_schedule",
     "register",
     "run",
     "solve",
     "verify",
+    "write_certificate",
     "write_instance",
     "write_schedule",
 ]

@@ -3,7 +3,9 @@
 `kvopt.verify` checks them and shares no code with what is here.
 """
 
-from kvopt.certificates.building import Certificate, JudgedRun, certify
+from kvopt.certificates.building import certify
+from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 
-__all__ = ["Certificate", "JudgedRun", "certify", "write_certificate"]
+__all__ = ["Certificate", "JudgedRun", "certify", "read_certificate", "write_certificate"]

@@ -2,226 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
-from typing import Any, Self
 
-from kvopt.certificates.picture import intervals_svg
+from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
-from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
-from kvopt.search.proofs import CheckedBound
-from kvopt.search.result import StopReason, relative_gap
+from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock
-from kvopt.simulation.paused_runs import Chunks, PausedRun
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
 
-UNFINISHED = "unfinished"
-"""Outcome of a policy that did not come to an end."""
-
 _OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
 """What is said only of a search in rounds: in seconds none of it changes anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRun:
-    """What a policy, or another source, did with the instance.
-
-    Parameters
-    ----------
-    policy
-        The policy and its parameters, as they were given.
-    outcome
-        ``completed``, ``livelock``, or ``unfinished`` when time ran out.
-    value
-        Total latency on the clock of the certificate; None unless completed.
-    starts, lost
-        Round of the last start of each request, and the work that evictions threw away.
-    resumed
-        As in `PolicyRun`.
-    segments, chunks
-        As in `PausedRun`; empty where the starts say it all.
-    scope
-        What it made use of.
-    """
-
-    policy: str
-    outcome: str
-    value: int | None = None
-    starts: tuple[int, ...] = ()
-    lost: tuple[Lost, ...] = ()
-    resumed: Mapping[int, int] = field(default_factory=dict)
-    segments: tuple[tuple[Segment, ...], ...] = ()
-    chunks: tuple[Chunks, ...] = ()
-    scope: Scope = Scope.RUNS
-
-    @classmethod
-    def of(cls, run: PolicyRun) -> Self:
-        """Return what is kept of a run: of one that never ended, no starts."""
-        starts = tuple(start for start in run.starts if start is not None)
-        if run.objective is None:
-            starts = ()
-        made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
-        if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
-            chunks = () if run.clock.is_even else run.chunks
-            made = replace(made, segments=run.segments, chunks=chunks)
-        return replace(made, scope=run.scope)
-
-    @classmethod
-    def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
-        """Return a schedule with pauses, in rounds, as what a policy did."""
-        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
-        return cls(
-            name, str(Outcome.COMPLETED), schedule.objective, starts,
-            segments=schedule.segments, scope=Scope.PAUSES,
-        )  # fmt: skip
-
-    @property
-    def evictions(self) -> int:
-        """Number of evictions."""
-        return len(self.lost)
-
-
-@dataclass(frozen=True, repr=False)
-class Certificate(Summarised):
-    """An instance, both sides of its optimum, and runs to judge by them.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    upper
-        Best schedule known, checked in integers; on a clock of seconds the best run.
-    lower
-        Best bound with a proof.
-    runs
-        Policies and the given schedule.
-    provenance
-        How the certificate came about: versions, seed, command, times.
-    notes
-        What a reader should know.
-    signal_number
-        The signal that interrupted the work, where one did; policies that had not run by then
-        are unfinished.
-    clock
-        How long rounds last, and so what totals are: rounds, or nanoseconds.
-    scope
-        What the lower bound covers, and the best schedule may make use of.
-    """
-
-    instance: Instance
-    upper: Schedule | PausedSchedule | PolicyRun | None
-    lower: CheckedBound | None
-    runs: tuple[JudgedRun, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    signal_number: int | None = None
-    clock: Clock = ROUNDS
-    scope: Scope = Scope.RUNS
-
-    @property
-    def objective(self) -> int | None:
-        """Total latency of the best schedule."""
-        return None if self.upper is None else self.upper.objective
-
-    @property
-    def lower_bound(self) -> int | None:
-        """No schedule has a smaller total latency."""
-        return None if self.lower is None else self.lower.value
-
-    @property
-    def gap(self) -> float | None:
-        """``(objective - bound) / objective``, None while a side is unknown."""
-        return relative_gap(self.objective, self.lower_bound)
-
-    def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
-        """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
-
-        An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
-        where the run makes use of what the scope leaves out.
-        """
-        if not self.scope.covers(run.scope):
-            return None, None
-        return _share(run.value, self.objective), _share(run.value, self.lower_bound)
-
-    @property
-    def footnote(self) -> str:  # type: ignore[override]
-        """Which schedules the bound speaks of."""
-        return self.scope.sentence
-
-    def facts(self) -> Facts:
-        """Return what a summary says: both sides, and how far each run is from the optimum."""
-        names = ("total latency", "lower bound")
-        if not self.clock.is_even:
-            names = ("total latency, ns", "lower bound, ns")
-        said: dict[str, object] = {
-            "instance": self.instance.name,
-            "requests": len(self.instance),
-            names[0]: "unknown" if self.objective is None else self.objective,
-            names[1]: "unknown" if self.lower_bound is None else self.lower_bound,
-            "gap": share(self.gap),
-        }
-        for run in self.runs:
-            least = times(run.value, self.objective, up=False)
-            most = times(run.value, self.lower_bound, up=True)
-            compared = f"{least} to {most} times the optimum"
-            if not self.scope.covers(run.scope):
-                compared = f"{run.scope}, which the bound does not cover"
-            said[run.policy] = run.outcome if run.value is None else compared
-        return {**said, "notes": "; ".join(self.notes) or None}
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
-        rows = [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
-        return super()._repr_html_() + (intervals_svg(rows) if rows else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that ``kvopt certify --json`` prints: the claims without proofs.
-
-        In seconds, policies that did not finish are listed apart.
-        """
-        totals, apart = self.clock.suffix, not self.clock.is_even
-        judged = [
-            {
-                "policy": run.policy,
-                "outcome": run.outcome,
-                f"value{totals}": run.value,
-                "evictions": run.evictions,
-                "ratio": list(self.ratio(run)),
-                "scope": str(run.scope),
-            }
-            for run in self.runs
-            if not (apart and run.outcome == UNFINISHED)
-        ]
-        said = {
-            f"upper{totals}": self.objective,
-            f"lower{totals}": self.lower_bound,
-            "gap": self.gap,
-            "scope": str(self.scope),
-            "policies": judged,
-        }
-        if apart:
-            late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
-            return {**said, "unfinished": late, "provenance": self.provenance}
-        return {**said, "provenance": self.provenance, "notes": list(self.notes)}
 
 
 def certify(
@@ -343,7 +152,8 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         if sides.served is not None and policy == Svf():
-            yield JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            known = JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            yield _counted(known, known.on(search.instance, clock))
             continue
         made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
         if isinstance(made, str):
@@ -351,7 +161,14 @@ def _judged(
             yield JudgedRun(label, UNFINISHED)
         else:
             sides.offer(made)
-            yield JudgedRun.of(made)
+            yield _counted(JudgedRun.of(made), made)
+
+
+def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
+    """Return it with what its users waited, while the clock of the limit still counts."""
+    if run is None or judged.value is None:
+        return judged
+    return replace(judged, waited=run.measures())
 
 
 def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:
@@ -428,7 +245,3 @@ def _certificate(
         signal_number=result.signal_number,
         clock=clock,
     )
-
-
-def _share(value: int | None, by: int | None) -> float | None:
-    return None if value is None or not by else value / by

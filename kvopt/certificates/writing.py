@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.building import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
@@ -65,13 +65,14 @@ def certificate_text(certificate: Certificate) -> str:
 def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
     text, best, lower = _plain_text(certificate), _best(certificate), certificate.lower
     known = [run for run in (*certificate.runs, best) if run.value is not None]
-    lost = sum(len(run.lost) + sum(map(len, run.segments)) for run in known)
+    lost = sum(len(run.lost or ()) + sum(map(len, run.segments)) for run in known)
     lost += sum(len(chunks.tokens) for run in known for chunks in run.chunks)
     proof = None if lower is None else lower.proof
     needed = budget_needed(
         len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
         pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
     )  # fmt: skip
+    needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.building import UNFINISHED
+from kvopt.certificates.certificate import JudgedRun
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
@@ -21,13 +22,28 @@ from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.kernels.memory import parsed_size
-from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
+from kvopt.simulation.measures import waiting_cells
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
 instance: an estimate from the same machine under the same load."""
+
+_IN_ROUNDS = (
+    "policy", "latency>", "x optimum, at least>", "at most>", "p99>", "first token>", "outcome",
+)  # fmt: skip
+_IN_SECONDS = (
+    "policy", "mean s>", "x optimum, at least>", "at most>", "p99 s>", "first token s>",
+    "per token s>", "evictions>", "outcome",
+)  # fmt: skip
+"""Columns of the table."""
+
+_OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency")
+_OPTIONAL_IN_SECONDS = (
+    "evictions", "per token s", "first token s", "p99 s", "outcome", "mean s",
+)  # fmt: skip
+"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 def certify_command(
@@ -116,26 +132,16 @@ def _print(found: Certificate) -> None:
     in_rounds = found.clock.is_even
     what, unit = ("total latency", "") if in_rounds else ("mean latency", " s")
     print(
-        f"{what} {_total(found, found.objective, up=True)}{unit}, proved to be at least "
-        f"{_total(found, found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
+        f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
+        f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
-        total, counts = ("latency", ()) if in_rounds else ("mean s", ("evictions",))
-        table = common.new_table(
-            "policy", f"{total}>", "x optimum, at least>", "at most>",
-            *(f"{count}>" for count in counts), "outcome",
-            prose=("outcome",), optional=(*counts, "outcome", total),
-        )  # fmt: skip
+        heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
+        optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
+        table = common.new_table(*heads, prose=("outcome",), optional=optional)
         for run in found.runs:
-            evictions = None if run.outcome == UNFINISHED else run.evictions
-            table.add_row(
-                escape(run.policy),
-                _total(found, run.value, up=True),
-                common.times(run.value, found.objective, up=False),
-                common.times(run.value, found.lower_bound, up=True),
-                *(common.or_dash(evictions) for _ in counts),
-                escape(run.outcome),
-            )
+            cells = _cells(found, run)
+            table.add_row(*(cells[head.rstrip(">")] for head in heads))
         common.print_table(table)
     if found.lower_bound is not None:
         common.messages.print(COVERED, soft_wrap=True)
@@ -143,10 +149,16 @@ def _print(found: Certificate) -> None:
         common.say(f"kvopt: {line}")
 
 
-def _total(found: Certificate, total: int | None, *, up: bool) -> str:
-    """Return a total, on a clock of seconds its mean to the microsecond, rounded outward."""
-    if total is None or found.clock.is_even:
-        return common.or_dash(total)
-    scale = max(len(found.instance), 1) * NANOSECONDS // 1_000_000
-    micros = -(-total // scale) if up else total // scale
-    return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"
+def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
+    """Return the cells of a row by column."""
+    total = found.worded_total(run.value, up=True)
+    return {
+        "policy": escape(run.policy),
+        "latency": total,
+        "mean s": total,
+        "x optimum, at least": common.times(run.value, found.objective, up=False),
+        "at most": common.times(run.value, found.lower_bound, up=True),
+        "evictions": common.or_dash(run.evictions),
+        "outcome": escape(run.outcome),
+        **waiting_cells(found.measures(run), found.clock),
+    }

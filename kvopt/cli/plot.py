@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Annotated
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
+from kvopt.policies.registry import policy as policy_from
 from kvopt.search.proofs import Prices
 from kvopt.simulation.running import run
+from kvopt.simulation.runs import PolicyRun
 
 _PRICE_SECONDS = 5.0
 """Seconds for the prices that --prices shows; more of them come nearer to the bound."""
@@ -27,49 +29,57 @@ def plot_command(
     schedule: Annotated[
         Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
     ] = None,
-    policy: Annotated[
-        str | None, option("--policy -P", "Draw what this scheduler does.", "NAME")
+    names: Annotated[
+        list[str] | None,
+        option("--policy -P", "Draw what this scheduler does; several side by side.", "NAME"),
     ] = None,
     prices: Annotated[
         bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
     ] = False,
     memory: common.Memory = None,
+    seconds: common.Seconds = False,
+    model: common.BatchTime = None,
     _modules: common.Modules = None,
 ) -> None:
-    """Draw a schedule by request and over memory, or the requests alone."""
-    from kvopt.plots import plot_instance, plot_schedule, refuse_unknown_suffix
+    """Draw a schedule by request and over memory, runs of schedulers, or the requests alone."""
+    from kvopt.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
 
     refuse_unknown_suffix(output)
     try_outputs(output=output)
-    if schedule is not None and policy is not None:
+    if schedule is not None and names:
         raise InvalidInput("give --schedule or --policy, not both", field="options")
-    if prices and schedule is None and policy is None:
-        raise InvalidInput("goes with --schedule or --policy", field="--prices")
+    if seconds and not names:
+        raise InvalidInput("goes with --policy", field="--seconds")
+    if prices and schedule is None and (seconds or len(names or ()) != 1):
+        raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
+    clock = clock_of(seconds, model)
+    chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
     instance = read_instance(file, memory)
-    if schedule is None and policy is None:
-        write_output(output, partial(plot_instance, instance))
-    else:
-        made, known = _made(instance, schedule, policy)
+    runs = [
+        run(instance, policy, clock=clock, label=name)
+        for name, policy in zip(names or (), chosen, strict=True)
+    ]
+    made, known = (None if schedule is None else read_schedule(schedule, instance)), None
+    if len(runs) == 1 and runs[0].schedule is not None and not (runs[0].evictions and not prices):
+        made, known = runs[0].schedule, _known(runs[0])
+    if made is not None:
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
         draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)
         write_output(output, draw)
+    elif prices:
+        raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
+    elif runs:
+        say_assumed_clock(clock, model)
+        write_output(output, partial(plot_runs, runs))
+    else:
+        write_output(output, partial(plot_instance, instance))
 
 
-def _made(
-    instance: Instance, schedule: Path | None, policy: str | None
-) -> tuple[Schedule, str | None]:
-    """Return the schedule to draw and what to say of it."""
-    if schedule is not None:
-        return read_schedule(schedule, instance), None
-    assert policy is not None
-    found = run(instance, policy)
-    if found.schedule is None:
-        raise InvalidInput(
-            f"{policy} ends in a livelock, so there is no schedule", field="--policy"
-        )
+def _known(found: PolicyRun) -> str:
+    """Return what to say of the schedule of a run."""
     lost = f"; work lost in {found.evictions:,} evictions is not drawn" if found.evictions else ""
-    return found.schedule, f"{policy}{lost}"
+    return f"{found.policy}{lost}"
 
 
 def _priced(instance: Instance) -> tuple[Prices | None, str]:

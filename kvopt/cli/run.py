@@ -18,23 +18,26 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.measures import Measures, waiting_cells
 from kvopt.simulation.running import run as simulate
-from kvopt.simulation.runs import PolicyRun, summary
+from kvopt.simulation.runs import PolicyRun
 
 _IN_ROUNDS = (
-    "policy", "latency>", "mean>", "times the best>", "makespan>", "evictions>", "peak>",
-    "seconds>", "outcome",
+    "policy", "latency>", "mean>", "p99>", "first token>", "times the best>", "makespan>",
+    "evictions>", "peak>", "seconds>", "outcome",
 )  # fmt: skip
 _IN_SECONDS = (
-    "policy", "mean s>", "median s>", "p99 s>", "times the best>", "first token s>", "tokens/s>",
-    "makespan s>", "evictions>", "peak>", "outcome",
+    "policy", "mean s>", "median s>", "p99 s>", "times the best>", "first token s>",
+    "per token s>", "tokens/s>", "makespan s>", "evictions>", "peak>", "outcome",
 )  # fmt: skip
-"""Columns of the table."""
+"""Columns of the table: means, but for ``median`` and ``p99`` of latency."""
 
-_OPTIONAL_IN_ROUNDS = ("seconds", "peak", "mean", "makespan", "evictions", "latency")
+_OPTIONAL_IN_ROUNDS = (
+    "seconds", "peak", "first token", "makespan", "mean", "evictions", "p99", "latency",
+)  # fmt: skip
 _OPTIONAL_IN_SECONDS = (
-    "peak", "makespan s", "tokens/s", "median s", "first token s", "evictions", "p99 s",
-    "times the best",
+    "peak", "makespan s", "tokens/s", "median s", "evictions", "per token s", "first token s",
+    "p99 s", "times the best",
 )  # fmt: skip
 """Columns that a narrow terminal goes without, the first of them first."""
 
@@ -139,8 +142,12 @@ def _report(runs: list[PolicyRun], clock: Clock, json: bool) -> None:
 
 
 def _cells(run: PolicyRun, best: int | None) -> dict[str, str]:
-    """Return the cells of a row by column."""
+    """Return the cells of a row by column; times are left open after a livelock.
+
+    Those of the few that finished before it would make it look like the best run.
+    """
     said, value, count = str(run.outcome), run.objective, len(run.starts)
+    waited = run.measures()
     if run.completed < count and not run.clock.is_even:
         said += f"; {run.completed} of {count} finished"
     return {
@@ -149,7 +156,8 @@ def _cells(run: PolicyRun, best: int | None) -> dict[str, str]:
         "evictions": common.or_dash(run.evictions),
         "peak": common.or_dash(run.peak_memory),
         "outcome": said if run.note is None else f"{said}; {escape(run.note)}",
-        **(_in_rounds(run) if run.clock.is_even else _in_seconds(run)),
+        **(_in_rounds(run) if run.clock.is_even else _in_seconds(run, waited)),
+        **waiting_cells(None if value is None else waited, run.clock),
     }
 
 
@@ -163,17 +171,10 @@ def _in_rounds(run: PolicyRun) -> dict[str, str]:
     }
 
 
-def _in_seconds(run: PolicyRun) -> dict[str, str]:
-    """Return the cells with times, empty after a livelock.
-
-    Those of the few that finished before it would make it look like the best run.
-    """
-    latency = summary(run.latencies)
+def _in_seconds(run: PolicyRun, waited: Measures) -> dict[str, str]:
     values = {
-        "mean s": latency["mean"],
-        "median s": latency["median"],
-        "p99 s": latency["p99"],
-        "first token s": summary(run.times_to_first_token)["mean"],
+        "mean s": waited["latency"]["mean"],
+        "median s": waited["latency"]["median"],
         "tokens/s": run.throughput,
         "makespan s": run.makespan / run.clock.scale,
     }

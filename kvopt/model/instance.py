@@ -13,13 +13,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.frames import any_known, frame, rows_of, whole
+from kvopt.model.optional import pictures
 from kvopt.model.summary import Facts, Summarised, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
+
+_COLUMNS = ("arrival", "prompt", "output")
+_MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds")
+"""Of a DataFrame."""
 
 DEEPEST_NOTES = 100
 """Levels that notes may have: what is read here must be written and compared elsewhere."""
@@ -279,10 +289,87 @@ class Instance(Summarised):
         """Round of the last arrival, 0 when there is no request."""
         return max((request.arrival for request in self.requests), default=0)
 
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each request, as a DataFrame of pandas.
+
+        Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
+        ``predicted_upper``, ``arrival_seconds`` where a request has them.
+        """
+        said = [r.predicted for r in self.requests]
+        others: dict[str, list[Any]] = {
+            "predicted_lower": [None if each is None else each.lower for each in said],
+            "predicted_upper": [None if each is None else each.upper for each in said],
+            "arrival_seconds": [r.arrival_seconds for r in self.requests],
+        }
+        columns: dict[str, list[Any]] = {
+            name: [getattr(r, name) for r in self.requests] for name in ("id", *_COLUMNS)
+        }
+        return frame(columns | {name: each for name, each in others.items() if any_known(each)})
+
+    @classmethod
+    def from_dataframe(
+        cls, df: DataFrame, memory: int, *, name: str | None = None, round_ms: float | None = None
+    ) -> Instance:
+        """Return the instance whose requests are the rows of a DataFrame, in their order.
+
+        Parameters
+        ----------
+        df
+            With the columns ``arrival``, ``prompt`` and ``output``, and any of those that
+            `to_dataframe` has beside them.  Other columns are refused.
+        memory
+            Capacity in tokens.
+        name, round_ms
+            As in `Instance`.
+
+        Raises
+        ------
+        InvalidInput
+            With the row and the column at fault.
+        """
+        requests = []
+        for place, row in rows_of(df, _COLUMNS, ("id", *_MORE_COLUMNS)):
+            try:
+                requests.append(_request_from_row(row))
+            except InvalidInput as error:
+                raise error.located(request=place) from None
+        return cls(memory, requests, name, round_ms=round_ms)
+
+    def plot(self) -> Figure:
+        """Draw the requests: their shapes, when they come, and what they would hold unhindered."""
+        figure: Figure = pictures().plot_instance(self)
+        return figure
+
     def shifted(self, rounds: int) -> Instance:
         """Return the same instance with every arrival moved by ``rounds``."""
         moved = [replace(request, arrival=request.arrival + rounds) for request in self.requests]
         return Instance(self.memory, moved, self.name, self.notes, self.round_ms)
+
+
+def _request_from_row(row: dict[str, object]) -> Request:
+    arrival, prompt, output = (
+        checked_integer(whole(row[name], name), name, 0) for name in _COLUMNS
+    )
+    if "id" in row and row["id"] is None:
+        raise InvalidInput("is missing", field="id")
+    label = row.get("id")
+    ends = [row.get("predicted_lower"), row.get("predicted_upper")]
+    predicted = None
+    if any_known(ends):
+        lower, upper = (
+            checked_integer(whole(end, field), field, 1)
+            for end, field in zip(ends, _MORE_COLUMNS, strict=False)
+        )
+        predicted = Prediction(lower, upper)
+    seconds = row.get("arrival_seconds")
+    return Request(
+        arrival,
+        prompt,
+        output,
+        id=str(label) if type(label) is int else label,  # type: ignore[arg-type]  # it is checked
+        predicted=predicted,
+        arrival_seconds=None if seconds is None else checked_number(seconds, "arrival_seconds"),
+    )
 
 
 def _named(requests: Iterable[Request]) -> Iterator[Request]:

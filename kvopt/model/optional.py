@@ -62,3 +62,12 @@ def optional(module: str, extra: str) -> ModuleType:
 def remedy(extra: str) -> str:
     """Return how to install a part, and what goes on without it."""
     return f"pip install 'kvopt[{extra}]'; {EXTRAS[extra].without}"
+
+
+def pictures() -> ModuleType:
+    """Return `kvopt.plots`, for what draws itself.
+
+    It is found by its name: it stands above all that it draws, and matplotlib may be missing.
+    """
+    optional("matplotlib", "plot")
+    return import_module("kvopt.plots")

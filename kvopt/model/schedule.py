@@ -13,11 +13,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from numbers import Integral
+from operator import sub
+from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
+from kvopt.model.optional import pictures
 from kvopt.model.summary import Facts, Summarised
 from kvopt.model.sweep import Sweep, swept
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 _MOST_VIOLATIONS = 20
 """Violations that a check lists; one would do."""
@@ -183,6 +192,39 @@ class Schedule(Timetable):
     def completions(self) -> tuple[int, ...]:
         """Completion times ``k_i + o_i``."""
         return tuple(k + r.output for k, r in zip(self.starts, self.instance, strict=True))
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each request, as a DataFrame of pandas; times are rounds.
+
+        Columns: ``id``, ``arrival``, ``prompt``, ``output``, ``start``, ``completion``,
+        ``latency`` (completion minus arrival) and ``wait`` (start minus arrival).
+        """
+        requests = self.instance.requests
+        arrivals = [request.arrival for request in requests]
+        return frame(
+            {
+                "id": [request.id for request in requests],
+                "arrival": arrivals,
+                "prompt": [request.prompt for request in requests],
+                "output": [request.output for request in requests],
+                "start": self.starts,
+                "completion": self.completions,
+                "latency": list(map(sub, self.completions, arrivals)),
+                "wait": list(map(sub, self.starts, arrivals)),
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the requests over time, and memory below.
+
+        Parameters
+        ----------
+        ax
+            Where to draw the requests alone; a new figure with both when left out.
+        """
+        plots = pictures()
+        figure: Figure = plots.plot_schedule(self) if ax is None else plots.rows(self, ax).figure
+        return figure
 
     @cached_property
     def sweep(self) -> Sweep:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -12,10 +13,13 @@ from matplotlib.figure import Figure
 
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
+from kvopt.model.summary import worded
 from kvopt.plots import requests, style
 from kvopt.plots.memory import memory_profile, price_curve
-from kvopt.plots.timeline import gantt
+from kvopt.plots.running import bands, rows, run_memory
 from kvopt.search.proofs import Prices
+from kvopt.simulation.comparison import Comparison
+from kvopt.simulation.runs import PolicyRun
 
 _LONGEST_NAME = 60
 """Characters of a name in a title; the rest is cut."""
@@ -57,23 +61,103 @@ def plot_schedule(
     4 requests, M = 7, total latency 12, proved optimal
     """
     instance = schedule.instance
-    upper = max(1.6, len(instance) * style.row_height(len(instance)) + 0.4)
-    heights = (upper, 2.4) if prices is None else (upper, 2.4, 1.4)
+    uppers = _upper_heights(len(instance))
+    heights = (*uppers, 2.4) if prices is None else (*uppers, 2.4, 1.4)
     figure = style.new_figure(sum(heights) + 1.0)
-    top, bottom, *below = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    gantt(schedule, top)
+    axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    tops, (bottom, *below) = axes[: len(uppers)], axes[len(uppers) :]
+    _draw_requests(schedule, tops)
     memory_profile(schedule, bottom)
-    top.tick_params(labelbottom=False)
     if prices is not None:
         price_curve(prices, below[0])
         bottom.set_xlabel("")
         bottom.tick_params(labelbottom=False)
+    figure.align_ylabels()
     latency = f"total latency {schedule.objective:,}"
     _title(figure, title or instance.name, _facts(instance, latency, subtitle))
-    _legend(figure, top, bottom)
+    _legend(figure, *tops, bottom)
     if path is not None:
         style.save(figure, path)
     return figure
+
+
+def plot_run(run: PolicyRun, path: str | Path | None = None) -> Figure:
+    """Draw a run on any clock: requests above, memory below; see `plot_runs`."""
+    return plot_runs([run], path)
+
+
+def plot_runs(runs: Sequence[PolicyRun], path: str | Path | None = None) -> Figure:
+    """Draw runs on one instance side by side, on common axes.
+
+    Parameters
+    ----------
+    runs
+        At least one; two stand in a row.
+    path
+        Where to save the picture: png, svg or pdf.
+    """
+    first = Comparison(runs)[0]
+    uppers = _upper_heights(len(first.instance))
+    heights, across = (*uppers, 2.4), min(len(runs), 2)
+    lines = -(-len(runs) // across)
+    figure = style.new_figure(lines * (sum(heights) + 0.6) + 0.6)
+    axes = figure.subplots(
+        lines * len(heights), across, sharex=True, squeeze=False, height_ratios=heights * lines
+    )
+    panels = axes.reshape(lines, len(heights), across).swapaxes(1, 2).reshape(-1, len(heights))
+    right = 0.0
+    for run, (*tops, bottom) in zip(runs, panels, strict=False):
+        _draw_requests(run, tops)
+        run_memory(run, bottom)
+        right = max(right, bottom.get_xlim()[1])
+        tops[0].set_title(fill(_said(run), 100 // across), fontsize=9, parse_math=False)
+    for panel in panels[len(runs) :].flat:
+        panel.remove()
+    _common_heights(panels[: len(runs)])
+    bottom.set_xlim(0, right)  # of all: they share their times
+    figure.align_ylabels()
+    _title(figure, first.instance.name, _facts(first.instance))
+    _legend(figure, *panels[: len(runs)].flat)
+    if path is not None:
+        style.save(figure, path)
+    return figure
+
+
+def _upper_heights(count: int) -> tuple[float, ...]:
+    """Return the inches of the panels above memory: rows, or bands of many requests."""
+    if count > style.CROWDED:
+        return (2.2, 1.6)
+    return (max(1.6, count * style.row_height(count) + 0.4),)
+
+
+def _draw_requests(what: Schedule | PolicyRun, panels: Sequence[Axes]) -> None:
+    if len(panels) == 1:
+        rows(what, panels[0])
+    else:
+        for kind, panel in zip(("waiting", "running"), panels, strict=True):
+            bands(what, panel, (kind,))
+    for panel in panels:
+        panel.tick_params(labelbottom=False)
+
+
+def _common_heights(panels: Any) -> None:
+    """Give panels of one kind one scale; rows keep theirs, which have a row a request."""
+    kinds = panels.T if panels.shape[1] > 2 else panels.T[1:]
+    for kind in kinds:
+        top = max(panel.get_ylim()[1] for panel in kind)
+        for panel in kind:
+            panel.set_ylim(0, top)
+
+
+def _said(run: PolicyRun) -> str:
+    """Return what stands above a run: the policy, and what its users waited."""
+    name, unit = style.shortened(run.policy, _LONGEST_NAME), "" if run.clock.is_even else " s"
+    if run.objective is None:
+        return f"{name}: {run.outcome}, {run.completed:,} of {len(run.starts):,} finished"
+    latency = run.measures()["latency"]
+    said = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
+    evictions = f", {run.evictions:,} evictions" if run.evictions else ""
+    return f"{name}: latency {', '.join(said)}{evictions}" if len(run.starts) else name
 
 
 def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:

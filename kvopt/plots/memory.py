@@ -11,6 +11,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.outlines import is_stepped, profile, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
+from kvopt.plots.course import thinned
 from kvopt.search.proofs import Prices
 
 _MOST_POINTS = 5_000
@@ -50,7 +51,9 @@ def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
 
 
 def _draw_tokens(schedule: Schedule, ax: Axes) -> None:
-    times, prompts, totals = profile(schedule, is_stepped(schedule))
+    points = profile(schedule, is_stepped(schedule))
+    kept = thinned(points[0], points[2])
+    times, prompts, totals = (list(map(each.__getitem__, kept)) for each in points)
     ax.fill_between(times, prompts, color=style.PROMPT, linewidth=0, label="prompt tokens")
     ax.fill_between(
         times, prompts, totals, color=style.GROWTH, linewidth=0, label="tokens produced"

@@ -6,6 +6,7 @@ Colours are told apart without colour vision, and readable in grey.
 from __future__ import annotations
 
 import warnings
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,9 @@ PROMPT = "#4477aa"
 
 GROWTH = "#eeb866"
 """Tokens produced so far: light."""
+
+RUNNING = "#7fb8ad"
+"""Requests that run: between the other two in brightness."""
 
 WAITING = "#9a9a9a"
 CAPACITY = "#aa3344"
@@ -45,6 +49,9 @@ _LINE_SPACING = 1.1
 _CHARACTER = 0.085
 """Inches that a digit of a tick label takes."""
 
+_BOXES = "Glyph .* missing from"
+"""A name in a script that the font lacks is drawn as boxes: no reason to be loud."""
+
 _UNDATED: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".svg": {"Date": None},
@@ -53,9 +60,21 @@ _UNDATED: dict[str, dict[str, None]] = {
 """Suffixes, and the metadata of each that would differ from run to run."""
 
 
+class Picture(Figure):
+    """A figure that pyplot knows nothing of, and that a notebook shows by itself."""
+
+    def _repr_png_(self) -> bytes:
+        """Return what a notebook shows."""
+        stream = BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=_BOXES, category=UserWarning)
+            self.savefig(stream, format="png", dpi=90, metadata=_UNDATED[".png"])
+        return stream.getvalue()
+
+
 def new_figure(height: float) -> Figure:
-    """Return an empty figure that pyplot knows nothing of."""
-    return Figure(figsize=(WIDTH, height), layout="constrained")
+    """Return an empty figure."""
+    return Picture(figsize=(WIDTH, height), layout="constrained")
 
 
 def axes_of(ax: Axes | None, height: float) -> Axes:
@@ -139,7 +158,6 @@ def save(figure: Figure, path: str | Path) -> None:
     refuse_unknown_suffix(path)
     suffix = Path(path).suffix.lower()
     with atomic_path(path) as temporary, warnings.catch_warnings():
-        # A name in a script that the font lacks is drawn as boxes: no reason to be loud.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        warnings.filterwarnings("ignore", message=_BOXES, category=UserWarning)
         with matplotlib.rc_context({"svg.hashsalt": "kvopt"}):
             figure.savefig(temporary, format=suffix[1:], dpi=150, metadata=_UNDATED[suffix])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
+from kvopt.model.instance import Instance
 from kvopt.model.outlines import Points, growth, is_stepped, window
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
@@ -38,7 +39,7 @@ def gantt(schedule: Schedule, ax: Axes | None = None) -> Axes:
     _draw_waiting(schedule, rows, ax)
     _draw_tokens(schedule, rows, ax)
     _draw_floors(schedule, rows, ax)
-    _label_rows(schedule, rows, ax)
+    label_rows(schedule.instance, rows, ax)
     style.time_axis(ax, *window(schedule))
     ax.set_ylim(len(rows) - 0.4, _FLOOR - style.band(len(rows)) - 0.17)
     style.grid(ax, "x")
@@ -95,8 +96,9 @@ def _draw_floors(schedule: Schedule, rows: list[int], ax: Axes) -> None:
     ax.add_collection(LineCollection(floors, colors=style.EDGE, linewidths=width, zorder=0.9))
 
 
-def _label_rows(schedule: Schedule, rows: list[int], ax: Axes) -> None:
-    requests = schedule.instance.requests
+def label_rows(instance: Instance, rows: list[int], ax: Axes) -> None:
+    """Write beside each row which request it is, or beside one in so many."""
+    requests = instance.requests
     size = 7 if len(rows) > 20 else 8
     step = style.label_step(ax, len(rows), size)
     shown = range(0, len(rows), step)

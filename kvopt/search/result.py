@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kvopt.errors import InvalidInput
+from kvopt.model.frames import frame, latex
+from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule
 from kvopt.model.scope import COVERED
 from kvopt.model.scopes import Scope
-from kvopt.model.summary import Facts, Summarised, share
+from kvopt.model.summary import Facts, Summarised, share, worded
 from kvopt.search.proofs import CheckedBound
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 
 class Status(StrEnum):
@@ -149,6 +157,54 @@ class SolveResult(Summarised):
             "faults": "; ".join(self.faults) or None,
             "notes": "; ".join(self.notes) or None,
         }
+
+    def to_dataframe(self) -> DataFrame:
+        """Return one row, as a DataFrame of pandas, so that `pandas.concat` joins results.
+
+        The requests are those of ``schedule.to_dataframe()``.
+        """
+        instance = None if self.schedule is None else self.schedule.instance
+        row = {
+            "instance": None if instance is None else instance.name,
+            "requests": None if instance is None else len(instance),
+            "memory": None if instance is None else instance.memory,
+            "status": str(self.status),
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "bound_source": None if self.bound_source is None else str(self.bound_source),
+            "found_by": self.found_by,
+            "bounded_by": self.bounded_by,
+            "stop_reason": str(self.stop_reason),
+            "seconds": self.seconds,
+        }
+        return frame({name: [value] for name, value in row.items()})
+
+    def to_latex(self) -> str:
+        """Return a table with one row for the package booktabs."""
+        instance = None if self.schedule is None else self.schedule.instance
+        cells = {
+            "instance": None if instance is None else instance.name,
+            "requests>": None if instance is None else len(instance),
+            "memory>": None if instance is None else instance.memory,
+            "total latency>": self.objective,
+            "at least>": self.lower_bound,
+            "gap>": share(self.gap),
+            "bound": None if self.bound_source is None else f"{self.bound_source}",
+        }
+        row = ["-" if value is None else worded(value) for value in cells.values()]
+        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the schedule, see `Schedule.plot`, with what is proved of it."""
+        if self.schedule is None:
+            raise InvalidInput("has found none, so there is nothing to draw", field="schedule")
+        if ax is not None:
+            return self.schedule.plot(ax)
+        bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
+        known = "proved optimal" if self.status is Status.OPTIMAL else bound
+        figure: Figure = pictures().plot_schedule(self.schedule, subtitle=known)
+        return figure
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""

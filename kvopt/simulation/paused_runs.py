@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Piece, Stretch
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.runs import Lost, PolicyRun
 
 
 class Chunks(NamedTuple):
@@ -41,6 +41,18 @@ class Chunks(NamedTuple):
         return self.start + len(self.tokens)
 
 
+def scope_of(
+    segments: Sequence[Sequence[Segment]], chunks: Sequence[Chunks], lost: Sequence[Lost]
+) -> Scope:
+    """Return what a run made use of, from its segments, prompts in pieces and lost work."""
+    used = [
+        (lost, Scope.RESTARTS),
+        (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
+        (chunks, Scope.CHUNKS),
+    ]
+    return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
+
+
 @dataclass(frozen=True, repr=False)
 class PausedRun(PolicyRun):
     """What a server did that interrupts requests, keeps their tokens and goes on later.
@@ -63,9 +75,7 @@ class PausedRun(PolicyRun):
     @property
     def scope(self) -> Scope:
         """What it made use of; in rounds a prompt in pieces is one that comes later."""
-        paused = Scope.PAUSES if self.pauses else Scope.RUNS
-        pieces = self.chunks and not self.clock.is_even
-        return paused.joined(Scope.CHUNKS) if pieces else paused
+        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
 
     @property
     def pauses(self) -> int:

@@ -7,17 +7,26 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby, pairwise
-from math import ceil
+from math import isnan
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
+from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
+from kvopt.simulation.measures import MEASURES, Measures, summary
+from kvopt.simulation.run_tables import columns_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 
 class Outcome(StrEnum):
@@ -61,7 +70,7 @@ class PolicyRun(Summarised):
     outcome
         Whether every request finished.
     wall_seconds
-        Wall time of the simulation, without compiling what it uses.
+        Wall time of the simulation, without compiling what it uses; NaN of a run that was read.
     note
         What a reader should know: how a plan was made, where a loop began.
     clock
@@ -181,6 +190,35 @@ class PolicyRun(Summarised):
         """First token minus arrival of what finished, in instance order."""
         return self._since_arrival(self.first_tokens)
 
+    @property
+    def times_per_output_token(self) -> list[float]:
+        """Time from the first token to the last over the tokens after the first.
+
+        Of what finished and produced more than one, in instance order.  In rounds it is 1.
+        """
+        rows = zip(self.instance, self.first_tokens, self.completions, strict=True)
+        return [
+            (completion - first) / (request.output - 1)
+            for request, first, completion in rows
+            if first is not None and completion is not None and request.output > 1
+        ]
+
+    def measures(self) -> Measures:
+        """Return mean, median and 99th percentile of what was waited for.
+
+        In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
+        ``time_per_output_token``.
+        """
+        waited: tuple[Sequence[float], ...] = (
+            self.latencies,
+            self.times_to_first_token,
+            self.times_per_output_token,
+        )
+        return {
+            name: summary(times, self.clock.scale)
+            for name, times in zip(MEASURES, waited, strict=True)
+        }
+
     @cached_property
     def makespan(self) -> int:
         """When the last request finished."""
@@ -241,6 +279,29 @@ class PolicyRun(Summarised):
             if start is not None
         ]
         return [(piece.request, piece.start, piece.end) for piece in self.lost] + kept
+
+    # ---- tables and pictures ------------------------------------------------------------
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each request, as a DataFrame of pandas.
+
+        Columns: ``id``, ``prompt``, ``output``, ``arrival``, ``start`` (the last one),
+        ``first_token``, ``completion``, ``latency``, ``wait`` (start minus arrival) and
+        ``evictions``.  On a clock of seconds times are seconds: ``arrival_seconds`` and so on.
+        """
+        return frame(columns_of(self))
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the requests over time, and memory below, on the clock of the run.
+
+        Parameters
+        ----------
+        ax
+            Where to draw the requests alone; a new figure with both when left out.
+        """
+        plots = pictures()
+        figure: Figure = plots.plot_run(self) if ax is None else plots.rows(self, ax).figure
+        return figure
 
     # ---- its check --------------------------------------------------------------------
 
@@ -315,6 +376,7 @@ class PolicyRun(Summarised):
                 "outcome": str(self.outcome),
                 "makespan": self.makespan,
                 "peak_memory": self.peak_memory,
+                **self.measures(),
             }
         else:
             said = {
@@ -322,8 +384,7 @@ class PolicyRun(Summarised):
                 "objective_seconds": _seconds(self.objective),
                 "outcome": str(self.outcome),
                 "completed": self.completed,
-                "latency": summary(self.latencies),
-                "time_to_first_token": summary(self.times_to_first_token),
+                **self.measures(),
                 "tokens_per_second": self.throughput,
                 "makespan_seconds": _seconds(self.makespan),
                 "busy_seconds": _seconds(self.busy),
@@ -332,26 +393,8 @@ class PolicyRun(Summarised):
                 "peak_memory": self.peak_memory,
                 "starts_seconds": [_seconds(start) for start in self.start_times],
             }
-        return {**said, "seconds": round(self.wall_seconds, 6), "note": self.note}
-
-
-def summary(nanoseconds: Sequence[int]) -> dict[str, float | None]:
-    """Return mean, median and 99th percentile in seconds, None for nothing.
-
-    A percentile is the smallest value that so large a share of the values does not exceed.
-    """
-    if not nanoseconds:
-        return {"mean": None, "median": None, "p99": None}
-    ranked = sorted(nanoseconds)
-    return {
-        "mean": sum(ranked) / len(ranked) / NANOSECONDS,
-        "median": _seconds(_percentile(ranked, 50)),
-        "p99": _seconds(_percentile(ranked, 99)),
-    }
-
-
-def _percentile(ranked: list[int], percent: int) -> int:
-    return ranked[ceil(len(ranked) * percent / 100) - 1]
+        wall = None if isnan(self.wall_seconds) else round(self.wall_seconds, 6)
+        return {**said, "seconds": wall, "note": self.note}
 
 
 def _seconds(nanoseconds: int | None) -> float | None:

@@ -140,7 +140,7 @@ def test_rows_are_in_order_of_start() -> None:
     assert row_labels(figure) == ["b", "c", "a"]
 
 
-@pytest.mark.parametrize(("count", "labelled"), [(4, 4), (8, 8), (80, 80), (400, 80)])
+@pytest.mark.parametrize(("count", "labelled"), [(4, 4), (8, 8), (80, 80), (150, 75)])
 def test_every_row_is_labelled_until_labels_would_touch(count: int, labelled: int) -> None:
     figure = plot_schedule(one_after_another(random_instance(count)))
     assert len(row_labels(figure)) == labelled

@@ -16,7 +16,8 @@ from kvopt import BatchTime, Instance, InvalidInput, Line, Outcome, Request, Vie
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.policies import Policy
 from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import Lost, PolicyRun, summary
+from kvopt.simulation.measures import summary
+from kvopt.simulation.runs import Lost, PolicyRun
 from kvopt.simulation.simulator import Stopped
 
 POLICIES = (

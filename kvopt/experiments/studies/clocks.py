@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kvopt.certificates import JudgedRun, certify
-from kvopt.certificates.building import UNFINISHED
+from kvopt.certificates.certificate import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies.tasks import Task

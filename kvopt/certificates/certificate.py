@@ -1,0 +1,315 @@
+"""What a certificate holds: both sides of an optimum, and runs to judge by them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import TYPE_CHECKING, Any, Self
+
+from kvopt.certificates.picture import intervals_svg
+from kvopt.errors import one_line
+from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.frames import frame, latex
+from kvopt.model.instance import Instance
+from kvopt.model.optional import pictures
+from kvopt.model.pausing import PausedSchedule, Segment
+from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
+from kvopt.model.summary import Facts, Summarised, share, times
+from kvopt.search.proofs import CheckedBound
+from kvopt.search.result import relative_gap
+from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.measures import MEASURES, Measures
+from kvopt.simulation.paused_runs import Chunks, PausedRun
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+UNFINISHED = "unfinished"
+"""Outcome of a policy that did not come to an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a policy, or another source, did with the instance.
+
+    Parameters
+    ----------
+    policy
+        The policy and its parameters, as they were given.
+    outcome
+        ``completed``, ``livelock``, or ``unfinished`` when time ran out.
+    value
+        Total latency on the clock of the certificate; None unless completed.
+    starts, lost
+        Round of the last start of each request, and the work that evictions threw away; None
+        where a file does not say.
+    resumed
+        As in `PolicyRun`.
+    waited
+        What its users waited, where that was counted before.
+    segments, chunks
+        As in `PausedRun`; empty where the starts say it all.
+    scope
+        What it made use of.
+    """
+
+    policy: str
+    outcome: str
+    value: int | None = None
+    starts: tuple[int, ...] = ()
+    lost: tuple[Lost, ...] | None = ()
+    resumed: Mapping[int, int] = field(default_factory=dict)
+    waited: Measures | None = field(default=None, compare=False, repr=False)
+    segments: tuple[tuple[Segment, ...], ...] = ()
+    chunks: tuple[Chunks, ...] = ()
+    scope: Scope = Scope.RUNS
+
+    @classmethod
+    def of(cls, run: PolicyRun) -> Self:
+        """Return what is kept of a run: of one that never ended, no starts."""
+        starts = tuple(start for start in run.starts if start is not None)
+        if run.objective is None:
+            starts = ()
+        made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
+        if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
+            chunks = () if run.clock.is_even else run.chunks
+            made = replace(made, segments=run.segments, chunks=chunks)
+        return replace(made, scope=run.scope)
+
+    @classmethod
+    def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
+        """Return a schedule with pauses, in rounds, as what a policy did."""
+        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
+        return cls(
+            name, str(Outcome.COMPLETED), schedule.objective, starts,
+            segments=schedule.segments, scope=Scope.PAUSES,
+        )  # fmt: skip
+
+    @property
+    def evictions(self) -> int | None:
+        """Number of evictions, None if unknown."""
+        return None if self.lost is None or self.outcome == UNFINISHED else len(self.lost)
+
+    def on(self, instance: Instance, clock: Clock) -> PolicyRun | None:
+        """Return the run in full, None of one that never ended: nothing is kept of it."""
+        if self.value is None:
+            return None
+        said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
+        if self.segments:
+            return PausedRun(*said, None, clock, self.resumed, self.segments, self.chunks)
+        return PolicyRun(*said, None, clock, self.resumed)
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate(Summarised):
+    """An instance, both sides of its optimum, and runs to judge by them.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    upper
+        Best schedule known, checked in integers; on a clock of seconds the best run.
+    lower
+        Best bound with a proof.
+    runs
+        Policies and the given schedule.
+    provenance
+        How the certificate came about: versions, seed, command, times.
+    notes
+        What a reader should know.
+    signal_number
+        The signal that interrupted the work, where one did; policies that had not run by then
+        are unfinished.
+    clock
+        How long rounds last, and so what totals are: rounds, or nanoseconds.
+    budget
+        Times the default budget that `kvopt.verify` needs at least, where a file said so.
+    scope
+        What the lower bound covers, and the best schedule may make use of.
+    """
+
+    instance: Instance
+    upper: Schedule | PausedSchedule | PolicyRun | None
+    lower: CheckedBound | None
+    runs: tuple[JudgedRun, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    signal_number: int | None = None
+    clock: Clock = ROUNDS
+    budget: int = 1
+    scope: Scope = Scope.RUNS
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the best schedule."""
+        return None if self.upper is None else self.upper.objective
+
+    @property
+    def lower_bound(self) -> int | None:
+        """No schedule has a smaller total latency."""
+        return None if self.lower is None else self.lower.value
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
+        """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
+
+        An end is None while it is unknown, or when its bound is 0 and tells nothing; both are
+        where the run makes use of what the scope leaves out.
+        """
+        if not self.scope.covers(run.scope):
+            return None, None
+        return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+
+    def measures(self, run: JudgedRun) -> Measures | None:
+        """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
+        made = run.on(self.instance, self.clock) if run.waited is None else None
+        return run.waited if made is None else made.measures()
+
+    def worded_ratio(self, run: JudgedRun) -> tuple[str, str]:
+        """Return the ends of that interval in words, rounded outward."""
+        value = run.value if self.scope.covers(run.scope) else None
+        return times(value, self.objective, up=False), times(value, self.lower_bound, up=True)
+
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Which schedules the bound speaks of."""
+        return self.scope.sentence
+
+    def facts(self) -> Facts:
+        """Return what a summary says: both sides, and how far each run is from the optimum."""
+        names = ("total latency", "lower bound")
+        if not self.clock.is_even:
+            names = ("total latency, ns", "lower bound, ns")
+        said: dict[str, object] = {
+            "instance": self.instance.name,
+            "requests": len(self.instance),
+            names[0]: "unknown" if self.objective is None else self.objective,
+            names[1]: "unknown" if self.lower_bound is None else self.lower_bound,
+            "gap": share(self.gap),
+        }
+        for run in self.runs:
+            compared = "{} to {} times the optimum".format(*self.worded_ratio(run))
+            if not self.scope.covers(run.scope):
+                compared = f"{run.scope}, which the bound does not cover"
+            said[run.policy] = run.outcome if run.value is None else compared
+        return {**said, "notes": "; ".join(self.notes) or None}
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
+        rows = self._intervals()
+        return super()._repr_html_() + (intervals_svg(rows) if rows else "")
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each policy, as a DataFrame of pandas.
+
+        ``at_least`` and ``at_most`` are multiples of the optimum.  Times are in rounds, or in
+        seconds where the clock counts them.
+        """
+        scale = self.clock.scale
+        columns: dict[str, list[Any]] = {
+            "policy": [run.policy for run in self.runs],
+            "outcome": [run.outcome for run in self.runs],
+            "value": [
+                run.value if run.value is None or scale == 1 else run.value / scale
+                for run in self.runs
+            ],
+            "at_least": [self.ratio(run)[0] for run in self.runs],
+            "at_most": [self.ratio(run)[1] for run in self.runs],
+            "evictions": [run.evictions for run in self.runs],
+        }
+        waited = [self.measures(run) for run in self.runs]
+        for name in MEASURES:
+            for part in ("mean", "median", "p99"):
+                columns[f"{name}_{part}"] = [each and each[name][part] for each in waited]
+        return frame(columns)
+
+    def to_latex(self) -> str:
+        """Return a table for the package booktabs: a row for each policy, with its interval.
+
+        Ends of intervals are rounded outward, so that they stay true.
+        """
+        total = "total latency" if self.clock.is_even else "mean latency (s)"
+        rows = [
+            [
+                run.policy,
+                self.worded_total(run.value, up=True),
+                *self.worded_ratio(run),
+            ]
+            for run in self.runs
+        ]
+        upper = self.worded_total(self.objective, up=True)
+        lower = self.worded_total(self.lower_bound, up=False)
+        comment = (
+            f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
+            f"memory {self.instance.memory:,}\n"
+            f"{total} of the optimum: at least {lower}, at most {upper}\n"
+            "intervals are multiples of the optimum"
+        )
+        return latex(["policy", f"{total}>", "at least>", "at most>"], rows, comment)
+
+    def worded_total(self, total: int | None, *, up: bool) -> str:
+        """Return a total, in seconds its mean to the microsecond, rounded outward."""
+        if total is None or self.clock.is_even:
+            return "-" if total is None else f"{total:,}"
+        scale = max(len(self.instance), 1) * NANOSECONDS // 1_000_000
+        micros = -(-total // scale) if up else total // scale
+        return f"{micros // 1_000_000:,}.{micros % 1_000_000:06}"
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the intervals of the policies, as multiples of the optimum.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; a new figure when left out.
+        """
+        figure: Figure = pictures().intervals(self._intervals(), ax).figure
+        return figure
+
+    def _intervals(self) -> list[tuple[str, float | None, float | None]]:
+        return [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt certify --json`` prints: the claims without proofs.
+
+        In seconds, policies that did not finish are listed apart.
+        """
+        totals, apart = self.clock.suffix, not self.clock.is_even
+        judged = [
+            {
+                "policy": run.policy,
+                "outcome": run.outcome,
+                f"value{totals}": run.value,
+                "evictions": run.evictions,
+                "ratio": list(self.ratio(run)),
+                "scope": str(run.scope),
+                **(self.measures(run) or dict.fromkeys(MEASURES)),
+            }
+            for run in self.runs
+            if not (apart and run.outcome == UNFINISHED)
+        ]
+        said = {
+            f"upper{totals}": self.objective,
+            f"lower{totals}": self.lower_bound,
+            "gap": self.gap,
+            "scope": str(self.scope),
+            "policies": judged,
+        }
+        if apart:
+            late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
+            return {**said, "unfinished": late, "provenance": self.provenance}
+        return {**said, "provenance": self.provenance, "notes": list(self.notes)}
+
+
+def _share(value: int | None, by: int | None) -> float | None:
+    return None if value is None or not by else value / by

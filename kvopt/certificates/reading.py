@@ -1,0 +1,160 @@
+"""Reading certificate files: what comes back was checked, as if it had just been made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.errors import FalseClaim, InvalidInput
+from kvopt.files.batch_times import SCHEMA, batch_time_from_json
+from kvopt.files.instances import instance_from_json
+from kvopt.files.reading import parse_json, read_text
+from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
+from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
+from kvopt.search.proofs import (
+    CheckedBound,
+    ConfigurationProof,
+    PartProof,
+    Prices,
+    Proof,
+    SharesProof,
+    SplitProof,
+    StatePrices,
+    VolumeProof,
+)
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.paused_runs import Chunks, scope_of
+from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.verify import verify
+
+
+def read_certificate(path: str | Path, budget: float = 1) -> Certificate:
+    """Read a certificate, after `kvopt.verify` has checked every claim in it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    budget
+        How many times the default number of steps, and of bytes, the check may take.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be read or takes more to check than the budget allows, with the file and the
+        field at fault; `FalseClaim` if it says what is not so.
+
+    Examples
+    --------
+    >>> found = read_certificate("ec1.cert.json")       # doctest: +SKIP
+    >>> found.objective, found.lower_bound              # doctest: +SKIP
+    (12, 12)
+    """
+    try:
+        value = parse_json(read_text(path))
+        verdict = verify(path, budget)
+        if not verdict.valid:
+            _, _, reason = verdict.lines[-1].partition(": ")
+            raise (FalseClaim if verdict.readable else InvalidInput)(reason)
+        return _certificate(value)
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def _certificate(value: dict[str, Any]) -> Certificate:
+    instance, claim = instance_from_json(value["instance"]), value["upper"]
+    clock: Clock = ROUNDS
+    if "model" in value:
+        clock = Seconds(batch_time_from_json({"schema": SCHEMA, **value["model"]}))
+    provenance = dict(value.get("provenance", {}))
+    notes = provenance.pop("notes", [])
+    upper = None if claim is None else _upper(claim, instance, clock, provenance)
+    return Certificate(
+        instance=instance,
+        upper=upper,
+        lower=_lower(value["lower"], provenance),
+        runs=tuple(map(_run, value.get("policies", []))),
+        provenance=provenance,
+        notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
+        clock=clock,
+        budget=value.get("budget", 1),
+        scope=Scope.parse(value.get("scope", "runs")),
+    )
+
+
+def _upper(
+    claim: dict[str, Any], instance: Instance, clock: Clock, provenance: dict[str, Any]
+) -> Schedule | PausedSchedule | PolicyRun:
+    if clock.is_even and "segments" in claim:
+        return PausedSchedule(instance, claim["segments"])
+    if clock.is_even:
+        return Schedule(instance, claim["starts"])
+    name = str(provenance.get("found_by") or "best run")
+    made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)
+    assert made is not None, "a claim that was checked has a value"
+    return made
+
+
+def _run(claim: dict[str, Any]) -> JudgedRun:
+    lost = tuple(Lost(*piece) for piece in claim.get("lost", ()))
+    segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
+    rows = claim.get("chunks", ())
+    chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
+    return JudgedRun(
+        policy=claim["policy"],
+        outcome=claim["outcome"],
+        value=claim["value"],
+        starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
+        lost=None if claim["value"] is None else lost,
+        resumed=dict(claim.get("waits", ())),
+        segments=segments,
+        chunks=chunks,
+        scope=scope_of(segments, chunks, lost),
+    )
+
+
+def _lower(claim: dict[str, Any] | None, provenance: dict[str, Any]) -> CheckedBound | None:
+    if claim is None:
+        return None
+    method = str(provenance.get("bounded_by") or claim["proof"]["kind"])
+    return CheckedBound(claim["value"], method, proof_from_json(claim["proof"]))
+
+
+def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
+    """Return the proof whose JSON object `kvopt.certificates.writing.proof_to_json` gave."""
+    match proof["kind"]:
+        case "volume":
+            return VolumeProof(_tuples(proof.get("staircases", [])))
+        case "prices":
+            lead = (0,) * (proof["first"] - begin - 1)
+            return Prices((*lead, *proof["numerators"]), proof["denominator"])
+        case "shares":
+            names = ("lines", "weights", "company", "mix")
+            return SharesProof(*(tuple(proof.get(name, ())) for name in names))
+        case "configurations":
+            stages = tuple(_stage(stage, begin) for stage in proof["stages"])
+            return ConfigurationProof(stages, proof["target"], proof["searched"])
+        case _:
+            return SplitProof(tuple(map(_part, proof["parts"])))
+
+
+def _part(part: dict[str, Any]) -> PartProof:
+    proof = proof_from_json(part["proof"], part["from"])
+    assert isinstance(proof, Prices | VolumeProof | ConfigurationProof), "what parts may have"
+    return PartProof(part["from"], proof)
+
+
+def _stage(stage: dict[str, Any], begin: int) -> StatePrices:
+    return StatePrices(
+        denominator=stage["denominator"],
+        peaks=tuple((peak, rounds) for peak, rounds in stage["peaks"]),
+        times=tuple(time - begin for time in stage["times"]),
+        numerators=_tuples(stage["numerators"]),
+    )
+
+
+def _tuples(rows: list[list[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, rows))

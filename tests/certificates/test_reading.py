@@ -1,0 +1,110 @@
+"""Certificates come back from files as they were, and only where every claim holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvopt import (
+    BatchTime,
+    Certificate,
+    FalseClaim,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    certify,
+    generate,
+    read_certificate,
+    write_certificate,
+)
+from kvopt.simulation.clocks import Seconds
+
+SMALL = generate("arrival-1", n=6, seed=3)
+APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])
+CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000), Line(10_000_000, 900_000)], kv_ns=80))
+EVICTING = "alpha-beta:alpha=0,beta=0.5,seed=1"
+
+
+def made() -> dict[str, Certificate]:
+    bounded = generate("arrival-2", n=12, seed=1)
+    return {
+        "proved": certify(SMALL, ["mc-sf", EVICTING]),
+        "of parts": certify(APART, ["fcfs"]),
+        "open": certify(bounded, ["svf"], time_limit=1),
+        "no policies": certify(SMALL),
+        "empty": certify(Instance(5, []), ["svf"]),
+        "in seconds": certify(SMALL, ["svf", EVICTING], clock=CLOCK, time_limit=1),
+    }
+
+
+@pytest.mark.slow
+def test_a_certificate_comes_back(tmp_path: Path) -> None:
+    for name, certificate in made().items():
+        first, second = tmp_path / f"{name}.json", tmp_path / f"{name} again.json"
+        write_certificate(certificate, first)
+        back = read_certificate(first)
+        for field in ("instance", "lower_bound", "objective", "gap", "notes", "clock"):
+            assert getattr(back, field) == getattr(certificate, field), (name, field)
+        for again, judged in zip(back.runs, certificate.runs, strict=True):
+            assert (again.starts, again.lost) == (judged.starts, judged.lost), name
+        assert back.to_json() == certificate.to_json(), name
+        write_certificate(back, second)
+        assert first.read_text() == second.read_text(), name
+
+
+def test_what_a_file_does_not_say_stays_unknown(tmp_path: Path) -> None:
+    instance = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)])
+    write_certificate(certify(instance, ["alpha-protect:alpha=0.1"]), tmp_path / "c.json")
+    (judged,) = read_certificate(tmp_path / "c.json").runs
+    assert (judged.outcome, judged.value, judged.evictions) == ("livelock", None, None)
+
+
+def test_a_budget_that_a_file_states_is_kept(tmp_path: Path) -> None:
+    write_certificate(replace(certify(SMALL), budget=7), tmp_path / "c.json")
+    back = read_certificate(tmp_path / "c.json")
+    assert back.budget == 7
+    write_certificate(back, tmp_path / "d.json")
+    assert (tmp_path / "c.json").read_text() == (tmp_path / "d.json").read_text()
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> dict[str, object]:
+    write_certificate(certify(SMALL, ["fcfs"]), tmp_path / "good.json")
+    found: dict[str, object] = json.loads((tmp_path / "good.json").read_text())
+    return found
+
+
+def refusal(tmp_path: Path, text: str) -> InvalidInput:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        read_certificate(file)
+    assert caught.value.file == str(file)
+    assert str(caught.value).count(str(file)) == 1
+    return caught.value
+
+
+def test_false_claims_are_refused(tmp_path: Path, content: dict[str, object]) -> None:
+    policies = content["policies"]
+    assert isinstance(policies, list)
+    policies[0]["value"] += 1
+    error = refusal(tmp_path, json.dumps(content))
+    assert isinstance(error, FalseClaim)
+    assert "fcfs" in str(error)
+
+
+def test_other_files_are_refused_by_file_and_field(
+    tmp_path: Path, content: dict[str, object]
+) -> None:
+    assert "is not JSON" in str(refusal(tmp_path, "{"))
+    assert "must have the schema" in str(refusal(tmp_path, "{}"))
+    content["upper"] = {"value": "3", "starts": []}
+    error = refusal(tmp_path, json.dumps(content))
+    assert "certificate, upper, value: must be int" in str(error)
+    assert not isinstance(error, FalseClaim)
+    with pytest.raises(InvalidInput, match=r"none\.json: cannot be read: No such file"):
+        read_certificate(tmp_path / "none.json")

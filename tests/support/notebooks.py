@@ -1,0 +1,102 @@
+"""The notebooks of docs/notebooks: executed, compared with what they hold, shown on a page.
+
+python tests/support/notebooks.py      executes all of them and writes the gallery again
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDER = DOCS / "notebooks"
+NAMES = ("optimum", "trace", "table")
+
+_SECONDS = re.compile(r"seconds [\d.,]+")
+_HEAD = """\
+# Gallery
+
+What three notebooks show, with the code that makes it. They are in `docs/notebooks`, and the tests
+run them.
+"""
+
+Notebook = dict[str, Any]
+
+
+def stored(name: str) -> Notebook:
+    """Return a notebook as it is in its file."""
+    found: Notebook = json.loads((FOLDER / f"{name}.ipynb").read_text(encoding="utf-8"))
+    return found
+
+
+def executed(name: str) -> Notebook:
+    """Return a notebook with what its cells give now; an error in a cell is raised."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.reads(json.dumps(stored(name)), as_version=4)
+    options = {"timeout": 120, "record_timing": False}
+    NotebookClient(notebook, resources={"metadata": {"path": FOLDER}}, **options).execute()
+    notebook.metadata["language_info"] = {"name": "python"}  # without the version of this machine
+    found: Notebook = json.loads(nbformat.writes(notebook))
+    return found
+
+
+def cells_of(notebook: Notebook) -> Iterator[tuple[dict[str, Any], str, list[tuple[str, str]]]]:
+    """Yield each cell with its text and its outputs: their type, and the text or picture."""
+    for cell in notebook["cells"]:
+        outputs = []
+        for output in cell.get("outputs", []):
+            data = output.get("data") or {output["name"]: output["text"]}
+            kind = next(kind for kind in ("image/png", "text/plain", *data) if kind in data)
+            outputs.append((kind, "".join(data[kind])))
+        yield cell, "".join(cell["source"]), outputs
+
+
+def figures_of(notebook: Notebook) -> list[list[str]]:
+    """Return what each cell prints, without seconds; of cells tagged ``varies`` nothing."""
+    return [
+        [_SECONDS.sub("seconds ...", text) for kind, text in outputs if kind != "image/png"]
+        for cell, _, outputs in cells_of(notebook)
+        if "varies" not in cell["metadata"].get("tags", ())
+    ]
+
+
+def gallery() -> tuple[str, dict[str, bytes]]:
+    """Return the page that shows the notebooks, and its pictures by name."""
+    parts, pictures = [_HEAD], {}
+    for name in NAMES:
+        for cell, source, outputs in cells_of(stored(name)):
+            if cell["cell_type"] == "markdown":
+                parts.append(re.sub(r"^#", "##", source, flags=re.MULTILINE) + "\n")
+                continue
+            parts.append(f"```python\n{source}\n```\n")
+            for kind, text in outputs:
+                if kind != "image/png":
+                    parts.append(f"```text\n{text.rstrip()}\n```\n")
+                    continue
+                picture = f"gallery-{name}-{len(pictures)}.png"
+                pictures[picture] = b64decode(text)
+                parts.append(f"![What the code above draws](images/{picture})\n")
+    return "\n".join(parts), pictures
+
+
+def main() -> None:
+    """Execute all notebooks and write the gallery."""
+    for name in NAMES:
+        text = json.dumps(executed(name), indent=1, ensure_ascii=False)
+        (FOLDER / f"{name}.ipynb").write_text(text + "\n", encoding="utf-8")
+    page, pictures = gallery()
+    (DOCS / "gallery.md").write_text(page, encoding="utf-8")
+    for old in (DOCS / "images").glob("gallery-*.png"):
+        old.unlink()
+    for name, picture in pictures.items():
+        (DOCS / "images" / name).write_bytes(picture)
+
+
+if __name__ == "__main__":
+    main()
