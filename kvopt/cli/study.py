@@ -101,7 +101,7 @@ def study_command(
 def _list(json: bool) -> None:
     from kvopt.experiments.studies.description import builtin_names, builtin_study
 
-    studies = [builtin_study(name) for name in builtin_names()]
+    studies = [builtin_study(name, checked=False) for name in builtin_names()]
     if json:
         common.print_json({"studies": [{"name": s.name, "title": s.title} for s in studies]})
         return
