@@ -24,7 +24,7 @@ from kvopt.reports.html import Markup, join, tag, text
 from kvopt.reports.layout import asset
 from kvopt.reports.registry import Context, Section, sections_of
 from kvopt.reports.study import Study, read_study
-from kvopt.reports.words import optimum_of
+from kvopt.reports.words import optimum_of, size_of
 from kvopt.version import __version__
 
 PAGE = "report.html"
@@ -128,7 +128,7 @@ def _page(context: Context) -> str:
         version=text(__version__),
         name=text(study.name),
         style=style,
-        title=tag("p", study.title) if study.in_seconds else "",
+        title=tag("p", study.title) if study.title not in (None, study.name) else "",
         links=join(*(tag("li", link) for link in links)),
         sections=join(*(_section(name, section) for name, section in sections.items())),
         data=_data(context, sections),
@@ -162,8 +162,12 @@ def _data(context: Context, sections: Mapping[str, Section]) -> str:
 def _instance(context: Context, record: Record) -> list[str | None]:
     instance = record.instance
     seed = "" if instance.seed is None else f", seed {instance.seed}"
-    size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
-    return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]
+    return [
+        instance.name,
+        f"{size_of(record)}{seed}",
+        optimum_of(record),
+        context.certificate(record.certificate),
+    ]
 
 
 def _csv(study: Study) -> str:

@@ -230,7 +230,9 @@ def _entries(
     kind, name = kinds[0], table.string(kinds[0])
     if kind in ("file", "trace"):
         name = str((folder / name).resolve())
-    draws, seed = (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
+    draws, seed = (
+        (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
+    )
     chosen = _policies(table, models, policies)
     if not chosen:
         raise table.fault("policies", "is missing: a study needs policies")

@@ -17,7 +17,7 @@ from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
-from kvopt.reports.words import counted
+from kvopt.reports.words import counted, size_of
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 _SCHEMA = "kvopt.certificate/1"
@@ -69,8 +69,7 @@ def _article(context: Context, run: Run, pictures: Markup, is_open: bool) -> Mar
     if not record.proved:
         lower = "unknown" if record.lower is None else f"{record.lower:,}"
         optimum = f"best schedule {record.upper:,}, proved bound {lower}"
-    size = f"{counted(record.instance.requests, 'request')}, M = {record.instance.memory:,}"
-    facts = f"{size}; total latency {record.value:,}; {optimum}. "
+    facts = f"{size_of(record)}; total latency {record.value:,}; {optimum}. "
     title = tag("h3", f"{record.policy} on {record.instance.name}")
     summary = tag("summary", title, tag("span", f"ratio {run.ratio}"))
     said = tag("p", facts, context.link(record.certificate))

@@ -1,0 +1,125 @@
+"""What a study answers, in sentences that its certified intervals prove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of, rounded
+from kvopt.experiments.studies.records import Record, grouped
+
+_ALL = 4
+"""Schedulers up to which each is named; of more, the one certain to be good and the worst."""
+
+_PLACES = 2
+
+
+def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[str]:
+    """Return the sentences: claims that were put to the test, then how good each scheduler is.
+
+    Parameters
+    ----------
+    records
+        Of the study.
+    verdicts
+        Published claims beside what was found.
+
+    Returns
+    -------
+    list of str
+        None where nothing completed and nothing was claimed.
+    """
+    runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
+    whole = {name: mine for name, mine in runs.items() if all(r.value is not None for r in mine)}
+    ratios = {
+        name: known
+        for name, mine in whole.items()
+        if (known := [found for found in map(ratio_of, mine) if found.least])
+    }
+    said = [_claims(verdicts)] if verdicts else []
+    if ratios:
+        said += _judged(ratios, {name: whole[name] for name in ratios})
+    said += [
+        f"{name} completed {sum(r.value is not None for r in mine):,} of {len(mine):,} runs."
+        for name, mine in runs.items()
+        if name not in whole
+    ]
+    return said
+
+
+def left_out(records: Iterable[Record]) -> list[str]:
+    """Return, for each trace, how many of its requests a study left out, and why."""
+    found = {}
+    for record in records:
+        asked, name = record.instance.parameters, record.instance.name
+        if asked.get("left_out"):
+            total = record.instance.requests + asked["left_out"]
+            why = f"they have more than {asked['max_total']:,} tokens (max_total)"
+            found[name, why] = (
+                f"{name}: {asked['left_out']:,} of {total:,} requests left out: {why}"
+            )
+        if asked.get("unread"):
+            found[name, "unread"] = f"{name}: {asked['unread']:,} lines left out: no request"
+    return list(found.values())
+
+
+def _claims(verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(each.verdict for each in verdicts)
+    said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
+    one = "published claim" if len(verdicts) == 1 else "published claims"
+    sentence = f"Of {len(verdicts):,} {one}: {said}."
+    failed = [each.claim for each in verdicts if each.verdict.startswith(("refuted", "not "))]
+    return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
+
+
+def _judged(ratios: dict[str, list[Interval]], runs: dict[str, list[Record]]) -> list[str]:
+    """Return what the ratios of each scheduler prove, on average and of any single run."""
+    means = {name: mean_of(found) for name, found in ratios.items()}
+    worst = {name: largest_of(found) for name, found in ratios.items()}
+    order = sorted(means, key=lambda name: (means[name].most is None, means[name].most or 0))
+    rest = len(order) - _ALL
+    if rest > 0:
+        slowest = max(order, key=lambda name: means[name].least or Fraction())
+        order = list(dict.fromkeys([order[0], slowest]))
+        rest = len(means) - len(order)
+    met = {frozenset(record.instance.hash for record in runs[name]) for name in order}
+    counts = sorted({len(each) for each in met})
+    over = f"all {counts[0]:,} instances" if counts[0] > 1 else "the one instance"
+    if len(met) > 1:
+        span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        over = f"the instances that each scheduler met ({span})"
+    several = any(len(found) > 1 for found in ratios.values())
+    first, *others = order
+    parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
+    parts += [f"{name} {_times(means[name], ' that')}" for name in others]
+    place = f"On average over {over}" if several else f"On {over}"
+    said = [f"{place}, {'; '.join(parts)}."]
+    if several:
+        each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
+        said.append(f"Of single runs the largest ratio is {each}.")
+    if rest > 0:
+        said.append(f"The other {rest:,} schedulers stand in the table.")
+    return said
+
+
+def _times(ratio: Interval, that: str = "") -> str:
+    """Return the ends of a ratio in words, rounded outward."""
+    least = rounded(ratio.least, up=False, places=_PLACES)
+    most = rounded(ratio.most, up=True, places=_PLACES)
+    if ratio.most == 1:
+        return f"exactly{that}"
+    if ratio.most is None:
+        return f"at least {least} times"
+    if least == "1.00":
+        return f"at most {most} times"
+    if ratio.least == ratio.most:
+        return f"{float(ratio.most):,.{_PLACES}f} times"
+    return f"{least} to {most} times"
+
+
+def _most(ratio: Interval) -> str:
+    if ratio.most is None:
+        return f"at least {rounded(ratio.least, up=False, places=_PLACES)}"
+    return f"at most {rounded(ratio.most, up=True, places=_PLACES)}"
