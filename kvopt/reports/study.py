@@ -114,6 +114,26 @@ class Study:
     def _places(self) -> dict[tuple[str, str], int]:
         return {_work(record): place for place, record in enumerate(self.instances)}
 
+    @cached_property
+    def _paths(self) -> dict[str, str]:
+        """Files and modules of the description that lie somewhere, as a page names them."""
+        try:
+            top = tomllib.loads(self.description or "")
+        except tomllib.TOMLDecodeError:
+            top = {}
+        entries = top.get("instances")
+        found = list(top.get("modules") or ())
+        found += [e.get(key) for e in entries or () for key in ("file", "trace")]
+        found += [_file(record) for record in self.records]
+        absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}
+        return shortened(sorted(absolute))
+
+    def portable(self, text: str) -> str:
+        """Return a text without the folders in which files of the study lay when it was run."""
+        for path in sorted(self._paths, key=len, reverse=True):
+            text = text.replace(path, self._paths[path])
+        return text
+
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
         return certificate is not None and (self.folder / certificate).is_file()

@@ -15,6 +15,7 @@ from kvopt.reports.layout import cell, figure, gallery, said_of, table, unfolded
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import COUNTS, differing, settings
 from kvopt.reports.summaries import Curve, mean_latencies
+from kvopt.reports.words import natural
 
 _BOX = Box(440.0, 262.0, 52.0, 400.0, 24.0, 224.0)
 _FEWEST, _MOST = 3, 12
@@ -87,7 +88,7 @@ def _along(context: Context, axis: _Axis, title: str, name: str) -> Section | No
             place = source, json.dumps(others, sort_keys=True)
             found.setdefault(place, {}).setdefault(label, []).append(record)
     figures = []
-    for (source, said), runs in found.items():
+    for (source, said), runs in sorted(found.items(), key=lambda each: natural(" ".join(each[0]))):
         if len({axis.at(record) for mine in runs.values() for record in mine}) > 1:
             keys = settings(json.loads(said), differing(rest[source]))
             figures.append(_figure(", ".join([source, *keys]), runs, axis, context.letters))
