@@ -103,11 +103,11 @@ Make = Callable[[Context], Section | None]
 _MODULES = {
     "overview": "overview",
     "verdicts": "overview",
+    "by-memory": "axes",
+    "by-rate": "axes",
     "latency": "seconds",
     "schedulers": "schedulers",
     "ranking": "schedulers",
-    "by-memory": "axes",
-    "by-rate": "axes",
     "histograms": "schedulers",
     "runs": "sizes",
     "gaps": "sizes",

@@ -33,14 +33,13 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
     """
     runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
     whole = {name: mine for name, mine in runs.items() if all(r.value is not None for r in mine)}
-    ratios = {
+    judged = {
         name: known
         for name, mine in whole.items()
-        if (known := [found for found in map(ratio_of, mine) if found.least])
+        if (known := [record for record in mine if ratio_of(record).least])
     }
     said = [_claims(verdicts)] if verdicts else []
-    if ratios:
-        said += _judged(ratios, {name: whole[name] for name in ratios})
+    said += _judged(judged) if judged else []
     said += [
         f"{name} completed {sum(r.value is not None for r in mine):,} of {len(mine):,} runs."
         for name, mine in runs.items()
@@ -74,34 +73,44 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
     return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
 
 
-def _judged(ratios: dict[str, list[Interval]], runs: dict[str, list[Record]]) -> list[str]:
+def _judged(runs: dict[str, list[Record]]) -> list[str]:
     """Return what the ratios of each scheduler prove, on average and of any single run."""
-    means = {name: mean_of(found) for name, found in ratios.items()}
-    worst = {name: largest_of(found) for name, found in ratios.items()}
+    means = {name: mean_of(map(ratio_of, mine)) for name, mine in runs.items()}
     order = sorted(means, key=lambda name: (means[name].most is None, means[name].most or 0))
-    rest = len(order) - _ALL
-    if rest > 0:
+    if len(order) > _ALL:
         slowest = max(order, key=lambda name: means[name].least or Fraction())
         order = list(dict.fromkeys([order[0], slowest]))
-        rest = len(means) - len(order)
-    met = {frozenset(record.instance.hash for record in runs[name]) for name in order}
-    counts = sorted({len(each) for each in met})
-    over = f"all {counts[0]:,} instances" if counts[0] > 1 else "the one instance"
-    if len(met) > 1:
-        span = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-        over = f"the instances that each scheduler met ({span})"
-    several = any(len(found) > 1 for found in ratios.values())
-    first, *others = order
-    parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
-    parts += [f"{name} {_times(means[name], ' that')}" for name in others]
-    place = f"On average over {over}" if several else f"On {over}"
-    said = [f"{place}, {'; '.join(parts)}."]
-    if several:
-        each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
-        said.append(f"Of single runs the largest ratio is {each}.")
-    if rest > 0:
-        said.append(f"The other {rest:,} schedulers stand in the table.")
+    several = any(len(mine) > 1 for mine in runs.values())
+    place = f"{'On average over' if several else 'On'} {_over([runs[name] for name in order])}"
+    if all(mean.most is None for mean in means.values()):
+        beside = "; ".join(f"{name} takes {_single(means[name].least)}" for name in order)
+        said = [f"{place}, no bound on the optimum is known; {beside} the best schedule found."]
+    else:
+        first, *others = order
+        parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
+        parts += [f"{name} {_times(means[name], ' that')}" for name in others]
+        said = [f"{place}, {'; '.join(parts)}."]
+        if several:
+            worst = {name: largest_of(map(ratio_of, runs[name])) for name in order}
+            each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
+            said.append(f"Of single runs the largest ratio is {each}.")
+    if len(order) < len(runs):
+        said.append(f"Of {len(runs):,} schedulers these are the best and the worst.")
     return said
+
+
+def _over(runs: Sequence[Sequence[Record]]) -> str:
+    """Return in words which instances schedulers met."""
+    met = {frozenset(record.instance.hash for record in mine) for mine in runs}
+    counts = sorted({len(each) for each in met})
+    if len(met) > 1:
+        span = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+        return f"the instances that each scheduler met ({span})"
+    return f"all {counts[0]:,} instances" if counts[0] > 1 else "the one instance"
+
+
+def _single(ratio: Fraction | None) -> str:
+    return f"{float(ratio or 0):,.{_PLACES}f} times"
 
 
 def _times(ratio: Interval, that: str = "") -> str:
@@ -115,7 +124,7 @@ def _times(ratio: Interval, that: str = "") -> str:
     if least == "1.00":
         return f"at most {most} times"
     if ratio.least == ratio.most:
-        return f"{float(ratio.most):,.{_PLACES}f} times"
+        return _single(ratio.most)
     return f"{least} to {most} times"
 
 

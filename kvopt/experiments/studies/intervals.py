@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,7 @@ class Interval:
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, where it is known."""
-        places = places_of(self.least if self.most is None else self.most)
+        places = places_of(max(abs(end) for end in (self.least or 0, self.most or 0)))
         if self.least is not None and self.least == self.most:
             return f"{float(self.least):,.{places}f}"
         low = rounded(self.least, up=False, places=places)
@@ -71,8 +72,8 @@ def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
 
 def places_of(value: Fraction | float | None) -> int:
     """Return places behind the point that give a number four digits; none of a large one."""
-    size = abs(float(value or 0))
-    return next((4 - n for n, end in enumerate((1, 10, 100, 1000)) if size < end), 0)
+    size = abs(float(value or 1))
+    return max(3 - math.floor(math.log10(size)), 0)
 
 
 def four_digits(value: float) -> str:

@@ -52,7 +52,8 @@ def _parts(family: Family) -> list[Markup]:
     others = []
     for size in sorted(sizes, reverse=True):
         cache = spread_of([r.instance.memory for r in family.instances])
-        title = f"{family.name}, {size:,} requests, M = {cache}"
+        said = "" if ", memory " in family.name else f", M = {cache}"
+        title = f"{family.name}, {size:,} requests{said}"
         groups = [group.sized(size) for group in family.groups]
         rows = [(group, _means(group)) for group in groups if group.runs]
         rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].label))
