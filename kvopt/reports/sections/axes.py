@@ -103,18 +103,18 @@ def _figure(
     def curve(found: Iterable[tuple[Record, int | None]]) -> Curve:
         return mean_latencies(found, lambda record: axis.at(record) or 0)
 
-    lower, upper = map(curve, _sides([record for mine in runs.values() for record in mine]))
+    every = [record for mine in runs.values() for record in mine]
+    lower, upper = map(curve, _sides(every))
     found = {
         label: means
         for label, mine in runs.items()
         if (means := curve((record, record.value) for record in mine))
     }
-    some = next(record for mine in runs.values() for record in mine)
-    unit = "s" if some.in_seconds else "rounds"
+    unit = "s" if every[0].in_seconds else "rounds"
     head = [axis.title, "proved bound", "best schedule"]
     head += [tag("abbr", letters[name], title=name) for name in found]
     rows = []
-    for place in sorted(upper):
+    for place in sorted({axis.at(record) or 0 for record in every}):
         values = [means.get(place) for means in (lower, upper, *found.values())]
         cells = [cell("-" if value is None else four_digits(value), value) for value in values]
         rows.append([tag("th", f"{place:,}", scope="row", data_value=str(place)), *cells])
