@@ -49,13 +49,18 @@ def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:
     assert "p0 certainly takes exactly" in first
     assert "p5 1.25 times" in first
     assert "p3" not in first
-    assert second == "Of 6 schedulers these are the best and the worst."
+    assert second == "Of 6 schedulers these have the least upper end and the largest lower end."
 
 
 def test_what_did_not_complete_is_said_and_not_averaged() -> None:
     found = answer([*runs("svf", (20, 20, 20)), *runs("alpha", (None, 20, 20), (90, 20, 20))])
     assert found[0].startswith("On the one instance, svf certainly takes exactly")
     assert found[1] == "alpha completed 1 of 2 runs."
+    endless = [each for k in range(7) for each in runs(f"p{k}", (None, 20, 20))]
+    assert answer(endless)[3:] == [
+        "p3 completed 0 of 1 runs.",
+        "3 other schedulers did not complete all of their runs.",
+    ]
 
 
 def test_schedulers_that_met_other_instances_are_not_called_comparable() -> None:

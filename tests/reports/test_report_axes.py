@@ -3,62 +3,19 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 from pages import page_of
-from studied import record
+from traced import GRID, folder_of, trace, traced
 
-from kvopt.experiments.studies.records import FILE, Record
 from kvopt.reports import write_report
-
-PLACE = "/home/someone/logs/{}.json"
-GRID = [(memory, rate) for memory in (100, 200, 400) for rate in (1, 2)]
-
-
-def trace(name: str, policy: str, memory: int, rate: float, value: int | None) -> Record:
-    """Return a record of a trace of ten requests that is met with a cache and at a rate."""
-    return record(
-        crc32(name.encode()) + 10 * memory + int(rate),
-        policy,
-        value,
-        name=f"{name}.json",
-        family=None,
-        seed=None,
-        requests=10,
-        memory=memory,
-        parameters={"memory": memory, "rate": rate, "file": PLACE.format(name)},
-        upper=None if value is None else 800 * rate - memory,
-        lower=None if value is None else 700 * rate - memory,
-        certificate=None,
-    )
-
-
-def folder_of(place: Path, records: Iterable[Record], description: str | None = None) -> Path:
-    """Write the folder of a study that found these records."""
-    place.mkdir()
-    (place / FILE).write_text("".join(json.dumps(each.to_json()) + "\n" for each in records))
-    if description is not None:
-        (place / "study.toml").write_text(description)
-    return place
 
 
 @pytest.fixture
 def studied_trace(tmp_path: Path) -> Path:
-    records = [
-        trace("chat", policy, memory, rate, more * 1000 * int(rate) - memory)
-        for memory, rate in GRID
-        for policy, more in (("fcfs", 2), ("svf", 1))
-    ]
-    text = (
-        'name = "test"\ntitle = "How much memory?"\nmodules = ["/home/someone/own.py"]\n'
-        f'[[instances]]\nfile = "{PLACE.format("chat")}"\n'
-    )
-    return folder_of(tmp_path / "study", records, text)
+    return traced(tmp_path / "study")
 
 
 def section(folder: Path, name: str) -> str | None:
@@ -113,7 +70,9 @@ def test_what_does_not_vary_has_no_picture(tmp_path: Path) -> None:
 def test_the_page_begins_with_the_question_and_its_answer(studied_trace: Path) -> None:
     page = write_report(studied_trace).page.read_text()
     text = re.sub("<[^>]*>", " ", page[page.index("<header>") :])
-    assert text.index("How much memory?") < text.index("On average over all 6 instances, svf")
+    assert text.index("How much memory?") < text.index(
+        "On average over all 6 instances (memory 100 to 400, rate 1 to 2), svf"
+    )
     assert text.index("On average over") < text.index("runs: 2 schedulers on 6 instances; cache")
     assert "cache 100 to 400 tokens" in text
 

@@ -40,11 +40,13 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
     }
     said = [_claims(verdicts)] if verdicts else []
     said += _judged(judged) if judged else []
-    said += [
-        f"{name} completed {sum(r.value is not None for r in mine):,} of {len(mine):,} runs."
-        for name, mine in runs.items()
-        if name not in whole
-    ]
+    partly = [name for name in runs if name not in whole]
+    for name in partly[:_ALL]:
+        done = sum(record.value is not None for record in runs[name])
+        said.append(f"{name} completed {done:,} of {len(runs[name]):,} runs.")
+    if rest := len(partly[_ALL:]):
+        others = "1 other scheduler" if rest == 1 else f"{rest:,} other schedulers"
+        said.append(f"{others} did not complete all of their runs.")
     return said
 
 
@@ -95,7 +97,9 @@ def _judged(runs: dict[str, list[Record]]) -> list[str]:
             each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
             said.append(f"Of single runs the largest ratio is {each}.")
     if len(order) < len(runs):
-        said.append(f"Of {len(runs):,} schedulers these are the best and the worst.")
+        said.append(
+            f"Of {len(runs):,} schedulers these have the least upper end and the largest lower end."
+        )
     return said
 
 
@@ -106,7 +110,16 @@ def _over(runs: Sequence[Sequence[Record]]) -> str:
     if len(met) > 1:
         span = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
         return f"the instances that each scheduler met ({span})"
-    return f"all {counts[0]:,} instances" if counts[0] > 1 else "the one instance"
+    if counts[0] == 1:
+        return "the one instance"
+    axes = [said for key in ("memory", "rate") if (said := _axis(runs[0], key))]
+    return f"all {counts[0]:,} instances" + (f" ({', '.join(axes)})" if axes else "")
+
+
+def _axis(records: Sequence[Record], key: str) -> str | None:
+    """Return the ends of what a description varies, None where it does not."""
+    found = {r.instance.parameters[key] for r in records if key in r.instance.parameters}
+    return f"{key} {min(found):,} to {max(found):,}" if len(found) > 1 else None
 
 
 def _single(ratio: Fraction | None) -> str:

@@ -51,7 +51,8 @@ def volume(context: Context) -> Section | None:
         runs = {group.label: [run.record for run in group.runs] for group in family.groups}
         sizes = {record.instance.requests for record in family.instances}
         if _FEWEST <= len(sizes) <= _MOST:
-            figures.append(_figure(family.name, runs, _REQUESTS, context.letters))
+            drawn = _measured(family.name, runs, _REQUESTS)
+            figures.append(_figure(drawn, _REQUESTS, context.letters, drawn.values))
     note = said_of("volume-seconds" if context.study.in_seconds else "volume")
     return gallery("Latency over request volume", note, figures)
 
@@ -87,18 +88,40 @@ def _along(context: Context, axis: _Axis, title: str, name: str) -> Section | No
             rest.setdefault(source, []).append(others)
             place = source, json.dumps(others, sort_keys=True)
             found.setdefault(place, {}).setdefault(label, []).append(record)
-    figures = []
+    drawn: dict[str, list[_Curves]] = {}
     for (source, said), runs in sorted(found.items(), key=lambda each: natural(" ".join(each[0]))):
         if len({axis.at(record) for mine in runs.values() for record in mine}) > 1:
             keys = settings(json.loads(said), differing(rest[source]))
-            figures.append(_figure(", ".join([source, *keys]), runs, axis, context.letters))
+            heading = context.study.portable(", ".join([source, *keys]))
+            drawn.setdefault(source, []).append(_measured(heading, runs, axis))
+    figures = [
+        _figure(each, axis, context.letters, [v for other in alike for v in other.values])
+        for alike in drawn.values()
+        for each in alike
+    ]
     return gallery(title, said_of(name), figures)
 
 
-def _figure(
-    title: str, runs: Mapping[str, Sequence[Record]], axis: _Axis, letters: Mapping[str, str]
-) -> Markup:
-    """Return a picture with a table of its numbers; a scheduler has no place without its runs."""
+@dataclass(frozen=True)
+class _Curves:
+    """What a picture shows: a curve for each scheduler, and both sides of the optimum."""
+
+    title: str
+    places: Sequence[float]
+    unit: str
+    found: Mapping[str, Curve]
+    lower: Curve
+    upper: Curve
+
+    @property
+    def values(self) -> list[float]:
+        """Every mean latency."""
+        curves = (*self.found.values(), self.lower, self.upper)
+        return [value for curve in curves for value in curve.values()]
+
+
+def _measured(title: str, runs: Mapping[str, Sequence[Record]], axis: _Axis) -> _Curves:
+    """Return mean latencies along an axis; a scheduler has no place without all of its runs."""
 
     def curve(found: Iterable[tuple[Record, int | None]]) -> Curve:
         return mean_latencies(found, lambda record: axis.at(record) or 0)
@@ -110,19 +133,28 @@ def _figure(
         for label, mine in runs.items()
         if (means := curve((record, record.value) for record in mine))
     }
-    unit = "s" if every[0].in_seconds else "rounds"
+    places = sorted({axis.at(record) or 0 for record in every})
+    return _Curves(title, places, "s" if every[0].in_seconds else "rounds", found, lower, upper)
+
+
+def _figure(
+    drawn: _Curves, axis: _Axis, letters: Mapping[str, str], values: Sequence[float]
+) -> Markup:
+    """Return a picture, whose axis holds some values, with a table of its numbers."""
     head = [axis.title, "proved bound", "best schedule"]
-    head += [tag("abbr", letters[name], title=name) for name in found]
+    head += [tag("abbr", letters[name], title=name) for name in drawn.found]
     rows = []
-    for place in sorted({axis.at(record) or 0 for record in every}):
-        values = [means.get(place) for means in (lower, upper, *found.values())]
-        cells = [cell("-" if value is None else four_digits(value), value) for value in values]
+    for place in drawn.places:
+        found = [means.get(place) for means in (drawn.lower, drawn.upper, *drawn.found.values())]
+        cells = [cell("-" if value is None else four_digits(value), value) for value in found]
         rows.append([tag("th", f"{place:,}", scope="row", data_value=str(place)), *cells])
-    caption = f"Mean latency of a request in {'seconds' if unit == 's' else unit}, {title}."
-    numbers = table(caption, head, rows, f"{title}: numbers", words=0)
-    picture = _curves(title, found, lower, upper, axis.title, unit, letters)
-    parts = join(picture, legend(letters, list(found)), unfolded("Numbers", numbers))
-    return figure(title, None, parts)
+    unit = "seconds" if drawn.unit == "s" else drawn.unit
+    caption = f"Mean latency of a request in {unit}, {drawn.title}."
+    numbers = table(caption, head, rows, f"{drawn.title}: numbers", words=0)
+    up = spread(f"mean latency ({drawn.unit})", values)
+    picture = _picture(drawn, Frame(_BOX, spread(axis.title, drawn.places), up), letters)
+    parts = join(picture, legend(letters, list(drawn.found)), unfolded("Numbers", numbers))
+    return figure(drawn.title, None, parts)
 
 
 def _sides(records: Sequence[Record]) -> list[list[tuple[Record, int | None]]]:
@@ -140,28 +172,20 @@ def _sides(records: Sequence[Record]) -> list[list[tuple[Record, int | None]]]:
     return sides
 
 
-def _curves(
-    title: str,
-    found: Mapping[str, Curve],
-    lower: Curve,
-    upper: Curve,
-    across: str,
-    unit: str,
-    letters: Mapping[str, str],
-) -> Markup:
-    values = [value for curve in (*found.values(), lower, upper) for value in curve.values()]
-    places = {place for curve in (*found.values(), lower, upper) for place in curve}
-    frame = Frame(_BOX, spread(across, places), spread(f"mean latency ({unit})", values))
+def _picture(drawn: _Curves, frame: Frame, letters: Mapping[str, str]) -> Markup:
+    """Draw the band that holds the optimum, and a line with a letter for each scheduler."""
+    lower, upper = drawn.lower, drawn.upper
     over, bound = ([(n, curve[n]) for n in sorted(upper) if n in lower] for curve in (upper, lower))
     band = "L".join(frame.at(*corner) for corner in (*over, *reversed(bound)))
+    ends = {name: max(curve.items()) for name, curve in drawn.found.items()}
     return frame.svg(
-        f"{title}: mean latency of a request against {across}",
+        f"{drawn.title}: mean latency of a request against {frame.x.title}",
         frame.axes(),
         path(f"M{band}z" if band else "", "band"),
-        frame.line(bound, "trend") if unit == "s" else None,
+        frame.line(bound, "trend") if drawn.unit == "s" else None,
         *(
             join(frame.line(sorted(curve.items()), "trace"), frame.dots(sorted(curve.items())))
-            for curve in found.values()
+            for curve in drawn.found.values()
         ),
-        *beside(frame, {name: max(c.items()) for name, c in found.items()}, letters, led=True),
+        *beside(frame, ends, letters, led=True),
     )
