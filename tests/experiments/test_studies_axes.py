@@ -79,7 +79,11 @@ class TestChanges:
     @pytest.mark.parametrize(
         ("keys", "said"),
         [
-            ({"memory": 6}, "request 'b': output: needs 8 tokens (prompt + output), memory is 6"),
+            (
+                {"memory": 6},
+                "request 'b': output: needs 8 tokens (prompt + output), memory is 6; "
+                "max_total = 6 leaves out what does not fit",
+            ),
             ({"max_total": 1}, "max_total: leaves no request: the smallest has 2 tokens"),
             ({"max_total": 0}, "max_total: must be at least 1, got 0"),
             ({"rate": 1e-16}, "request 'b': arrival: must be at most 2^53 - 1, got 4"),
@@ -125,6 +129,11 @@ class TestDescriptions:
         assert asked["left_out"] > 0 < asked["unread"]
         lines = len(SAMPLE.read_text().splitlines()) - 1
         assert task.instance.requests + asked["left_out"] + asked["unread"] == lines
+
+    def test_the_sample_can_be_copied(self) -> None:
+        study = read_study(SAMPLE.with_suffix(".toml"))
+        found = [(t.instance.memory, t.instance.parameters["rate"]) for t in tasks_of(study)]
+        assert found == [(m, r) for m in (1024, 2048, 4096) for r in (1, 2, 4)]
 
     def test_families_take_a_rate_too(self) -> None:
         text = HEAD + 'family = "arrival-2"\nn = 9\nrate = [1, 2]\n'

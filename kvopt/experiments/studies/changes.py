@@ -60,13 +60,13 @@ def changed(
     notes = instance.notes
     if said and notes is not None:
         said = {**(notes if isinstance(notes, dict) else {"notes": notes}), **said}
-    return Instance(
-        instance.memory if memory is None else memory,
-        requests,
-        instance.name,
-        said or notes,
-        instance.round_ms,
-    )
+    size = instance.memory if memory is None else memory
+    try:
+        return Instance(size, requests, instance.name, said or notes, instance.round_ms)
+    except InvalidInput as error:
+        hint = f"; max_total = {size} leaves out what does not fit" if error.request else ""
+        reason = error.reason + hint
+        raise InvalidInput(reason, field=error.field, request=error.request) from None
 
 
 def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Request]:
