@@ -20,7 +20,7 @@ class Interval:
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, where it is known."""
-        places = places_of(max(abs(end) for end in (self.least or 0, self.most or 0)))
+        places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
         if self.least is not None and self.least == self.most:
             return f"{float(self.least):,.{places}f}"
         low = rounded(self.least, up=False, places=places)
