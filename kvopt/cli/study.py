@@ -65,11 +65,14 @@ def study_command(
         return
     file = Path(name) if name.endswith(".toml") else None
     text = builtin_text(name) if file is None else read_text(file)
-    study = study_from_text(text, file)
+    study = study_from_text(text, file, checked=file is not None)
     # Every process that works on the study loads them too.
     study = replace(study, modules=tuple(dict.fromkeys([*study.modules, *(modules or ())])))
     if describe:
-        sys.stdout.write(text)
+        if json:
+            common.print_json({"name": study.name, **tomllib.loads(text)})
+        else:
+            sys.stdout.write(text)
         return
     if out is None:
         raise typer.BadParameter("is missing", param_hint="--out")
@@ -101,7 +104,7 @@ def study_command(
 def _list(json: bool) -> None:
     from kvopt.experiments.studies.description import builtin_names, builtin_study
 
-    studies = [builtin_study(name) for name in builtin_names()]
+    studies = [builtin_study(name, checked=False) for name in builtin_names()]
     if json:
         common.print_json({"studies": [{"name": s.name, "title": s.title} for s in studies]})
         return
@@ -115,6 +118,8 @@ def _list(json: bool) -> None:
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
+    from kvopt.experiments.studies.answers import left_out
+
     progress = found.progress
     counts = ("instances", "done", "failed", "before")
     return {
@@ -123,13 +128,16 @@ def _to_json(found: StudyResult) -> dict[str, object]:
         **{key: getattr(progress, key) for key in counts},
         "records": len(found.records),
         "damaged": list(found.damaged),
+        "answer": list(found.answer),
+        "left_out": left_out(found.records),
         "verdicts": [verdict.to_json() for verdict in found.verdicts],
         "seconds": round(progress.seconds, 3),
     }
 
 
 def _print(found: StudyResult) -> None:
-    from kvopt.experiments.studies.intervals import by_policy
+    from kvopt.experiments.studies.answers import left_out
+    from kvopt.experiments.studies.intervals import by_policy, four_digits
 
     in_seconds = found.study.limits[0].batch_time is not None
     table = common.new_table(
@@ -140,13 +148,17 @@ def _print(found: StudyResult) -> None:
     for row in rows:
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
         cells = [escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst))]
-        mean = "-" if row.latency is None else f"{row.latency:,.3f}"
+        mean = "-" if row.latency is None else four_digits(row.latency)
         table.add_row(*cells, *([mean] if in_seconds else []))
     if rows:
         common.print_table(table)
+    for sentence in found.answer:
+        print(sentence)
     for verdict in found.verdicts:
         print(f"{verdict.verdict}: {verdict.claim} ({verdict.source})")
         print(f"  published: {verdict.published}\n  found:     {verdict.found}")
+    for line in left_out(found.records):
+        common.say(f"kvopt: {line}")
     for record in found.records:
         if record.outcome == "error":
             label = record.instance.name + (f", {record.policy}" if record.policy else "")

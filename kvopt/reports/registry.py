@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -102,13 +103,15 @@ Make = Callable[[Context], Section | None]
 _MODULES = {
     "overview": "overview",
     "verdicts": "overview",
+    "by-memory": "axes",
+    "by-rate": "axes",
     "latency": "seconds",
     "schedulers": "schedulers",
     "ranking": "schedulers",
     "histograms": "schedulers",
     "runs": "sizes",
     "gaps": "sizes",
-    "volume": "latencies",
+    "volume": "axes",
     "evictions": "latencies",
     "memory": "seconds",
     "worst": "worst",
@@ -164,8 +167,24 @@ def _own(name: str, make: Make, context: Context, charts: set[str]) -> Section |
     elif section is not None and section.after not in SECTIONS.built_in:
         known = ", ".join(SECTIONS.built_in)
         reason = f"after: must be one of {known}, got {shown(section.after)}"
+    elif section is not None and (fault := _chart_fault(section.charts)):
+        reason = f"charts: {fault}"
     elif section is not None and (twice := sorted(charts & section.charts.keys())):
         reason = f"charts: {twice[0]} is of another section: write another name"
     if reason:
         raise InvalidInput(reason, field=f"section {name}")
     return section
+
+
+def _chart_fault(charts: object) -> str | None:
+    """Return why the page's script could not read charts, None where it can."""
+    if not isinstance(charts, dict) or not all(isinstance(name, str) for name in charts):
+        return f"must be lists of points by name, got {shown(charts)}"
+    for name, points in charts.items():
+        try:
+            json.dumps(points, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            return f"{name} is no JSON: {error}"
+        if not isinstance(points, list) or not all(isinstance(point, list) for point in points):
+            return f"{name} must be a list of lists, got {shown(points)}"
+    return None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -22,10 +23,13 @@ from kvopt.experiments.studies.intervals import Interval, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.families import FAMILIES
 from kvopt.files.reading import check_fields, check_schema, parse_json, read_text
-from kvopt.reports.words import limits_of
+from kvopt.reports.words import limits_of, natural
 
 _FILE = "file"
 """Key of an instance from a file, for which its name stands."""
+
+COUNTS = ("left_out", "unread")
+"""Keys of what was counted in a trace, and not asked for."""
 
 _SIZE = "n"
 """Key of a family that says how many requests there are: runs of all sizes stand together."""
@@ -109,6 +113,26 @@ class Study:
     @cached_property
     def _places(self) -> dict[tuple[str, str], int]:
         return {_work(record): place for place, record in enumerate(self.instances)}
+
+    @cached_property
+    def _paths(self) -> dict[str, str]:
+        """Files and modules of the description that lie somewhere, as a page names them."""
+        try:
+            top = tomllib.loads(self.description or "")
+        except tomllib.TOMLDecodeError:
+            top = {}
+        entries = top.get("instances")
+        found = list(top.get("modules") or ())
+        found += [e.get(key) for e in entries or () for key in ("file", "trace")]
+        found += [_file(record) for record in self.records]
+        absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}
+        return shortened(sorted(absolute))
+
+    def portable(self, text: str) -> str:
+        """Return a text without the folders in which files of the study lay when it was run."""
+        for path in sorted(self._paths, key=len, reverse=True):
+            text = text.replace(path, self._paths[path])
+        return text
 
     def has(self, certificate: str | None) -> bool:
         """Whether a certificate is in the folder."""
@@ -198,6 +222,7 @@ def headed(records: Sequence[Record]) -> list[Record]:
     family in which records differ are part of the heading.
     """
     files = {(r.instance.name, _file(r)) for r in records if r.instance.family is None}
+    places = shortened(place for _, place in files)
     parameters: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         parameters.setdefault(record.instance.family or "", []).append(record.instance.parameters)
@@ -205,9 +230,9 @@ def headed(records: Sequence[Record]) -> list[Record]:
     varied = {family: differing(keys) for family, keys in parameters.items()}
 
     def heading(record: Record) -> str:
-        if record.instance.family is None:
-            return _file(record) if ambiguous else record.instance.name
-        return _setting(record, varied) if record.in_seconds else record.instance.family
+        family = record.instance.family
+        name = family or (places[_file(record)] if ambiguous else record.instance.name)
+        return _setting(record, name, varied[family or ""]) if record.in_seconds else name
 
     return [
         replace(record, instance=replace(record.instance, family=heading(record)))
@@ -219,15 +244,28 @@ def _file(record: Record) -> str:
     return str(record.instance.parameters.get(_FILE, ""))
 
 
-def _setting(record: Record, varied: dict[str, list[str]]) -> str:
-    family, keys = record.instance.family or "", record.instance.parameters
-    found = FAMILIES.get(family)
+def shortened(paths: Iterable[str]) -> dict[str, str]:
+    """Return paths without the folders that all of them have: no page says where it was made."""
+    split = {path: PurePosixPath(path).parts for path in paths}
+    columns = zip(*(parts[:-1] for parts in split.values()), strict=False)
+    common = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, columns))
+    return {path: "/".join(parts[common:]) for path, parts in split.items()}
+
+
+def _setting(record: Record, name: str, varied: Sequence[str]) -> str:
+    """Return a name with the keys in which records under it differ; sizes stand together."""
+    keys = record.instance.parameters
+    found = FAMILIES.get(record.instance.family or "")
     stand_in = " (stand-in)" if found and found.source.startswith("stand-in") else ""
-    here = [key for key in varied[family] if key in keys and key != _SIZE]
-    settings = [f"{key} {keys[key]}" for key in here if key != _FILE]
-    if _FILE in here:
-        settings.append(record.instance.name)
-    return ", ".join([family + stand_in, *settings])
+    said = settings(keys, [key for key in varied if key not in (_SIZE, _FILE)])
+    if _FILE in keys and _FILE in varied and record.instance.family is not None:
+        said.append(record.instance.name)
+    return ", ".join([name + stand_in, *said])
+
+
+def settings(keys: Mapping[str, Any], shown: Iterable[str]) -> list[str]:
+    """Return some of the keys of an instance with their values."""
+    return [f"{key} {keys[key]}" for key in shown if key in keys and key not in COUNTS]
 
 
 def differing(found: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -247,4 +285,5 @@ def _order(record: Record) -> tuple[Any, ...]:
     instance = record.instance
     seed = -1 if instance.seed is None else instance.seed
     size = (instance.requests, instance.memory)
-    return instance.family or "", *size, seed, *_work(record), record.policy or ""
+    name = natural(instance.family or instance.name)
+    return name, *size, seed, *_work(record), record.policy or ""

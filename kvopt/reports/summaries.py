@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -13,9 +13,10 @@ from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
 from kvopt.experiments.studies.records import Record
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.study import Run, Study, differing
+from kvopt.reports.words import natural
 
-Curve = dict[int, float]
-"""Mean latency of a request by number of requests, in rounds or in seconds."""
+Curve = dict[float, float]
+"""Mean latency of a request by number of requests, cache or rate, in rounds or in seconds."""
 
 _MANY = 5
 """Ratios from which on pictures of single runs tell more than the table."""
@@ -92,7 +93,7 @@ def families(study: Study) -> list[Family]:
         label = ", ".join([record.policy or "", *limits])
         found.setdefault((record.instance.family or "", label), []).append(run)
     groups = [Group(*key, tuple(runs)) for key, runs in found.items()]
-    groups.sort(key=lambda g: (g.family, g.mean.least is None, g.mean.least or 0, g.label))
+    groups.sort(key=lambda g: (natural(g.family), g.mean.least is None, g.mean.least or 0, g.label))
     return [
         Family(
             name,
@@ -103,16 +104,22 @@ def families(study: Study) -> list[Family]:
     ]
 
 
-def mean_latencies(found: Iterable[tuple[Record, int | None]]) -> Curve:
-    """Return the mean latency of a request at each size; where one is unknown there is none."""
-    sizes: dict[int, list[float]] = {}
+def mean_latencies(
+    found: Iterable[tuple[Record, int | None]],
+    at: Callable[[Record], float] = lambda record: record.instance.requests,
+) -> Curve:
+    """Return the mean latency of a request at each place, which is the number of requests.
+
+    Where one is unknown there is none.
+    """
+    places: dict[float, list[float]] = {}
     for record, total in found:
         count = record.instance.requests
         unit = NANOSECONDS if record.in_seconds else 1
         each = math.nan if total is None or not count else total / count / unit
-        sizes.setdefault(count, []).append(each)
-    means = {size: fmean(values) for size, values in sizes.items()}
-    return {size: mean for size, mean in means.items() if not math.isnan(mean)}
+        places.setdefault(at(record), []).append(each)
+    means = {place: fmean(values) for place, values in places.items()}
+    return {place: mean for place, mean in means.items() if not math.isnan(mean)}
 
 
 def quantile_of(found: Sequence[Interval], share: Fraction) -> Interval:

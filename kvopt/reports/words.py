@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
-from kvopt.experiments.studies.intervals import rounded
+from kvopt.experiments.studies.intervals import places_of, rounded
 from kvopt.experiments.studies.records import Record
 from kvopt.model.batch_time import NANOSECONDS
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names as people do: a2 before a10."""
+    return [(int(part or 0), "") if i % 2 else (0, part) for i, part in enumerate(_split(name))]
+
+
+def _split(name: str) -> list[str]:
+    return re.split(r"([0-9]{1,18})", name)
+
+
+def size_of(record: Record) -> str:
+    """Return how large an instance is, and at which rate it arrives where that was changed."""
+    instance = record.instance
+    rate = instance.parameters.get("rate", 1)
+    at = "" if rate == 1 else f", rate {rate:g}"
+    return f"{counted(instance.requests, 'request')}, M = {instance.memory:,}{at}"
 
 
 def counted(count: int, one: str) -> str:
@@ -56,4 +74,5 @@ def _seconds(record: Record, total: int | None, *, up: bool) -> str:
     count = record.instance.requests
     if total is None or not count:
         return "-"
-    return rounded(Fraction(total, count * NANOSECONDS), up=up, places=3)
+    mean = Fraction(total, count * NANOSECONDS)
+    return rounded(mean, up=up, places=places_of(mean))

@@ -24,7 +24,7 @@ from kvopt.reports.html import Markup, join, tag, text
 from kvopt.reports.layout import asset
 from kvopt.reports.registry import Context, Section, sections_of
 from kvopt.reports.study import Study, read_study
-from kvopt.reports.words import optimum_of
+from kvopt.reports.words import optimum_of, size_of
 from kvopt.version import __version__
 
 PAGE = "report.html"
@@ -33,7 +33,7 @@ COLUMNS = (
     "study", "family", "instance", "seed", "requests", "memory", "parameters", "policy",
     "outcome", "value", "lower", "upper", "ratio_least", "ratio_most", "proved", "evictions",
     "makespan", "peak_memory", "bounded_by", "found_by", "seconds", "limits", "error",
-    "certificate", "instance_hash", "key",
+    "certificate", "instance_hash", "key", "time_unit", "rate", "left_out",
 )  # fmt: skip
 
 SECONDS_COLUMNS = (
@@ -128,7 +128,7 @@ def _page(context: Context) -> str:
         version=text(__version__),
         name=text(study.name),
         style=style,
-        title=tag("p", study.title) if study.in_seconds else "",
+        title=tag("p", study.title) if study.title not in (None, study.name) else "",
         links=join(*(tag("li", link) for link in links)),
         sections=join(*(_section(name, section) for name, section in sections.items())),
         data=_data(context, sections),
@@ -162,8 +162,12 @@ def _data(context: Context, sections: Mapping[str, Section]) -> str:
 def _instance(context: Context, record: Record) -> list[str | None]:
     instance = record.instance
     seed = "" if instance.seed is None else f", seed {instance.seed}"
-    size = f"{instance.requests:,} requests, M = {instance.memory:,}{seed}"
-    return [instance.name, size, optimum_of(record), context.certificate(record.certificate)]
+    return [
+        instance.name,
+        f"{size_of(record)}{seed}",
+        optimum_of(record),
+        context.certificate(record.certificate),
+    ]
 
 
 def _csv(study: Study) -> str:
@@ -173,12 +177,12 @@ def _csv(study: Study) -> str:
     columns = (*COLUMNS, *SECONDS_COLUMNS) if study.in_seconds else COLUMNS
     writer.writerow(columns)
     for record in study.records:
-        cells = _cells(record)
+        cells = _cells(study, record)
         writer.writerow([_safe(cells.get(name)) for name in columns])
     return sink.getvalue()
 
 
-def _cells(record: Record) -> dict[str, object]:
+def _cells(study: Study, record: Record) -> dict[str, object]:
     instance, times = record.instance, record.times
     least, most = record.ratio
     cells: dict[str, object] = {}
@@ -191,12 +195,16 @@ def _cells(record: Record) -> dict[str, object]:
         **vars(instance),
         **vars(record),
         "instance": instance.name,
-        "parameters": json.dumps(instance.parameters, sort_keys=True),
+        "parameters": study.portable(json.dumps(instance.parameters, sort_keys=True)),
+        "error": record.error and study.portable(record.error),
         "ratio_least": least,
         "ratio_most": most,
         "proved": record.proved,
         "limits": json.dumps(record.limits, sort_keys=True),
         "instance_hash": instance.hash,
+        "time_unit": "ns" if record.in_seconds else "rounds",
+        "rate": instance.parameters.get("rate", 1),
+        "left_out": instance.parameters.get("left_out", 0),
     }
 
 

@@ -213,7 +213,7 @@ class TestAdversaries:
     def test_growth_like_a_root_is_seen_in_the_best_policy(self) -> None:
         (verdict,) = verdicts_on("adversary", self.games([1, 2, 4]))
         assert verdict.verdict == "reproduced"
-        assert "4.0000 at n = 64; slope of the logarithms from n = 16 on: 0.50" in verdict.found
+        assert "4.000 at n = 64; slope of the logarithms from n = 16 on: 0.50" in verdict.found
         assert judgements(verdicts_on("adversary", self.games([2, 2, 2]))) == ["undecided"]
         assert verdicts_on("adversary", self.games([1, 1, 2])) == []
 

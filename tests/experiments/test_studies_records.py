@@ -142,7 +142,7 @@ class TestIntervals:
         assert high - low <= Fraction(1, 10**places)
 
     def test_texts(self) -> None:
-        assert str(Interval(Fraction(28, 27), Fraction(28, 27))) == "1.0370"
-        assert str(Interval(Fraction(28, 27), Fraction(28, 25))) == "[1.0370, 1.1200]"
+        assert str(Interval(Fraction(28, 27), Fraction(28, 27))) == "1.037"
+        assert str(Interval(Fraction(28, 27), Fraction(28, 25))) == "[1.037, 1.120]"
         assert str(Interval(None, None)) == "[-, -]"
         assert str(Interval(Fraction(-1, 3), Fraction(-1, 30))) == "[-0.3334, -0.0333]"

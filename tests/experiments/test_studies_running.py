@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,7 @@ import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
+from kvopt.experiments.studies.description import builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.task_runner import Unverified, _verify
@@ -449,3 +451,6 @@ def test_studies_are_listed_and_described(run: Run) -> None:
     )
     code, out, _ = run("study", "smoke", "--describe")
     assert out.startswith("# A minute")
+    code, out, _ = run("study", "smoke", "--describe", "--json")
+    described = json.loads(out)
+    assert described == tomllib.loads(builtin_text("smoke"))

@@ -284,7 +284,41 @@ class TestTimes:
         times = Times.of(simulate(Instance(9, two), "fcfs", clock=Seconds(MODEL)))
         assert times.arriving_tokens_per_second == 5.0
 
-    @pytest.mark.parametrize("member", ["latency", "memory", "ended", "completed", "mean_memory"])
+    @pytest.mark.slow
+    @examples(60)
+    @given(
+        st.lists(st.tuples(st.integers(0, 400), st.integers(1, 5)), min_size=1, max_size=8),
+        st.sampled_from(["fcfs", "alpha-protect:alpha=0"]),
+    )
+    def test_bands_are_what_runs_and_what_waits(
+        self, drawn: list[tuple[int, int]], policy: str
+    ) -> None:
+        requests = [Request(0, 3, o, arrival_seconds=ms / 1000) for ms, o in drawn]
+        run = simulate(Instance(9, requests), policy, clock=Seconds(MODEL))
+        times, ended = Times.of(run), run.stretches[-1].ended
+        assert len(times.running) == len(times.waiting) == COLUMNS
+        for part, (running, waiting) in enumerate(zip(times.running, times.waiting, strict=True)):
+            now = (2 * part + 1) * ended // (2 * COLUMNS)
+            there = [
+                (start, end)
+                for arrival, start, end in zip(
+                    run.arrivals, run.start_times, run.completions, strict=True
+                )
+                if arrival <= now and (end is None or now < end)
+            ]
+            assert running + waiting == len(there)
+            if not run.lost:
+                assert running == sum(start is not None and start <= now for start, _ in there)
+
+    def test_records_of_before_have_no_bands(self) -> None:
+        run = simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))
+        said = Times.of(run).to_json()
+        older = {key: said[key] for key in said if key not in ("running", "waiting")}
+        assert Times.from_json(older).running == ()
+
+    @pytest.mark.parametrize(
+        "member", ["latency", "memory", "ended", "completed", "mean_memory", "running"]
+    )
     def test_what_is_not_as_it_was_written_is_refused(self, member: str) -> None:
         said = Times.of(
             simulate(Instance(9, [Request(0, 3, 2)]), "fcfs", clock=Seconds(MODEL))

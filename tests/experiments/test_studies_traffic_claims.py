@@ -132,7 +132,7 @@ class TestTraffic:
         assert one(found, "1/6 s").verdict == "not reproduced as printed"
         assert "0.01000 and 0.03000 s" in one(found, "1/6 s").found
         far = one(found, "How far mc-sf")
-        assert (far.verdict, "[1.0000, 2.0000]" in far.found) == ("measured", True)
+        assert (far.verdict, "[1.000, 2.000]" in far.found) == ("measured", True)
 
     def test_what_does_not_agree_is_left_open(self) -> None:
         alike = {policy: (lambda n: n / 1000) for policy in ("mc-sf", "fcfs", "a-min")}

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 from browsing import CHROMIUM, DRIVER, MISSING, Browser, chromium
+from traced import traced
 
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.reports import write_report
@@ -289,6 +290,28 @@ def test_landmarks_and_names_are_there(browser: Browser, page: Path) -> None:
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert browser.ask("return [...document.querySelectorAll('table')].every(t => t.caption)")
+
+
+@pytest.mark.parametrize("width", [PHONE, 2560])
+def test_a_study_of_a_trace_uses_the_whole_width(
+    browser: Browser, tmp_path: Path, width: int
+) -> None:
+    page = write_report(traced(tmp_path / "study")).page
+    browser.open(page, width=width, prefers_color_scheme="dark")
+    assert browser.messages() == []
+    assert browser.ask("return document.documentElement.scrollWidth") <= width
+    said = browser.ask("return document.querySelector('main p').innerText")
+    assert said.startswith(
+        "On average over all 6 instances (memory 100 to 400, rate 1 to 2), svf cert"
+    )
+    boxes = browser.ask(
+        "return [...document.querySelectorAll('#by-memory svg, #by-rate svg')]"
+        ".map(svg => svg.getBoundingClientRect()).map(box => [box.left, box.right])"
+    )
+    assert len(boxes) == 2 + 3
+    assert max(right for _, right in boxes) > 0.6 * width
+    broken = "return /NaN|Infinity|undefined/.test(document.querySelector('main').innerHTML)"
+    assert browser.ask(broken) is False
 
 
 @pytest.mark.parametrize("width", [PHONE, 1280])

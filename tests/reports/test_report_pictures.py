@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import instances
 
-from kvopt import Instance, run
+from kvopt import Instance, Request, run
 from kvopt.experiments.studies.intervals import Interval
 from kvopt.reports.charts.axes import Axis
+from kvopt.reports.charts.bands import counts_of, most_of, thinned
 from kvopt.reports.charts.histograms import histogram
 from kvopt.reports.charts.letters import apart, letter
-from kvopt.reports.charts.schedules import draw
+from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.summaries import quantile_of
 
@@ -91,6 +92,36 @@ def test_memory_of_a_run_is_drawn_up_to_its_peak(instance: Instance) -> None:
     places = [float(y) for corners in areas for y in re.findall(r" ([\d.]+)", corners)]
     unit = (base - top) / instance.memory
     assert (base - min(places)) / unit == pytest.approx(found.peak_memory, abs=0.11 / unit)
+
+
+@given(instances(), st.sampled_from(["fcfs", "alpha-beta:alpha=0.1,beta=0.5,rounds=200"]))
+def test_bands_count_requests_that_run_and_that_wait(instance: Instance, policy: str) -> None:
+    found = run(instance, policy)
+    counts = {time: both for time, *both in counts_of(found)}
+    assert list(counts) == sorted(counts)
+    busy, waits = 0, 0
+    for time in range(found.makespan + 1):
+        busy, waits = counts.get(time, (busy, waits))
+        active = sum(begin <= time < end for _, begin, end in found.pieces())
+        here = [
+            request.arrival <= time and (start is None or time < start + request.output)
+            for request, start in zip(instance, found.starts, strict=True)
+        ]
+        assert (busy, busy + waits) == (active, sum(here))
+
+
+def test_many_requests_are_bands_with_few_corners() -> None:
+    crowd = Instance(50, [Request(k // 2, 1, 1 + k % 9) for k in range(MOST_ROWS * 10)])
+    found = run(crowd, "fcfs")
+    counts = counts_of(found)
+    assert len(counts) <= 386 < found.makespan
+    assert most_of(counts) == most_of(list(thinned(counts)))
+    picture = draw(found, 0, found.makespan)
+    assert 'class="waiting"' in picture
+    assert 'class="running"' in picture
+    assert 'class="wait many"' not in picture
+    few = Instance(50, crowd.requests[:MOST_ROWS])
+    assert 'class="waiting"' not in draw(run(few, "fcfs"), 0, 99)
 
 
 @given(st.lists(st.floats(24, 220), min_size=1, max_size=19))

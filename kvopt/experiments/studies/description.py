@@ -13,7 +13,7 @@ from typing import Any, get_args
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.clock_key import clock_of
-from kvopt.experiments.studies.sources import Kind, Source
+from kvopt.experiments.studies.sources import FIXED, Kind, Source
 from kvopt.experiments.studies.tables import Table, boolean, positives, texts
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
@@ -26,8 +26,8 @@ _TOP = (
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
-    "family", "file", "game", "inline", "requests",
-    "draws", "seed", "n", "memory", "parameters", "policies",
+    "family", "file", "trace", "game", "inline", "requests",
+    "draws", "seed", "n", "memory", "rate", "max_total", "parameters", "policies",
 )  # fmt: skip
 _BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
@@ -140,13 +140,16 @@ def builtin_text(name: str) -> str:
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def builtin_study(name: str) -> Study:
-    """Return a built-in study."""
-    return study_from_text(builtin_text(name))
+def builtin_study(name: str, *, checked: bool = True) -> Study:
+    """Return a built-in study; see `study_from_text`."""
+    return study_from_text(builtin_text(name), checked=checked)
 
 
-def study_from_text(text: str, file: Path | None = None) -> Study:
-    """Build a study from the text of a TOML file; relative paths in it start at that file."""
+def study_from_text(text: str, file: Path | None = None, *, checked: bool = True) -> Study:
+    """Build a study from the text of a TOML file; relative paths in it start at that file.
+
+    To check it the first instance of each entry is made, which takes seconds for large ones.
+    """
     top = Table.parsed(text, None if file is None else str(file))
     folder = Path() if file is None else file.parent
     name = top.string("name", None if file is None else file.stem)
@@ -163,7 +166,7 @@ def study_from_text(text: str, file: Path | None = None) -> Study:
     entries = tuple(
         entry
         for table in top.tables("instances")
-        for entry in _entries(table, models, policies, folder, clock is not None)
+        for entry in _entries(table, models, policies, folder, clock is not None, checked)
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
@@ -214,31 +217,41 @@ def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Li
 
 
 def _entries(
-    table: Table, models: Sequence[str], policies: Sequence[str], folder: Path, in_seconds: bool
+    table: Table,
+    models: Sequence[str],
+    policies: Sequence[str],
+    folder: Path,
+    in_seconds: bool,
+    checked: bool,
 ) -> Iterator[Entry]:
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
         raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
     kind, name = kinds[0], table.string(kinds[0])
-    if kind == "file":
+    if kind in ("file", "trace"):
         name = str((folder / name).resolve())
-    fixed = kind in ("file", "inline")
-    draws, seed = (1, None) if fixed else (table.integer("draws", 1, 1), table.integer("seed", 0))
+    draws, seed = (
+        (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
+    )
     chosen = _policies(table, models, policies)
     if not chosen:
         raise table.fault("policies", "is missing: a study needs policies")
-    sizes = product(table.choices("n"), table.choices("memory"))
+    rates: list[float | None] = table.take("rate", [None], positives)
+    axes = (table.choices("n"), table.choices("memory"), rates)
+    max_total = table.take("max_total", None)
     keys = {
         key: value if isinstance(value, list) else [value]
         for key, value in table.table("parameters").items().items()
     }
     if kind == "inline":
         keys["requests"] = [table.take("requests")]
-    for (n, memory), values in product(sizes, product(*keys.values())):
+    for (n, memory, rate), values in product(product(*axes), product(*keys.values())):
         parameters = dict(zip(keys, values, strict=True))
-        source = Source(kind, name, seed, n, memory, parameters)
+        whole = None if rate is None else int(rate) if rate == int(rate) else rate
+        source = Source(kind, name, seed, n, memory, parameters, whole, max_total)
         try:
-            source.check(chosen, in_seconds)
+            if checked:
+                source.check(chosen, in_seconds)
         except InvalidInput as error:
             said = str(error) if error.file == name else f"{name}: {error}"
             raise table.fault(kind, said) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,10 +19,12 @@ class Interval:
     most: Fraction | None
 
     def __str__(self) -> str:
-        """Return both ends to four places, rounded outward; or the number, where it is known."""
+        """Return both ends to four digits, rounded outward; or the number, where it is known."""
+        places = places_of(max(abs(end or Fraction()) for end in (self.least, self.most)))
         if self.least is not None and self.least == self.most:
-            return f"{float(self.least):,.4f}"
-        return f"[{rounded(self.least, up=False)}, {rounded(self.most, up=True)}]"
+            return f"{float(self.least):,.{places}f}"
+        low = rounded(self.least, up=False, places=places)
+        return f"[{low}, {rounded(self.most, up=True, places=places)}]"
 
     def is_within(self, low: Fraction, high: Fraction) -> bool:
         """Whether the number is between two others for certain."""
@@ -65,6 +68,17 @@ def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
     whole = -(-scaled.numerator // scaled.denominator) if up else scaled.__floor__()
     sign, whole = ("-" if whole < 0 else ""), abs(whole)
     return f"{sign}{whole // 10**places:,}.{whole % 10**places:0{places}}"
+
+
+def places_of(value: Fraction | float | None) -> int:
+    """Return places behind the point that give a number four digits; none of a large one."""
+    size = abs(float(value or 1))
+    return max(3 - math.floor(math.log10(size)), 0)
+
+
+def four_digits(value: float) -> str:
+    """Return a number to four digits; of a whole number every digit before the point."""
+    return f"{value:,.{places_of(value)}f}"
 
 
 def _share(value: int | None, by: int | None) -> Fraction | None:

@@ -14,6 +14,7 @@ from types import FrameType
 
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
+from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.records import Record, lines_of, read_records
@@ -107,6 +108,11 @@ class StudyResult:
     verdicts: tuple[Verdict, ...]
     damaged: tuple[str, ...] = ()
     signal_number: int | None = None
+
+    @property
+    def answer(self) -> list[str]:
+        """What the study answers, in sentences that its certified intervals prove."""
+        return answer(self.records, self.verdicts)
 
 
 def run_study(

@@ -1,22 +1,34 @@
-"""Where the instances of a study come from: a family, a file, or a game against a policy."""
+"""Where the instances of a study come from: a family, a file, a trace, or a game."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.studies.changes import changed
 from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.families import generate
 from kvopt.files import read_instance
 from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.instance import LARGEST_INTEGER, Instance, Request, checked_integer
 from kvopt.model.schedule import Schedule
+from kvopt.traces.importing import import_trace
 
-Kind = Literal["family", "file", "game", "inline"]
+Kind = Literal["family", "file", "trace", "game", "inline"]
+
+FIXED: tuple[Kind, ...] = ("file", "trace", "inline")
+"""Kinds of sources that hold their requests: nothing is drawn."""
+
+_FILES = ("file", "trace")
+
+_OWN = ("path", "memory", "max_total")
+TRACE_KEYS = tuple(key for key in signature(import_trace).parameters if key not in _OWN)
+"""What the parameters of a trace may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +38,15 @@ class Source:
     Parameters
     ----------
     kind, name
-        A family, the path of an instance, a game that is played against each policy, or the name
-        of an instance that is written in the description itself.
+        A family, the path of an instance or of a trace, a game that is played against each
+        policy, or the name of an instance that is written in the description itself.
     seed
         Of the draw; None for a file.
     n, memory, parameters
-        What was asked for; of an inline instance its ``requests``.
+        What was asked for; of an inline instance its ``requests``, of a trace what
+        `kvopt.import_trace` takes.
+    rate, max_total
+        What is changed in it; see `kvopt.experiments.studies.changes`.
     """
 
     kind: Kind
@@ -40,13 +55,22 @@ class Source:
     n: int | None = None
     memory: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None
+    max_total: int | None = None
 
     @property
     def asked(self) -> dict[str, Any]:
         """What was asked for, as a record carries it."""
-        sizes = {key: size for key, size in (("n", self.n), ("memory", self.memory)) if size}
-        file = {"file": self.name} if self.kind == "file" else {}
+        keys = ("n", "memory", "rate", "max_total")
+        sizes = {key: size for key in keys if (size := getattr(self, key))}
+        file = {"file": self.name} if self.kind in _FILES else {}
         return {**sizes, **file, **self.parameters}
+
+    @property
+    def _plain(self) -> dict[str, Any]:
+        """Every field, without those that are newer than the folders of some studies."""
+        newer = ("rate", "max_total")
+        return {key: value for key, value in asdict(self).items() if value or key not in newer}
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a description that give this source."""
@@ -56,6 +80,8 @@ class Source:
             "seed": self.seed,
             "n": self.n,
             "memory": self.memory,
+            "rate": self.rate,
+            "max_total": self.max_total,
             "requests": keys.pop("requests", None),
             "parameters": keys or None,
         }
@@ -65,9 +91,13 @@ class Source:
         for key, size in (("n", self.n), ("memory", self.memory)):
             if size is not None:
                 checked_integer(size, key, 1)
-        if self.kind == "file" and (self.n is not None or self.parameters):
-            raise InvalidInput("a file has its own requests", field="n, parameters")
+        if self.kind in _FILES and self.n is not None:
+            raise InvalidInput("a file has its own requests", field="n")
+        if self.kind == "file" and self.parameters:
+            raise InvalidInput("a file has its own requests", field="parameters")
         if self.kind == "game":
+            if self.rate or self.max_total:
+                raise InvalidInput("a game makes its own requests", field="rate, max_total")
             if in_seconds:
                 raise InvalidInput("is played in rounds, not in seconds", field="clock")
             check_game(self.name, policies, self.asked)
@@ -78,14 +108,33 @@ class Source:
 
     def instance(self, policy: str | None = None) -> Instance:
         """Draw the instance; a game needs the policy that it is played against."""
-        if self.kind == "file":
-            return read_instance(self.name, self.memory)
-        if self.kind == "inline":
-            return self._inline()
         if self.kind == "game":
             assert policy is not None, "a game has an opponent"
             return play(self.name, policy, memory=self.memory, parameters=self.parameters)
-        return generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
+        if self.kind == "family":
+            found = generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
+        else:
+            found = {"file": self._file, "trace": self._trace, "inline": self._inline}[self.kind]()
+        return changed(found, self.memory, self.rate, self.max_total)
+
+    def _file(self) -> Instance:
+        """Read an instance, whose cache the study may change; CSV has none."""
+        if not self.name.lower().endswith(".csv") or self.memory is None:
+            return read_instance(self.name)
+        return read_instance(self.name, LARGEST_INTEGER if self.max_total else self.memory)
+
+    def _trace(self) -> Instance:
+        """Import a trace; what does not fit into the cache is refused, not left out."""
+        if self.memory is None:
+            raise InvalidInput("is missing", field="memory")
+        for key in self.parameters:
+            if key not in TRACE_KEYS:
+                reason = f"is not a key of a trace, which has {', '.join(TRACE_KEYS)}"
+                raise InvalidInput(reason, field=key)
+        if "format" not in self.parameters:
+            raise InvalidInput("is missing: parameters = { format = ... }", field="format")
+        checked_integer(self.memory, "memory", 1)
+        return import_trace(self.name, memory=LARGEST_INTEGER, **self.parameters)
 
     def _inline(self) -> Instance:
         """Build an instance from ``[arrival, prompt, output]`` of each request."""
@@ -99,7 +148,8 @@ class Source:
         requests = [Request(*row) for row in rows]
         if self.memory is None:
             raise InvalidInput("is missing", field="memory")
-        return Instance(self.memory, requests, self.name)
+        memory = LARGEST_INTEGER if self.max_total else self.memory
+        return Instance(memory, requests, self.name)
 
     def reference(self, instance: Instance) -> Schedule | None:
         """Return the schedule that a proof compares policies with, where the source knows one."""
@@ -109,19 +159,22 @@ class Source:
         """Return what a record says of an instance from here, None for one not made yet."""
         name: str = self.name
         family: str | None = self.name
-        if self.kind == "file":
+        notes = instance.notes if instance and isinstance(instance.notes, dict) else {}
+        counts = {"left_out": notes["left_out"]} if self.max_total else {}
+        if isinstance(dropped := notes.get("dropped"), dict) and self.kind == "trace":
+            counts["unread"] = sum(entry["rows"] for entry in dropped.values())
+        if self.kind in _FILES:
             name = Path(name).name
             # A generated file says what it is from.
-            notes = instance.notes if instance and isinstance(instance.notes, dict) else {}
             family = notes["family"] if isinstance(notes.get("family"), str) else None
         elif instance is not None and instance.name:
             name = instance.name
         return StudiedInstance(
             name=name,
             family=family,
-            parameters=self.asked,
+            parameters={**self.asked, **counts},
             seed=self.seed,
             requests=0 if instance is None else len(instance),
             memory=(self.memory or 0) if instance is None else instance.memory,
-            hash=f"none:{asdict(self)}" if instance is None else instance.hash,
+            hash=f"none:{self._plain}" if instance is None else instance.hash,
         )

@@ -1,4 +1,4 @@
-"""Schedules as pictures: a row a request, and the tokens held on the same time axis."""
+"""Schedules as pictures: a row a request, or bands of many, and the tokens held below."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.outlines import Points, outline
 from kvopt.model.sweep import Stretch, swept
 from kvopt.reports.charts.axes import Axis, Box, Frame, label, path
+from kvopt.reports.charts.bands import bands, counts_of, most_of
 from kvopt.reports.html import Markup, number
 from kvopt.simulation.runs import Lost, PolicyRun
 
@@ -27,8 +28,11 @@ _THIN = 4.0
 _LABELLED = 24
 """Requests up to which each row has its name."""
 
-MOST_ROWS = 400
-"""Requests up to which each has a row; beyond, memory alone is drawn."""
+MOST_ROWS = 120
+"""Requests up to which each has a row; beyond, bands say how many run and wait."""
+
+_BANDS = 150.0
+"""Pixels of those bands."""
 
 _MOST_CORNERS = 800
 """Corners of an outline; with more, each column of pixels keeps its highest."""
@@ -47,7 +51,7 @@ def draw(run: PolicyRun, left: int, right: int) -> Markup:
     kept.sort(key=lambda piece: (piece.start, piece.end))
     rows = len(instance) if len(instance) <= MOST_ROWS else 0
     row = min(_TALLEST_ROW, _ROWS / max(rows, 1))
-    top = _TOP + rows * row + _BETWEEN
+    top = _TOP + (rows * row or _BANDS) + _BETWEEN
     box = Box(_WIDTH, top + _MEMORY + 34, _LEFT, _RIGHT, top, top + _MEMORY)
     frame = Frame(box, Axis("time (rounds)", left, right), Axis("", 0, 1.1 * instance.memory))
     floor = {piece.request: _TOP + (place + 0.9) * row for place, piece in enumerate(kept)}
@@ -55,10 +59,24 @@ def draw(run: PolicyRun, left: int, right: int) -> Markup:
     return frame.svg(
         said + f"at most {run.peak_memory:,} of {instance.memory:,} tokens held",
         frame.bottom(),
-        *(_Rows(instance, frame.x, row, floor).drawn(kept, run.lost) if rows else ()),
+        *(
+            _Rows(instance, frame.x, row, floor).drawn(kept, run.lost)
+            if rows
+            else _bands(run, frame)
+        ),
         *_memory(run, kept, frame),
         frame.tokens(instance.memory),
     )
+
+
+def _bands(run: PolicyRun, below: Frame) -> Iterable[Markup]:
+    """Draw how many requests run and wait, above the tokens on the same time axis."""
+    counts = counts_of(run)
+    top = _TOP + 14
+    box = Box(_WIDTH, below.height, _LEFT, _RIGHT, top, top + _BANDS - 14)
+    frame = Frame(box, below.x, Axis("requests", 0, 1.05 * max(most_of(counts), 1)))
+    yield bands(frame, counts)
+    yield frame.left(4, whole=True)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,11 @@ def failures(context: Context) -> Section | None:
     """Return what failed, None where nothing did."""
     head = ("Instance", "Scheduler", "Error")
     rows: list[list[Node]] = [
-        [record.instance.name, record.policy or "the whole instance", record.error or "unknown"]
+        [
+            record.instance.name,
+            record.policy or "the whole instance",
+            context.study.portable(record.error or "unknown"),
+        ]
         for record in context.study.failures
     ]
     if not rows:
@@ -65,7 +69,8 @@ def provenance(context: Context) -> Section:
         link = tag("a", context.csv.name, href=context.address(context.csv))
         parts.append(tag("p", "All records as a table: ", link))
     if study.description is not None:
-        parts.append(unfolded("study.toml", tag("pre", tag("code", study.description), tabindex=0)))
+        shown = tag("pre", tag("code", study.portable(study.description)), tabindex=0)
+        parts.append(unfolded("study.toml", shown))
     return Section("Provenance", join(*parts))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from kvopt.experiments.studies.answers import answer, left_out
 from kvopt.model.scope import COVERED
+from kvopt.model.summary import spread
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.layout import cards, listed, said_of
 from kvopt.reports.registry import Context, Section, register
@@ -33,8 +35,14 @@ _SIGNS = {
 def overview(context: Context) -> Section:
     """Return the figures that matter most, and every warning."""
     told = [tag("p", "No run of a scheduler is recorded in this folder.")]
-    if context.study.runs:
+    study = context.study
+    if study.runs:
         told = [
+            *(
+                tag("p", sentence, class_="answer")
+                for sentence in answer(study.records, study.verdicts)
+            ),
+            *(tag("p", line, class_="note") for line in left_out(study.records)),
             tag("ul", *_tiles(context), class_="tiles"),
             tag("p", said_of("overview"), class_="note"),
             tag("p", f"Of bounds and optima, {COVERED}.", class_="note"),
@@ -46,6 +54,7 @@ def _tiles(context: Context) -> list[Markup]:
     study = context.study
     schedulers = counted(len({run.record.policy for run in study.runs}), "scheduler")
     instances = counted(len(study.instances), "instance")
+    cache = spread([record.instance.memory for record in study.instances])
     proved = sum(record.proved for record in study.instances)
     ratios = [run.ratio for run in study.judged if run.ratio is not None]
     known = [ratio for ratio in ratios if ratio.width is not None]
@@ -54,7 +63,7 @@ def _tiles(context: Context) -> list[Markup]:
     outcomes = Counter(run.record.outcome for run in study.runs)
     lost = [f", {outcomes[name]:,} {said}" for name, said in _LOST.items() if outcomes[name]]
     tiles = [
-        (f"{len(study.runs):,}", f"runs: {schedulers} on {instances}"),
+        (f"{len(study.runs):,}", f"runs: {schedulers} on {instances}; cache {cache} tokens"),
         (f"{proved:,} of {len(study.instances):,}", "instances with a proved optimum"),
         (percent(mean_width(known)), f"{_WIDTH}{rest}"),
         *(

@@ -17,6 +17,12 @@ from kvopt.reports.words import counted, percent
 
 _SHARES = (Fraction(1, 2), Fraction(95, 100))
 
+_OF_SEVERAL = ("runs", "median", "95%", "worst", "optimal", "not optimal")
+"""Columns that repeat the ratio where each scheduler has a single run."""
+
+_SINGLE = {"mean": "ratio", "mean width": "width"}
+"""What columns of means are called where each scheduler has a single run."""
+
 
 @register("schedulers")
 def schedulers(context: Context) -> Section | None:
@@ -29,10 +35,14 @@ def schedulers(context: Context) -> Section | None:
         "not completed": not all(group.completed for group in context.groups),
         "evictions": any(group.evictions for group in context.groups),
     }
+    single = all(len(group.runs) == 1 for group in context.groups)
+    shown |= dict.fromkeys(_OF_SEVERAL, not single)
     rows = [{k: c for k, c in _cells(g).items() if shown.get(k, True)} for g in context.groups]
+    head = [_SINGLE.get(name, name) if single else name for name in rows[0]]
     words = 2 if shown["family"] else 1
     cells = [list(row.values()) for row in rows]
-    made = table(said_of("schedulers"), list(rows[0]), cells, "Table of schedulers", words)
+    note = said_of("schedulers-single" if single else "schedulers")
+    made = table(note, head, cells, "Table of schedulers", words)
     return Section("Schedulers", made)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+from kvopt.experiments.studies.intervals import four_digits
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
+from kvopt.model.summary import spread as spread_of
 from kvopt.reports.charts.axes import Axis, Box, Frame, spread
+from kvopt.reports.charts.bands import BANDS, bands, most_of
 from kvopt.reports.charts.bars import Bar, bars
 from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.layout import by_family, cell, count, figure, named, said_of, table, unfolded
@@ -29,6 +32,8 @@ _TIMES: dict[str, Callable[[Times], float | None]] = {
 Means = dict[str, float | None]
 
 _BOX = Box(360.0, 168.0, 46.0, 350.0, 24.0, 132.0)
+_TALL = Box(360.0, 298.0, 46.0, 350.0, 154.0, 262.0)
+_ABOVE = Box(360.0, 298.0, 46.0, 350.0, 24.0, 124.0)
 _UNEVEN = 3
 """Times by which ends may differ before each picture has its own time axis."""
 
@@ -46,7 +51,9 @@ def _parts(family: Family) -> list[Markup]:
     parts: list[Markup] = []
     others = []
     for size in sorted(sizes, reverse=True):
-        title = f"{family.name}, {size:,} requests"
+        cache = spread_of([r.instance.memory for r in family.instances])
+        said = "" if ", memory " in family.name else f", M = {cache}"
+        title = f"{family.name}, {size:,} requests{said}"
         groups = [group.sized(size) for group in family.groups]
         rows = [(group, _means(group)) for group in groups if group.runs]
         rows.sort(key=lambda row: (row[1]["mean"] is None, row[1]["mean"] or 0.0, row[0].label))
@@ -74,7 +81,9 @@ def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup | None:
     for group, means in rows:
         if means["mean"] is not None:
             median, p99, mean = (means[name] or 0.0 for name in ("median", "p99", "mean"))
-            made.append(Bar(group.label, f"{median:,.3f}, {p99:,.3f} s", median, p99, mean))
+            made.append(
+                Bar(group.label, f"{four_digits(median)}, {four_digits(p99)} s", median, p99, mean)
+            )
             ends += [median, p99, mean]
     said = f"{title}: median, 99th percentile and mean latency of {len(made)} schedulers"
     return figure(title, None, bars(said, made, spread("latency (s)", ends))) if made else None
@@ -82,14 +91,16 @@ def _picture(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup | None:
 
 def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
     cells = []
+    single = all(len(group.runs) == 1 and group.completed for group, _ in rows)
     for group, means in rows:
         *times, held = means.values()
         share = None if held is None else held / group.runs[0].record.instance.memory
-        row = [named(group.label), count(len(group.runs)), count(group.ended("completed"))]
-        row += [cell("-" if mean is None else f"{mean:,.3f}", mean) for mean in times]
+        runs = [count(len(group.runs)), count(group.ended("completed"))]
+        row = [named(group.label), *(() if single else runs)]
+        row += [cell("-" if mean is None else four_digits(mean), mean) for mean in times]
         row += [cell("-" if share is None else f"{share:.1%}", share), count(group.evictions)]
         cells.append(row)
-    head = ("scheduler", "runs", "completed", *_TIMES, "evictions")
+    head = ("scheduler", *(() if single else ("runs", "completed")), *_TIMES, "evictions")
     caption = f"{title}, in seconds."
     return table(caption, head, cells, f"{caption} Latency")
 
@@ -98,7 +109,9 @@ def _table(title: str, rows: Sequence[tuple[Group, Means]]) -> Markup:
 def memory(context: Context) -> Section | None:
     """Return a picture for each chosen run, None for a study in rounds."""
     figures = {family.name: _figures(family) for family in context.families}
-    return by_family("Memory over time", said_of("memory"), figures)
+    legend = [tag("span", tag("i", class_=kind), said) for kind, said in BANDS.items()]
+    note = join(said_of("memory"), tag("span", *legend, class_="legend"))
+    return by_family("Memory over time", note, figures)
 
 
 def _figures(family: Family) -> list[Markup]:
@@ -107,10 +120,18 @@ def _figures(family: Family) -> list[Markup]:
     drawn = [(record, record.times) for record in _chosen(records) if record.times is not None]
     ends = [times.ended for _, times in drawn]
     uneven = bool(ends) and max(ends) > _UNEVEN * min(ends)
+    most = max((most_of(_counts(times)) for _, times in drawn), default=0)
     return [
-        _figure(family.name, record, times, times.ended if uneven else max(ends))
+        _figure(family.name, record, times, times.ended if uneven else max(ends), most)
         for record, times in drawn
     ]
+
+
+def _counts(times: Times) -> list[tuple[float, int, int]]:
+    """Return how many requests run and wait over time, empty for an older record."""
+    width = times.ended / len(times.memory)
+    both = zip(times.running, times.waiting, strict=True)
+    return [(place * width, *each) for place, each in enumerate(both)]
 
 
 def _chosen(records: Sequence[Record]) -> list[Record]:
@@ -128,7 +149,7 @@ def _chosen(records: Sequence[Record]) -> list[Record]:
     return list({record.key: record for record in picked}.values())
 
 
-def _figure(family: str, record: Record, times: Times, end: float) -> Markup:
+def _figure(family: str, record: Record, times: Times, end: float, most: int) -> Markup:
     capacity = record.instance.memory
     title = f"{record.policy}, {record.instance.requests:,} requests"
     said = [f"at most {record.peak_memory or 0:,} of {capacity:,} tokens"]
@@ -139,9 +160,13 @@ def _figure(family: str, record: Record, times: Times, end: float) -> Markup:
     if record.outcome != "completed":
         said.append(record.outcome)
     words = ", ".join(said)
-    frame = Frame(_BOX, Axis("time (s)", 0, end), Axis("", 0, 1.1 * capacity))
+    across = Axis("time (s)", 0, end)
     width = times.ended / len(times.memory)
     steps = [((k + side) * width, held) for k, held in enumerate(times.memory) for side in (0, 1)]
-    area = frame.area(steps, "grown")
+    frame = Frame(_TALL if times.running else _BOX, across, Axis("", 0, 1.1 * capacity))
+    drawn = [frame.area(steps, "grown"), frame.tokens(capacity), frame.bottom()]
+    if times.running:
+        above = Frame(_ABOVE, across, Axis("requests", 0, 1.05 * max(most, 1)))
+        drawn += [bands(above, _counts(times)), above.left(3, whole=True)]
     name = f"{family}: {title}: {words}"
-    return figure(title, words, frame.svg(name, area, frame.tokens(capacity), frame.bottom()))
+    return figure(title, words, frame.svg(name, *drawn))

@@ -12,12 +12,13 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import check_schema, parse_json, read_text
 from kvopt.model.instance import Instance
+from kvopt.reports.charts.bands import BANDS
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
-from kvopt.reports.words import counted
+from kvopt.reports.words import counted, size_of
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 _SCHEMA = "kvopt.certificate/1"
@@ -39,7 +40,9 @@ def worst(context: Context) -> Section | None:
     runs = _worst_runs(context.study)
     if context.study.in_seconds or not runs:
         return None
-    swatches = [tag("li", tag("i", class_=kind), said) for kind, said in _LEGEND.items()]
+    many = any(run.record.instance.requests > MOST_ROWS for run in runs)
+    legend = _LEGEND | (BANDS if many else {})
+    swatches = [tag("li", tag("i", class_=kind), said) for kind, said in legend.items()]
     parts = [tag("p", said_of("worst")), tag("ul", *swatches, class_="legend", aria_label="Legend")]
     read = lru_cache(maxsize=2)(_read)  # a certificate is of several runs, and may be large
     for place, run in enumerate(runs):
@@ -69,8 +72,7 @@ def _article(context: Context, run: Run, pictures: Markup, is_open: bool) -> Mar
     if not record.proved:
         lower = "unknown" if record.lower is None else f"{record.lower:,}"
         optimum = f"best schedule {record.upper:,}, proved bound {lower}"
-    size = f"{counted(record.instance.requests, 'request')}, M = {record.instance.memory:,}"
-    facts = f"{size}; total latency {record.value:,}; {optimum}. "
+    facts = f"{size_of(record)}; total latency {record.value:,}; {optimum}. "
     title = tag("h3", f"{record.policy} on {record.instance.name}")
     summary = tag("summary", title, tag("span", f"ratio {run.ratio}"))
     said = tag("p", facts, context.link(record.certificate))
@@ -84,7 +86,7 @@ def _pictures(run: Run, best: PolicyRun, found: PolicyRun) -> Markup:
     uneven = longest > _UNEVEN * shortest
     notes = ["The time axes differ."] if uneven else []
     if len(requests) > MOST_ROWS:
-        notes.append(f"With more than {MOST_ROWS} requests, only the tokens held are drawn.")
+        notes.append("Above, how many requests run and how many wait; below, the tokens held.")
     figures = []
     for title, each in (("optimum" if run.record.proved else _BEST, best), (found.policy, found)):
         end = each.makespan if uneven else longest

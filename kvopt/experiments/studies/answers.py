@@ -1,0 +1,147 @@
+"""What a study answers, in sentences that its certified intervals prove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from kvopt.experiments.studies.claims import Verdict
+from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of, rounded
+from kvopt.experiments.studies.records import Record, grouped
+
+_ALL = 4
+"""Schedulers up to which each is named; of more, the one certain to be good and the worst."""
+
+_PLACES = 2
+
+
+def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[str]:
+    """Return the sentences: claims that were put to the test, then how good each scheduler is.
+
+    Parameters
+    ----------
+    records
+        Of the study.
+    verdicts
+        Published claims beside what was found.
+
+    Returns
+    -------
+    list of str
+        None where nothing completed and nothing was claimed.
+    """
+    runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
+    whole = {name: mine for name, mine in runs.items() if all(r.value is not None for r in mine)}
+    judged = {
+        name: known
+        for name, mine in whole.items()
+        if (known := [record for record in mine if ratio_of(record).least])
+    }
+    said = [_claims(verdicts)] if verdicts else []
+    said += _judged(judged) if judged else []
+    partly = [name for name in runs if name not in whole]
+    for name in partly[:_ALL]:
+        done = sum(record.value is not None for record in runs[name])
+        said.append(f"{name} completed {done:,} of {len(runs[name]):,} runs.")
+    if rest := len(partly[_ALL:]):
+        others = "1 other scheduler" if rest == 1 else f"{rest:,} other schedulers"
+        said.append(f"{others} did not complete all of their runs.")
+    return said
+
+
+def left_out(records: Iterable[Record]) -> list[str]:
+    """Return, for each trace, how many of its requests a study left out, and why."""
+    found = {}
+    for record in records:
+        asked, name = record.instance.parameters, record.instance.name
+        if asked.get("left_out"):
+            total = record.instance.requests + asked["left_out"]
+            why = f"they have more than {asked['max_total']:,} tokens (max_total)"
+            found[name, why] = (
+                f"{name}: {asked['left_out']:,} of {total:,} requests left out: {why}"
+            )
+        if asked.get("unread"):
+            found[name, "unread"] = f"{name}: {asked['unread']:,} lines left out: no request"
+    return list(found.values())
+
+
+def _claims(verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(each.verdict for each in verdicts)
+    said = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
+    one = "published claim" if len(verdicts) == 1 else "published claims"
+    sentence = f"Of {len(verdicts):,} {one}: {said}."
+    failed = [each.claim for each in verdicts if each.verdict.startswith(("refuted", "not "))]
+    return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
+
+
+def _judged(runs: dict[str, list[Record]]) -> list[str]:
+    """Return what the ratios of each scheduler prove, on average and of any single run."""
+    means = {name: mean_of(map(ratio_of, mine)) for name, mine in runs.items()}
+    order = sorted(means, key=lambda name: (means[name].most is None, means[name].most or 0))
+    if len(order) > _ALL:
+        slowest = max(order, key=lambda name: means[name].least or Fraction())
+        order = list(dict.fromkeys([order[0], slowest]))
+    several = any(len(mine) > 1 for mine in runs.values())
+    place = f"{'On average over' if several else 'On'} {_over([runs[name] for name in order])}"
+    if all(mean.most is None for mean in means.values()):
+        beside = "; ".join(f"{name} takes {_single(means[name].least)}" for name in order)
+        said = [f"{place}, no bound on the optimum is known; {beside} the best schedule found."]
+    else:
+        first, *others = order
+        parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
+        parts += [f"{name} {_times(means[name], ' that')}" for name in others]
+        said = [f"{place}, {'; '.join(parts)}."]
+        if several:
+            worst = {name: largest_of(map(ratio_of, runs[name])) for name in order}
+            each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
+            said.append(f"Of single runs the largest ratio is {each}.")
+    if len(order) < len(runs):
+        said.append(
+            f"Of {len(runs):,} schedulers these have the least upper end and the largest lower end."
+        )
+    return said
+
+
+def _over(runs: Sequence[Sequence[Record]]) -> str:
+    """Return in words which instances schedulers met."""
+    met = {frozenset(record.instance.hash for record in mine) for mine in runs}
+    counts = sorted({len(each) for each in met})
+    if len(met) > 1:
+        span = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+        return f"the instances that each scheduler met ({span})"
+    if counts[0] == 1:
+        return "the one instance"
+    axes = [said for key in ("memory", "rate") if (said := _axis(runs[0], key))]
+    return f"all {counts[0]:,} instances" + (f" ({', '.join(axes)})" if axes else "")
+
+
+def _axis(records: Sequence[Record], key: str) -> str | None:
+    """Return the ends of what a description varies, None where it does not."""
+    found = {r.instance.parameters[key] for r in records if key in r.instance.parameters}
+    return f"{key} {min(found):,} to {max(found):,}" if len(found) > 1 else None
+
+
+def _single(ratio: Fraction | None) -> str:
+    return f"{float(ratio or 0):,.{_PLACES}f} times"
+
+
+def _times(ratio: Interval, that: str = "") -> str:
+    """Return the ends of a ratio in words, rounded outward."""
+    least = rounded(ratio.least, up=False, places=_PLACES)
+    most = rounded(ratio.most, up=True, places=_PLACES)
+    if ratio.most == 1:
+        return f"exactly{that}"
+    if ratio.most is None:
+        return f"at least {least} times"
+    if least == "1.00":
+        return f"at most {most} times"
+    if ratio.least == ratio.most:
+        return _single(ratio.most)
+    return f"{least} to {most} times"
+
+
+def _most(ratio: Interval) -> str:
+    if ratio.most is None:
+        return f"at least {rounded(ratio.least, up=False, places=_PLACES)}"
+    return f"at most {rounded(ratio.most, up=True, places=_PLACES)}"

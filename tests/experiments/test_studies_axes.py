@@ -1,0 +1,191 @@
+"""Traces with another cache, at another rate, without large requests: exact, and counted."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+import pytest
+from commands import Run
+from hypothesis import given
+from hypothesis import strategies as st
+from refusals import refusal
+
+from kvopt import Instance, Request, write_instance
+from kvopt.errors import InvalidInput
+from kvopt.experiments.studies import read_study, run_study
+from kvopt.experiments.studies.changes import changed
+from kvopt.experiments.studies.description import resolved_text, study_from_text
+from kvopt.experiments.studies.tasks import tasks_of
+from kvopt.model.arrivals import arrivals_ns
+
+HEAD = 'name = "x"\npolicies = ["mc-sf", "fcfs"]\n[[instances]]\n'
+SAMPLE = Path(__file__).parents[2] / "samples" / "chat.csv"
+TRACE = f'trace = "{SAMPLE}"\nparameters = {{ format = "azure" }}\n'
+FEW = Instance(
+    9,
+    [Request(0, 1, 2, "a"), Request(4, 3, 5, "b"), Request(7, 1, 1, "c")],
+    "few",
+    "by hand",
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_instance(FEW, tmp_path / "few.json")
+    (tmp_path / "few.csv").write_text("arrival,prompt,output\n0,1,2\n4,3,5\n7,1,1\n")
+    return tmp_path
+
+
+def described(folder: Path, text: str) -> Path:
+    (folder / "x.toml").write_text(HEAD + text)
+    return folder / "x.toml"
+
+
+class TestChanges:
+    @given(
+        st.lists(st.integers(0, 10**6), min_size=1, max_size=5),
+        st.sampled_from([0.1, 0.3, 0.5, 1.5, 2, 3, 7.25]),
+    )
+    def test_a_rate_divides_arrivals_and_rounds_them_up(
+        self, arrivals: list[int], rate: float
+    ) -> None:
+        instance = Instance(9, [Request(a, 1, 1) for a in (1, *arrivals)])
+        found = changed(instance, rate=rate)
+        exact = Fraction(str(rate))
+        assert [r.arrival for r in found][1:] == [ceil(a / exact) for a in arrivals]
+
+    def test_seconds_are_rounded_up_to_nanoseconds(self) -> None:
+        times = [0.0, 0.1, 1 / 3, 123456.789012345]
+        requests = [Request(0, 1, 1, arrival_seconds=time) for time in times]
+        found = changed(Instance(9, requests), rate=3)
+        assert arrivals_ns(found) == [-(-ns // 3) for ns in arrivals_ns(Instance(9, requests))]
+
+    def test_rounds_with_a_length_get_seconds_that_are_not_whole_rounds(self) -> None:
+        found = changed(Instance(9, [Request(3, 1, 1), Request(5, 1, 1)], round_ms=50), rate=2)
+        assert [r.arrival for r in found] == [2, 3]
+        assert arrivals_ns(found) == [75_000_000, 125_000_000]
+
+    def test_large_requests_are_left_out_and_counted_beside_the_notes(self) -> None:
+        found = changed(FEW, 5, max_total=5)
+        assert [request.id for request in found] == ["a", "c"]
+        assert found.notes == {"notes": "by hand", "max_total": 5, "left_out": 1}
+
+    def test_nothing_changed_is_the_same(self) -> None:
+        assert changed(FEW) is changed(FEW, 9) is changed(FEW, rate=1) is FEW
+        assert changed(FEW, 8).requests == FEW.requests
+
+    @pytest.mark.parametrize(
+        ("keys", "said"),
+        [
+            (
+                {"memory": 6},
+                "request 'b': output: needs 8 tokens (prompt + output), memory is 6; "
+                "max_total = 6 leaves out what does not fit",
+            ),
+            ({"max_total": 1}, "max_total: leaves no request: the smallest has 2 tokens"),
+            ({"max_total": 0}, "max_total: must be at least 1, got 0"),
+            ({"rate": 1e-16}, "request 'b': arrival: must be at most 2^53 - 1, got 4"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, keys: dict[str, float], said: str) -> None:
+        with pytest.raises(InvalidInput) as error:
+            changed(FEW, **keys)  # type: ignore[arg-type]
+        assert str(error.value).startswith(said)
+
+    def test_a_clock_that_floats_do_not_keep_is_refused(self) -> None:
+        late = Instance(9, [Request(0, 1, 1, "late", arrival_seconds=1.7e9)])
+        with pytest.raises(InvalidInput, match="'late': arrival_seconds: is too far from 0"):
+            changed(late, rate=3)
+
+    def test_a_backlog_has_no_rate(self) -> None:
+        with pytest.raises(InvalidInput, match="rate: all requests arrive at once"):
+            changed(Instance(9, [Request(0, 1, 1)]), rate=2)
+
+
+class TestDescriptions:
+    def test_memory_and_rate_are_multiplied_out(self, folder: Path) -> None:
+        text = 'file = "few.json"\nmemory = [8, 9, 20]\nrate = [1, 2, 0.5]\n'
+        study = read_study(described(folder, text))
+        assert study_from_text(resolved_text(study)) == study
+        tasks = list(tasks_of(study))
+        found = [(t.instance.memory, t.instance.parameters["rate"]) for t in tasks]
+        assert found == [(m, r) for m in (8, 9, 20) for r in (1, 2, 0.5)]
+        assert len({task.instance.hash for task in tasks}) == 9
+        assert tasks[3].instance.hash == FEW.hash, "rate 1 and its own cache change nothing"
+
+    @pytest.mark.parametrize("name", ["few.json", "few.csv"])
+    def test_what_is_left_out_is_in_the_record(self, folder: Path, name: str) -> None:
+        text = f'file = "{name}"\nmemory = [5, 9]\nmax_total = 5\n'
+        for task in tasks_of(read_study(described(folder, text))):
+            assert (task.instance.requests, task.instance.parameters["left_out"]) == (2, 1)
+
+    def test_a_log_is_read_as_it_is(self, folder: Path) -> None:
+        text = TRACE + "memory = 2048\nmax_total = 1000\n"
+        (task,) = tasks_of(read_study(described(folder, text)))
+        asked = task.instance.parameters
+        assert (task.instance.name, task.instance.family) == ("chat.csv", None)
+        assert asked["left_out"] > 0 < asked["unread"]
+        lines = len(SAMPLE.read_text().splitlines()) - 1
+        assert task.instance.requests + asked["left_out"] + asked["unread"] == lines
+
+    def test_the_sample_can_be_copied(self) -> None:
+        study = read_study(SAMPLE.with_suffix(".toml"))
+        found = [(t.instance.memory, t.instance.parameters["rate"]) for t in tasks_of(study)]
+        assert found == [(m, r) for m in (1024, 2048, 4096) for r in (1, 2, 4)]
+
+    def test_families_take_a_rate_too(self) -> None:
+        text = HEAD + 'family = "arrival-2"\nn = 9\nrate = [1, 2]\n'
+        one, two = (task.source.instance() for task in tasks_of(study_from_text(text)))
+        assert [-(-r.arrival // 2) for r in one] == [r.arrival for r in two]
+
+    def test_without_them_nothing_about_a_source_is_new(self, folder: Path) -> None:
+        study = read_study(described(folder, 'file = "few.csv"\nmemory = 9\n'))
+        (task,) = tasks_of(study)
+        assert set(task.instance.parameters) == {"memory", "file"}
+        assert "rate" not in resolved_text(study)
+        assert "max_total" not in resolved_text(study)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('file = "few.json"\nmemory = [9, 7]\n', "few.json: request 'b': output: needs 8 "),
+            ('file = "few.json"\nrate = 0\n', "line 5: instances[0].rate: must be finite and pos"),
+            ('file = "few.json"\nrate = ["2"]\n', "line 5: instances[0].rate: must be a number, "),
+            ('file = "few.json"\nrate = []\n', "instances[0].rate: must not be an empty list"),
+            ('file = "few.json"\nmax_total = [5]\n', "max_total: must be an integer, got [5]"),
+            ('file = "few.json"\nn = 2\n', "few.json: n: a file has its own requests"),
+            ('file = "few.csv"\n', "few.csv: memory: CSV has no memory"),
+            ('game = "thm-4.1"\nrate = 2\n', "thm-4.1: rate, max_total: a game makes its own"),
+            (TRACE, "memory: is missing"),
+            (TRACE + "memory = 100\n", "tokens (prompt + output), memory is 100"),
+            (f'trace = "{SAMPLE}"\nmemory = 9\n', "format: is missing: parameters = { format"),
+            (
+                f'trace = "{SAMPLE}"\nmemory = 9\nparameters = {{ format = "azure", x = 1 }}\n',
+                "x: is not a key of a trace, which has format, limit, sample, ",
+            ),
+        ],
+    )
+    def test_what_is_wrong_is_named(self, folder: Path, text: str, said: str) -> None:
+        assert said in refusal(read_study, folder / "x.toml", HEAD + text)
+
+    def test_a_description_can_be_read_without_its_files(self, tmp_path: Path) -> None:
+        text = HEAD + 'file = "missing.json"\nmemory = [5, 9]\n'
+        study = study_from_text(text, tmp_path / "x.toml", checked=False)
+        assert sum(entry.instances for entry in study.entries) == 2
+        with pytest.raises(InvalidInput):
+            study_from_text(text, tmp_path / "x.toml")
+
+
+@pytest.mark.slow
+def test_a_study_of_a_log_says_what_it_left_out_and_goes_on(folder: Path, run: Run) -> None:
+    text = TRACE + "memory = [1200, 2048]\nmax_total = 1200\nrate = [1, 2]\n"
+    path = described(folder, text)
+    path.write_text("certify = false\n" + path.read_text())
+    code, out, err = run("study", path, "--out", folder / "out", "--jobs", 1)
+    assert code == 0, err
+    assert "no bound on the optimum is known" in out
+    assert "of 61 requests left out: they have more than 1,200 tokens (max_total)" in err
+    again = run_study(path, folder / "out", jobs=1)
+    assert (again.progress.before, len(again.records)) == (4, 8)
