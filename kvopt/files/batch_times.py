@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.model.batch_time import BatchTime, Line
@@ -48,8 +48,7 @@ def batch_time(text: str | Path) -> BatchTime:
     if str(text) in PRESETS:
         return PRESETS[str(text)]
     if not str(text).lower().endswith(".json"):
-        reason = f"must be a .json file or one of {', '.join(map(str, PRESETS))}"
-        raise InvalidInput(f"{reason}, got {shown(str(text))}", field="batch time")
+        raise unknown_name(str(text), [*map(str, PRESETS)], "batch time", " or a .json file")
     try:
         return batch_time_from_json(parse_json(read_text(text)))
     except InvalidInput as error:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown
 
 
 def read_text(path: str | Path) -> str:
@@ -75,7 +75,8 @@ def check_fields(
                 raise InvalidInput("is missing", field=field)
         for field in value:
             if field not in needed and field not in optional:
-                raise InvalidInput("is not a known field", field=field)
+                reason = "is not a known field" + did_you_mean(field, [*needed, *optional])
+                raise InvalidInput(reason, field=field)
     return value
 
 

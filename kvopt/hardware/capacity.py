@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.model.instance import checked_integer
 
 GIGABYTE = 10**9
@@ -93,7 +93,7 @@ GPUS = {
 def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
     """Return one of `MODELS` or `GPUS` by its name, which an option gave."""
     if name not in known:
-        raise InvalidInput(f"must be one of {', '.join(known)}, got {shown(name)}", field=option)
+        raise unknown_name(name, known, option)
     return known[name]
 
 
