@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from kvopt.cli.common import messages
+from kvopt.cli.common import say
 from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
@@ -47,4 +47,4 @@ def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
 
 
 def _say(what: str, option: str) -> None:
-    messages.print(f"assumed: {what}; give {option} for another machine", markup=False)
+    say(f"assumed: {what}; give {option} for another machine")

@@ -10,6 +10,7 @@ import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
+from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.files.batch_times import write_batch_time
 from kvopt.hardware.capacity import GPUS, MODELS, preset
@@ -24,14 +25,16 @@ def batch_time_command(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
     ],
     model: Annotated[
-        str, typer.Option("--model", help="Of a profile: `kvopt capacity --help` lists them.")
+        str, option("--model", "Of a profile: one of {models}.", "NAME", names="models")
     ] = "llama-2-70b",
-    gpu: Annotated[str, typer.Option("--gpu", help="Of a profile, likewise.")] = "a100-80gb",
+    gpu: Annotated[
+        str, option("--gpu", "Of a profile: one of {gpus}.", "NAME", names="gpus")
+    ] = "a100-80gb",
     gpus: Annotated[
         int, typer.Option("--gpus", min=1, metavar="N", help="That a layer is divided among.")
     ] = 2,
     lines: Annotated[
-        int, typer.Option("--lines", min=1, max=2, help="2 for a roof, 1 for a straight line.")
+        int, option("--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2)
     ] = 2,
     kv_ns: Annotated[
         int | None,
@@ -67,7 +70,7 @@ def batch_time_command(
     with written("--output", output, partial(write_batch_time, found)):
         _print(found, fit, json)
     if not json:
-        common.messages.print(f"wrote {output}: {errors}", markup=False)
+        common.say(f"wrote {output}: {errors}")
 
 
 def _print(found: BatchTime, fit: Fit, json: bool) -> None:

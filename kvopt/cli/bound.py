@@ -20,7 +20,7 @@ from kvopt.search.result import BoundResult
 def bound_command(
     file: common.InstanceFile,
     method: Annotated[
-        str | None, option("--method", f"{', '.join(BOUNDS.built_in)}, or one of --module.")
+        str | None, option("--method", "{methods}, or one of --module.", "NAME", names="methods")
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,

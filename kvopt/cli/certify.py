@@ -16,6 +16,7 @@ from kvopt.certificates.building import UNFINISHED
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
@@ -33,20 +34,15 @@ instance: an estimate from the same machine under the same load."""
 def certify_command(
     file: common.InstanceFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="CERT", help="Where the certificate goes.")
+        Path, option("--output -o", "The certificate; - is standard output.", "CERT")
     ],
     names: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy",
-            "-P",
-            metavar="NAME[:KEY=VALUE,...]",
-            help="A scheduler to judge; may be given several times.",
-        ),
+        common.policies("A scheduler to judge; may be given several times."),
     ] = None,
     schedule: Annotated[
         Path | None,
-        typer.Option("--schedule", metavar="SCHEDULE", help="Judge this schedule as well."),
+        option("--schedule", "Judge this schedule as well.", "SCHEDULE"),
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -138,7 +134,7 @@ def _print(found: Certificate) -> None:
             )
         common.print_table(table)
     if found.lower_bound is not None:
-        common.messages.print(COVERED, soft_wrap=True)
+        common.say(COVERED)
     for line in found.notes:
         common.say(f"kvopt: {line}")
 

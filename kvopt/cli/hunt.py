@@ -24,13 +24,9 @@ _TIME_LIMIT = 60.0
 def hunt_command(
     names: Annotated[
         list[str],
-        option(
-            "--policy -P",
-            "Policy to hunt; of several the best on an instance counts.",
-            "NAME[:KEY=VALUE,...]",
-        ),
+        common.policies("Policy to hunt; of several the best on an instance counts."),
     ],
-    n: Annotated[int, option("--n", "Requests, at most.", min=1)],
+    n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)],
     memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
     time_limit: common.TimeLimit = _TIME_LIMIT,
     seed: common.Seed = 0,

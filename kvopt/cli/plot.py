@@ -27,9 +27,7 @@ def plot_command(
     schedule: Annotated[
         Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
     ] = None,
-    policy: Annotated[
-        str | None, option("--policy -P", "Draw what this scheduler does.", "NAME")
-    ] = None,
+    policy: Annotated[str | None, common.policies("Draw what this scheduler does.")] = None,
     prices: Annotated[
         bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
     ] = False,

@@ -14,7 +14,6 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.engines.registry import ENGINES
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
@@ -26,10 +25,10 @@ from kvopt.search.result import SolveResult
 
 def solve_command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory.")
+        list[Path], typer.Argument(metavar="FILE", help=f"Instances: {common.INSTANCES}")
     ],
     engine: Annotated[
-        str, option("--engine -e", f"{', '.join(ENGINES.built_in)}, or one of --module.")
+        str, option("--engine -e", "{engines}, or one of --module.", "NAME", names="engines")
     ] = "auto",
     pyomo_solver: Annotated[
         str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")
@@ -47,7 +46,7 @@ def solve_command(
         bool, option("--cold", "Begin without list schedules and volume bound.")
     ] = False,
     presolve: Annotated[
-        bool, option("--presolve/--no-presolve", "Let the solver simplify first.")
+        bool, option("--presolve/--no-presolve", "Let the solver simplify first; on by default.")
     ] = True,
     gap: Annotated[
         float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
