@@ -85,7 +85,8 @@ def _log(context: typer.Context, path: Path | None) -> None:
 
 def _shared(flags: str, about: str, metavar: str | None = None, **more: Any) -> Any:
     """Return an option that every command takes too."""
-    return option(flags, about, metavar, is_eager=True, rich_help_panel=MESSAGES, **more)
+    more |= {"is_eager": True, "expose_value": False, "rich_help_panel": MESSAGES}
+    return option(flags, about, metavar, **more)
 
 
 @app.callback()
