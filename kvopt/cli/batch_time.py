@@ -11,7 +11,7 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.files.batch_times import write_batch_time
 from kvopt.hardware.capacity import GPUS, MODELS, preset
 from kvopt.hardware.fitting import Fit, fit_linear, fit_roof, read_table
@@ -22,7 +22,10 @@ def batch_time_command(
     context: typer.Context,
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="CSV with measured batches.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="JSON file to write.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="JSON file to write; - is standard output."
+        ),
     ],
     model: Annotated[
         str, option("--model", "Of a profile: one of {models}.", "NAME", names="models")
@@ -49,7 +52,7 @@ def batch_time_command(
     cache is added from the size of the model and the bandwidth of the GPUs.
     """
     shape, device = preset(MODELS, model, "--model"), preset(GPUS, gpu, "--gpu")
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     rows, is_profile = read_table(table, shape.layers, gpus)
     if is_profile:
         say_assumed_options(context, ("model", "gpu", "gpus"))
@@ -66,11 +69,12 @@ def batch_time_command(
         f"{fit.largest_error:.1%} at most"
     )
     fitted, notes = fit.batch_time, f"fitted to {table.name}: {errors}"
-    found = BatchTime(fitted.lines, kv_ns, fitted.prompt_ns, output.stem, notes)
+    name = None if output == STANDARD_OUTPUT else output.stem
+    found = BatchTime(fitted.lines, kv_ns, fitted.prompt_ns, name, notes)
     with written("--output", output, partial(write_batch_time, found)):
         _print(found, fit, json)
     if not json:
-        common.say(f"wrote {output}: {errors}")
+        common.say(f"wrote {name_of(output)}: {errors}")
 
 
 def _print(found: BatchTime, fit: Fit, json: bool) -> None:

@@ -45,7 +45,7 @@ def bound_command(
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
-            with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
+            with LiveProgress(f"{common.label(file)}, {name}", quiet=json) as observer:
                 result = bound(
                     instance, name, time_limit=time_limit, threads=threads, ram=budget,
                     params=params, seed=seed, observer=observer,

@@ -21,6 +21,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
+from kvopt.files.reading import name_of
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.scope import COVERED
@@ -64,7 +65,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
     if seconds and schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
@@ -79,11 +80,11 @@ def certify_command(
     try:
         clock.arrivals(instance)
     except InvalidInput as error:
-        raise error.located(file=str(file)) from None
+        raise error.located(file=name_of(file)) from None
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
-        with LiveProgress(file.name, quiet=json) as observer:
+        with LiveProgress(common.label(file), quiet=json) as observer:
             found = certify(
                 instance,
                 names or (),

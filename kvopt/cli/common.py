@@ -22,6 +22,7 @@ from kvopt.cli.messages import say as say
 from kvopt.cli.names import completing
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
+from kvopt.files.reading import is_standard_input, name_of
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.summary import share
 from kvopt.model.summary import times as times
@@ -140,6 +141,11 @@ def policies(about: str) -> Any:
 
 
 Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
+
+
+def label(file: Path) -> str:
+    """Return what tables and progress call a file."""
+    return name_of(file) if is_standard_input(file) else file.name
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from kvopt.formulations.export import SUFFIXES, export, format_of
 
 def export_command(
     file: common.InstanceFile,
-    output: Annotated[Path, option("--output -o", "The file to write.", "OUT")],
+    output: Annotated[
+        Path, option("--output -o", "The file to write; - is standard output.", "OUT")
+    ],
     formulation: Annotated[
         str, option("--formulation", "One of {formulations}.", "NAME", names="formulations")
     ] = "time-indexed",

@@ -38,7 +38,9 @@ def generate_command(
             autocompletion=completing("families"),
         ),
     ],
-    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
+    output: Annotated[
+        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
+    ],
     n: Annotated[int | None, option("--n", "Number of requests.", "N", min=0)] = None,
     memory: Annotated[int | None, option("--memory -m", "Cache size.", "M", min=1)] = None,
     seed: common.Seed = 0,

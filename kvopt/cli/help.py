@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
@@ -21,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from kvopt.cli import UNREAD
 from kvopt.cli.examples import EXAMPLES
+from kvopt.cli.messages import PipedConsole
 from kvopt.cli.names import filled_in
 
 Row = tuple[Text, Text]
@@ -67,7 +67,7 @@ class Group(TyperGroup):
 
 
 def _show(command: Any, context: Any) -> None:
-    console = Console(highlight=False, emoji=False)
+    console = PipedConsole(highlight=False, emoji=False)
     usage = " ".join(["[OPTIONS]", *_usage(command)])
     console.print(Padding(Text.assemble("Usage: ", (context.command_path, "bold"), f" {usage}"), 1))
     for paragraph in paragraphs(command.help or ""):

@@ -34,7 +34,9 @@ def hunt_command(
         bool, option("--equal-prompts", "One prompt for all requests of an instance.")
     ] = False,
     last_arrival: Annotated[int, option("--last-arrival", "Arrivals are 0 .. A.", "A", min=0)] = 0,
-    output: Annotated[Path | None, option("--output -o", "Write the certificate.", "CERT")] = None,
+    output: Annotated[
+        Path | None, option("--output -o", "Write the certificate; - is standard output.", "CERT")
+    ] = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -44,7 +46,7 @@ def hunt_command(
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     # Loads numba: no other command should wait for it.
     from kvopt.experiments.hunting import hunt
 

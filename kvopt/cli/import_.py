@@ -21,7 +21,9 @@ def import_command(
         str, option("--format -f", "{traces}, or one of --module.", "NAME", names="traces")
     ],
     memory: Annotated[int, option("--memory -m", "Cache size in tokens.", "M", min=1)],
-    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
+    output: Annotated[
+        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
+    ],
     limit: Annotated[int | None, option("--limit", "Stop after N requests.", "N", min=0)] = None,
     sample: Annotated[int | None, option("--sample", "Draw N of them.", "N", min=0)] = None,
     seed: common.Seed = 0,

@@ -13,7 +13,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,7 +22,16 @@ from rich.console import Console
 from kvopt.errors import InvalidInput, one_line
 from kvopt.version import __version__
 
-console = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+class PipedConsole(Console):
+    """A console that leaves it to the command what happens when its output is read no more."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass on the error that is being handled."""
+        raise
+
+
+console = PipedConsole(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 """For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
 goes on in the next line cannot be copied."""
 
@@ -44,6 +53,8 @@ class _InFile(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
         """Say once that the log ends here: the work goes on."""
         _LOGGER.removeHandler(self)
+        with suppress(OSError):
+            self.stream.close()  # it would try again
         reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
         say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
 

@@ -67,7 +67,7 @@ def run_command(
     """
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
-    try_outputs(output=output, timeline=timeline)
+    try_outputs(output=output, timeline=timeline, as_json=json)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
     if seconds and output is not None:
         raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
@@ -81,7 +81,7 @@ def run_command(
     try:
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
-                common.say(f"{file.name}: {name} ...")
+                common.say(f"{common.label(file)}: {name} ...")
             with LiveProgress(name, quiet=json):  # it says so when something is compiled
                 runs.append(simulate(instance, policy, clock=clock, label=name))
     except KeyboardInterrupt:

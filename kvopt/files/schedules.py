@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import check_fields, name_of, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 
@@ -39,7 +39,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
             raise FalseClaim(reason, field="objective")
         return schedule
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=name_of(path)) from None
 
 
 def write_schedule(schedule: Schedule, path: str | Path) -> None:
