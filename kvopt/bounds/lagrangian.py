@@ -108,7 +108,7 @@ def offer_lagrangian_bound(search: Search, time_limit: float = math.inf) -> None
         return
     params = search.params.lagrangian
     if (rounds := fluid_end(search.instance)) > params.longest:
-        raise TooLarge(f"{rounds:,} rounds are more than the limit of {params.longest:,}")
+        raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {params.longest:,}")
     search.refuse_beyond_budget(_BYTES * rounds)
     kinds = Kinds.of(search.instance)
     if len(kinds) * rounds <= _FIRST_COSTS:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
@@ -30,13 +31,15 @@ def main() -> None:
     """Run ``kvopt``; what a user can mend ends with one line and exit status 2."""
     try:
         app = _app()
-        from kvopt.cli.messages import complain, messages_shown
+        from kvopt.cli.messages import complain, detail, messages_shown
 
         with messages_shown():
             try:
                 app(prog_name="kvopt")
             except KvoptError as error:
                 complain(f"kvopt: {error}")
+                if error.__cause__ is not None:
+                    detail("".join(format_exception(error.__cause__)).rstrip())
                 sys.exit(REFUSED)
     except KeyboardInterrupt:  # before any command began
         _leave(INTERRUPTED)
