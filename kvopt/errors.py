@@ -7,6 +7,8 @@ field is at fault, on one line.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class KvoptError(Exception):
     """Base of every error that kvopt raises on purpose."""
@@ -81,6 +83,38 @@ class UnsupportedDependency(KvoptError):
 
 class SolverFault(UserWarning):
     """A solver claimed something that an exact check refutes; the claim was dropped."""
+
+
+def did_you_mean(name: object, names: Collection[str]) -> str:
+    """Return what to add to a refusal: the name that is nearest, if one is near."""
+    from difflib import get_close_matches  # takes milliseconds to load
+
+    near = get_close_matches(str(name), names, 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def unknown_name(
+    name: object,
+    names: Collection[str],
+    field: str | None = None,
+    besides: str = "",
+    near: Collection[str] = (),
+) -> InvalidInput:
+    """Return the error that refuses a name, with all there are and the one that was meant.
+
+    Parameters
+    ----------
+    name, names
+        What was given, and what could have been.
+    field
+        What it is the name of.
+    besides
+        What could have been given instead of a name.
+    near
+        Names among which the nearest is looked for, where they are too many to list.
+    """
+    reason = f"must be one of {', '.join(names)}{besides}, got {shown(name)}"
+    return InvalidInput(reason + did_you_mean(str(name).lower(), near or names), field=field)
 
 
 def one_line(text: str) -> str:

@@ -130,7 +130,7 @@ def offer_lagrangian_bound(
         return
     params = search.params.lagrangian
     if (rounds := fluid_end(search.instance)) > params.longest:
-        raise TooLarge(f"{rounds:,} rounds are more than the limit of {params.longest:,}")
+        raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {params.longest:,}")
     search.refuse_beyond_budget(_BYTES * rounds)
     kinds = Kinds.of(search.instance)
     offer = partial(_offer, search, paused_price_bound if pauses else price_bound)

@@ -56,7 +56,8 @@ def offer_lp_bound(
     end, kinds = search.schedule.makespan, Counter(r.kind for r in search.instance)
     cells = sum((end - arrival - output + 1) * output for arrival, _, output in kinds)
     if cells > _CELLS_A_COLUMN * largest_columns:
-        raise TooLarge(f"the LP would have {cells:,} coefficients")
+        most = _CELLS_A_COLUMN * largest_columns
+        raise TooLarge(f"the LP would have {cells:,} coefficients; the limit is {most:,}")
     search.refuse_beyond_budget(_BYTES * cells)
     with search.timing("build"):
         memory = search.instance.memory

@@ -149,7 +149,7 @@ def averaged_minimisers(instance: Instance) -> Averaged:
     from kvopt.bounds.scan import Scanner  # it loads numba
 
     if (end := fluid_end(instance)) > _LAST_TIME:
-        raise TooLarge(f"{end:,} times are more than the limit of {_LAST_TIME:,}")
+        raise TooLarge(f"schedules span {end:,} rounds; the limit is {_LAST_TIME:,}")
     prices, scanner = first_prices(instance), Scanner(Kinds.of(instance))
     best, starts, average = scanner.lagrangian(prices, instance.memory)
     minimisers, weights = [starts], np.ones(1)

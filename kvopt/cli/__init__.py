@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
@@ -19,6 +20,9 @@ REFUSED = 2
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal, as shells say it."""
 
+UNREAD = 141
+"""Exit status where a program that reads the output, `head` say, took no more of it."""
+
 _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 """Names of threads that are not waited for at the end."""
 
@@ -26,13 +30,21 @@ _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 def main() -> None:
     """Run ``kvopt``; what a user can mend ends with one line and exit status 2."""
     try:
-        _app()()
-    except KvoptError as error:
-        print(f"kvopt: {error}", file=sys.stderr)
-        sys.exit(REFUSED)
+        app = _app()
+        from kvopt.cli.messages import complain, detail, messages_shown
+
+        with messages_shown():
+            try:
+                app(prog_name="kvopt")
+            except KvoptError as error:
+                complain(f"kvopt: {error}")
+                if error.__cause__ is not None:
+                    detail("".join(format_exception(error.__cause__)).rstrip())
+                sys.exit(REFUSED)
     except KeyboardInterrupt:  # before any command began
         _leave(INTERRUPTED)
     except SystemExit as end:
+        _flush()
         # A solver or compiler that would not stop must not keep the process, nor crash its end.
         if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
@@ -63,6 +75,16 @@ def _leave(status: int) -> NoReturn:
     If Ctrl-C fell into code that is compiled from a string, as some modules do while they are
     loaded, Python would kill itself by that signal at its end, although it was caught.
     """
-    sys.stdout.flush()
+    _flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def _flush() -> None:
+    """Print what is left, unless there is no reader for it any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(UNREAD)

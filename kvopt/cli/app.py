@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -30,7 +31,9 @@ from kvopt.cli import (
     verify,
     warmup,
 )
+from kvopt.cli import messages as told
 from kvopt.cli.common import option
+from kvopt.cli.help import MESSAGES, Command, Group
 from kvopt.version import __version__
 
 _COMMANDS: tuple[Callable[..., None], ...] = (
@@ -43,25 +46,21 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
 )  # fmt: skip
 """In the order of the help text; ``NAME_command`` is the command ``NAME``."""
 
-_EPILOGS = {
-    "generate": generate.families(),
-    "capacity": capacity.PRESETS,
-    "batch-time": batch_time.PRESETS_BY_NAME,
-}
-"""What stands below the options of a command."""
+_EPILOGS = {"generate": generate.families(), "batch-time": batch_time.PRESETS_BY_NAME}
+"""What stands below the options of a command: a title, then lines of a name and what it is."""
 
 app = typer.Typer(
     name="kvopt",
+    cls=Group,
     help="How good can a schedule for LLM inference with a KV cache be?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for _command in _COMMANDS:
     _name = _command.__name__.removesuffix("_command").replace("_", "-")
-    app.command(_name, epilog=_EPILOGS.get(_name))(_command)
+    app.command(_name, cls=Command, epilog=_EPILOGS.get(_name))(_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -70,8 +69,39 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _loud(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        told.be_loud()
+
+
+def _quiet(context: typer.Context, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        told.be_quiet()
+
+
+def _log(context: typer.Context, path: Path | None) -> None:
+    if path is not None and not context.resilient_parsing:
+        told.log_to(path)
+
+
+def _shared(flags: str, about: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option that every command takes too."""
+    more |= {"is_eager": True, "expose_value": False, "rich_help_panel": MESSAGES}
+    return option(flags, about, metavar, **more)
+
+
 @app.callback()
 def common(
+    _verbose: Annotated[
+        bool, _shared("--verbose -v", "Show details: stages, each improvement.", callback=_loud)
+    ] = False,
+    _quiet: Annotated[
+        bool, _shared("--quiet -q", "Show results and errors only.", callback=_quiet)
+    ] = False,
+    _log: Annotated[
+        Path | None,
+        _shared("--log", "Append all messages to a file, with times.", "FILE", callback=_log),
+    ] = None,
     _version: Annotated[
         bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)
     ] = False,

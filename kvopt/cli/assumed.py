@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from kvopt.cli.common import messages
+from kvopt.cli.common import say
 from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
 from kvopt.hardware.roofline import expected_error, is_roofline, parts, roofline
@@ -44,11 +44,8 @@ def say_assumed_clock_of_study(model: object) -> None:
 def _say_roofline(model: str) -> None:
     if is_roofline(model):
         shape, gpu, gpus = parts(model)
-        messages.print(
-            f"assumed: {roofline(shape, gpu, gpus).name} is a roofline, not a measurement: "
-            f"{expected_error(shape, gpu)}",
-            markup=False,
-        )
+        name, error = roofline(shape, gpu, gpus).name, expected_error(shape, gpu)
+        say(f"assumed: {name} is a roofline, not a measurement: {error}")
 
 
 def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
@@ -63,4 +60,4 @@ def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
 
 
 def _say(what: str, option: str) -> None:
-    messages.print(f"assumed: {what}; give {option} for another machine", markup=False)
+    say(f"assumed: {what}; give {option} for another machine")

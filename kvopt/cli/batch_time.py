@@ -12,7 +12,7 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import PRESETS, batch_time, write_batch_time
 from kvopt.hardware.fitting import Fit, Measured, fit_linear, fit_roof, read_table
@@ -23,11 +23,11 @@ from kvopt.model.batch_time import MILLISECOND, NANOSECONDS, BatchTime
 _OF_TABLES = ("model", "gpu", "gpus", "lines", "kv_ns")
 """Options that nothing reads where a model is named."""
 
-PRESETS_BY_NAME = (
-    f"[bold]Presets[/bold] {', '.join(PRESETS)} (measured), and MODEL@GPU or MODEL@NxGPU "
-    f"(rooflines)\n\n[bold]Models[/bold] {', '.join(SHAPES)}\n\n"
-    f"[bold]GPUs[/bold] {', '.join(ANY_GPU)}"
-)
+PRESETS_BY_NAME = f"""Presets
+measured: {", ".join(PRESETS)}
+rooflines: MODEL@GPU or MODEL@NxGPU
+MODEL: {", ".join(SHAPES)}
+GPU: {", ".join(ANY_GPU)}"""
 """What stands below the options."""
 
 
@@ -37,14 +37,19 @@ def batch_time_command(
         str | None,
         typer.Argument(metavar="TABLE", help="CSV with measured batches, or a preset to look at."),
     ] = None,
-    output: Annotated[Path | None, option("--output -o", "JSON file to write.", "MODEL")] = None,
+    output: Annotated[
+        Path | None,
+        option("--output -o", "JSON file to write; - is standard output.", "MODEL"),
+    ] = None,
     model: Annotated[
-        str, option("--model", "Of a profile: `kvopt capacity --list` has them.")
+        str, option("--model", "Of a profile: one of {models}.", "NAME", names="models")
     ] = "llama-2-70b",
-    gpu: Annotated[str, option("--gpu", "Of a profile, likewise.")] = "a100-80gb",
+    gpu: Annotated[
+        str, option("--gpu", "Of a profile: one of {gpus}.", "NAME", names="gpus")
+    ] = "a100-80gb",
     gpus: Annotated[int, option("--gpus", "That a layer is divided among.", "N", min=1)] = 2,
     lines: Annotated[
-        int, option("--lines", "2 for a roof, 1 for a straight line.", min=1, max=2)
+        int, option("--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2)
     ] = 2,
     kv_ns: Annotated[
         int | None, option("--kv-ns", "For each token held, where not fitted.", "NS", min=0)
@@ -62,7 +67,7 @@ def batch_time_command(
         _refuse(context, "goes with a TABLE or a preset", (*_OF_TABLES, "output"))
         _list(json)
         return
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     if _is_table(table):
         shape, device = preset(MODELS, model, "--model"), preset(ANY_GPU, gpu, "--gpu")
         rows, is_profile = read_table(Path(table), shape.layers, gpus)
@@ -79,7 +84,7 @@ def batch_time_command(
     if not json:
         print(found.notes or "")
         if output is not None:
-            common.say(f"wrote {output}")
+            common.say(f"wrote {name_of(output)}")
 
 
 def _is_table(text: str) -> bool:
@@ -109,7 +114,7 @@ def _write(fit: Fit, table: Path, output: Path | None, json: bool) -> None:
         f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
         f"{fit.largest_error:.1%} at most"
     )
-    fitted, name = fit.batch_time, None if output is None else output.stem
+    fitted, name = fit.batch_time, None if output in (None, STANDARD_OUTPUT) else output.stem
     notes = f"fitted to {table.name}: {errors}"
     found = BatchTime(fitted.lines, fitted.kv_ns, fitted.prompt_ns, name, notes)
     more = {
@@ -120,7 +125,7 @@ def _write(fit: Fit, table: Path, output: Path | None, json: bool) -> None:
     with written("--output", output, partial(write_batch_time, found)):
         _print(found, more, json)
     if not json:
-        common.say(f"{'fitted' if output is None else f'wrote {output}'}: {errors}")
+        common.say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
 
 
 def _print(found: BatchTime, more: dict[str, Any], json: bool) -> None:

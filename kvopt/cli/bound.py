@@ -20,7 +20,7 @@ from kvopt.search.result import BoundResult
 def bound_command(
     file: common.InstanceFile,
     method: Annotated[
-        str | None, option("--method", f"{', '.join(BOUNDS.built_in)}, or one of --module.")
+        str | None, option("--method", "{methods}, or one of --module.", "NAME", names="methods")
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -45,7 +45,7 @@ def bound_command(
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
-            with LiveProgress(f"{file.name}, {name}", quiet=json) as observer:
+            with LiveProgress(f"{common.label(file)}, {name}", quiet=json) as observer:
                 result = bound(
                     instance, name, time_limit=time_limit, threads=threads, ram=budget,
                     params=params, seed=seed, observer=observer,

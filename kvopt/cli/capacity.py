@@ -18,13 +18,12 @@ from kvopt.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
 """Models on which the papers and the formula disagree, which a note explains."""
 
-PRESETS = f"[bold]Models[/bold] {', '.join(MODELS)}\n\n[bold]GPUs[/bold] {', '.join(GPUS)}"
-"""What stands below the options."""
-
 
 def capacity_command(
     context: typer.Context,
-    model: Annotated[str, option("--model", "One of the models below.")] = "llama-2-70b",
+    model: Annotated[
+        str, option("--model", "One of {models}.", "NAME", names="models")
+    ] = "llama-2-70b",
     parameters: Annotated[
         int | None, option("--parameters", "Weights of the model.", "N", min=1)
     ] = None,
@@ -34,14 +33,14 @@ def capacity_command(
     size: Annotated[
         int | None, option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
     ] = None,
-    gpu: Annotated[str, option("--gpu", "One of the GPUs below.")] = "a100-80gb",
+    gpu: Annotated[str, option("--gpu", "One of {gpus}.", "NAME", names="gpus")] = "a100-80gb",
     gpu_memory: Annotated[
         str | None, option("--gpu-memory", "10^9 bytes of one GPU.", "GB")
     ] = None,
     gpus: Annotated[int, option("--gpus", "GPUs that hold the model together.", "N", min=1)] = 2,
-    fraction: Annotated[str, option("--fraction", "Share of memory for weights and cache.")] = str(
-        float(SHARE)
-    ),
+    fraction: Annotated[
+        str, option("--fraction", "Share of memory for weights and cache.", "F")
+    ] = str(float(SHARE)),
     list_: Annotated[bool, option("--list", "Print the presets with their sources.")] = False,
     json: common.Json = False,
 ) -> None:

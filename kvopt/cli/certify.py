@@ -17,10 +17,12 @@ from kvopt.certificates.certificate import JudgedRun
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
+from kvopt.files.reading import name_of
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
@@ -49,20 +51,15 @@ _OPTIONAL_IN_SECONDS = (
 def certify_command(
     file: common.InstanceFile,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="CERT", help="Where the certificate goes.")
+        Path, option("--output -o", "The certificate; - is standard output.", "CERT")
     ],
     names: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy",
-            "-P",
-            metavar="NAME[:KEY=VALUE,...]",
-            help="A scheduler to judge; may be given several times.",
-        ),
+        common.policies("A scheduler to judge; may be given several times."),
     ] = None,
     schedule: Annotated[
         Path | None,
-        typer.Option("--schedule", metavar="SCHEDULE", help="Judge this schedule as well."),
+        option("--schedule", "Judge this schedule as well.", "SCHEDULE"),
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -84,7 +81,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
     if seconds and schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
@@ -99,11 +96,11 @@ def certify_command(
     try:
         clock.arrivals(instance)
     except InvalidInput as error:
-        raise error.located(file=str(file)) from None
+        raise error.located(file=name_of(file)) from None
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
-        with LiveProgress(file.name, quiet=json) as observer:
+        with LiveProgress(common.label(file), quiet=json) as observer:
             found = certify(
                 instance,
                 names or (),
@@ -144,7 +141,7 @@ def _print(found: Certificate) -> None:
             table.add_row(*(cells[head.rstrip(">")] for head in heads))
         common.print_table(table)
     if found.lower_bound is not None:
-        common.messages.print(COVERED, soft_wrap=True)
+        common.say(COVERED)
     for line in found.notes:
         common.say(f"kvopt: {line}")
 

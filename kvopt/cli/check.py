@@ -14,7 +14,9 @@ from kvopt.files import read_instance, read_schedule
 
 def check_command(
     file: common.InstanceFile,
-    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE", help="Schedule file.")],
+    schedule: Annotated[
+        Path, typer.Argument(metavar="SCHEDULE", help="Schedule file; - is standard input.")
+    ],
     memory: common.Memory = None,
     json: common.Json = False,
 ) -> None:

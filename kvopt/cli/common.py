@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from kvopt.cli import INTERRUPTED as INTERRUPTED
+from kvopt.cli.messages import detail as detail
+from kvopt.cli.messages import is_watched as is_watched
+from kvopt.cli.messages import say as say
+from kvopt.cli.names import completing
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
+from kvopt.files.reading import is_standard_input, name_of
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.summary import share
 from kvopt.model.summary import times as times
 from kvopt.search.params import SolveParams
 from kvopt.search.threads import signals_remembered
-
-messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
-"""For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
-goes on in the next line cannot be copied."""
 
 FAILED = 1
 """Exit status when what was checked is wrong, or a part of the work failed."""
@@ -37,15 +36,39 @@ NOTHING_FOUND = 3
 """Exit status when the work came to its end or limit without what was looked for."""
 
 
-def option(flags: str, about: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return an option: its flags with blanks between them, and what help says of it."""
-    return typer.Option(*flags.split(), metavar=metavar, help=about, **more)
+def option(
+    flags: str, about: str, metavar: str | None = None, names: str | None = None, **more: Any
+) -> Any:
+    """Return an option.
+
+    Parameters
+    ----------
+    flags
+        With blanks between them.
+    about
+        What help says of it.
+    metavar
+        What it takes.
+    names
+        Of which kind in `kvopt.cli.names` that is, so that shells complete it.
+    more
+        For Typer.
+    """
+    complete = None if names is None else completing(names)
+    return typer.Option(
+        *flags.split(), metavar=metavar, help=about, autocompletion=complete, **more
+    )
 
 
-InstanceFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Instance: JSON, or CSV with --memory.")
+INSTANCES = "JSON, or CSV with --memory; - is standard input."
+
+InstanceFile = Annotated[Path, typer.Argument(metavar="FILE", help=f"Instance: {INSTANCES}")]
+Memory = Annotated[
+    int | None,
+    option(
+        "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
+    ),
 ]
-Memory = Annotated[int | None, option("--memory -m", "Cache size; needed for CSV.", "M", min=1)]
 Json = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 TimeLimit = Annotated[
     float | None, option("--time-limit -t", "Seconds, kept within two.", "S", min=0)
@@ -57,7 +80,10 @@ Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its b
 BatchTime = Annotated[
     str | None,
     option(
-        "--batch-time", "With --seconds: a .json file or a preset, llama-3-8b@h100 say.", "MODEL"
+        "--batch-time",
+        "With --seconds: a .json file, one of {batch_times}, or a roofline, llama-3-8b@h100 say.",
+        "MODEL",
+        names="batch_times",
     ),
 ]
 Ram = Annotated[
@@ -102,7 +128,24 @@ Modules = Annotated[
         callback=_imported,
     ),
 ]
+
+
+def policies(about: str) -> Any:
+    """Return the option that names schedulers."""
+    return option(
+        "--policy -P",
+        f"{about}  One of {{policies}}; `kvopt policies` says what they do.",
+        "NAME[:KEY=VALUE,...]",
+        names="policies",
+    )
+
+
 Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
+
+
+def label(file: Path) -> str:
+    """Return what tables and progress call a file."""
+    return name_of(file) if is_standard_input(file) else file.name
 
 
 @contextmanager
@@ -122,11 +165,6 @@ def exit_by_signal(number: int | None) -> None:
     """End the command if a signal ended its work, with the exit status that shells give it."""
     if number is not None:
         raise typer.Exit(128 + number)
-
-
-def say(line: str) -> None:
-    """Print a message for people watching; nothing in it is taken for markup."""
-    messages.print(line, markup=False)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -149,8 +187,3 @@ def warn_oversubscription(threads: int | None) -> None:
     cores = os.cpu_count() or 1
     if threads is not None and threads > cores:
         say(f"kvopt: warning: {threads} threads on {cores} cores slow each other down")
-
-
-def is_watched() -> bool:
-    """Whether a person sees standard error, so that live progress makes sense."""
-    return sys.stderr.isatty()

@@ -10,17 +10,20 @@ from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
-from kvopt.formulations.export import FORMATS, FORMULATIONS, SUFFIXES, export, format_of
+from kvopt.formulations.export import SUFFIXES, export, format_of
 
 
 def export_command(
     file: common.InstanceFile,
-    output: Annotated[Path, option("--output -o", "The file to write.", "OUT")],
+    output: Annotated[
+        Path, option("--output -o", "The file to write; - is standard output.", "OUT")
+    ],
     formulation: Annotated[
-        str, option("--formulation", f"One of {', '.join(FORMULATIONS)}.")
+        str, option("--formulation", "One of {formulations}.", "NAME", names="formulations")
     ] = "time-indexed",
     format: Annotated[  # noqa: A002 - the name in the contract
-        str | None, option("--format", f"One of {', '.join(FORMATS)}; default: by the name of OUT.")
+        str | None,
+        option("--format", "One of {exports}; default: as OUT ends.", "NAME", names="exports"),
     ] = None,
     memory: common.Memory = None,
 ) -> None:

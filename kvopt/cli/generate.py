@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.common import option
+from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.families import FAMILIES, generate
@@ -18,21 +18,30 @@ from kvopt.files import write_instance
 
 
 def families() -> str:
-    """List every family with its keys, for the help text."""
-    lines = ["[bold]Families[/bold]"]
+    """List every family with its keys in a line, for the help text."""
+    lines = ["Families"]
     for family in FAMILIES.values():
         about = [f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"]
         for key in family.parameters:
             default = "" if key.default is None else f"={key.default}"
             about.append(f"-p {key.name}{default}: {key.help}")
-        lines.append(f"[bold]{family.name}[/bold]: {escape('; '.join(about))}")
-    return "\n\n".join(lines)
+        lines.append(f"{family.name}: {'; '.join(about)}")
+    return "\n".join(lines)
 
 
 def generate_command(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", help="A name from the list below.")],
-    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
-    n: Annotated[int | None, option("--n", "Number of requests.", min=0)] = None,
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY",
+            help="A name from the list below.",
+            autocompletion=completing("families"),
+        ),
+    ],
+    output: Annotated[
+        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
+    ],
+    n: Annotated[int | None, option("--n", "Number of requests.", "N", min=0)] = None,
     memory: Annotated[int | None, option("--memory -m", "Cache size.", "M", min=1)] = None,
     seed: common.Seed = 0,
     parameters: Annotated[

@@ -24,13 +24,9 @@ _TIME_LIMIT = 60.0
 def hunt_command(
     names: Annotated[
         list[str],
-        option(
-            "--policy -P",
-            "Policy to hunt; of several the best on an instance counts.",
-            "NAME[:KEY=VALUE,...]",
-        ),
+        common.policies("Policy to hunt; of several the best on an instance counts."),
     ],
-    n: Annotated[int, option("--n", "Requests, at most.", min=1)],
+    n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)],
     memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
     time_limit: common.TimeLimit = _TIME_LIMIT,
     seed: common.Seed = 0,
@@ -38,7 +34,9 @@ def hunt_command(
         bool, option("--equal-prompts", "One prompt for all requests of an instance.")
     ] = False,
     last_arrival: Annotated[int, option("--last-arrival", "Arrivals are 0 .. A.", "A", min=0)] = 0,
-    output: Annotated[Path | None, option("--output -o", "Write the certificate.", "CERT")] = None,
+    output: Annotated[
+        Path | None, option("--output -o", "Write the certificate; - is standard output.", "CERT")
+    ] = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -48,7 +46,7 @@ def hunt_command(
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
     """
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     # Loads numba: no other command should wait for it.
     from kvopt.experiments.hunting import hunt
 

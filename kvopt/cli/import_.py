@@ -12,16 +12,18 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.files import write_instance
-from kvopt.traces import FORMATS, import_trace
+from kvopt.traces import import_trace
 
 
 def import_command(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The file to read.")],
     format_: Annotated[
-        str, option("--format -f", f"{', '.join(FORMATS.built_in)}, or one of --module.")
+        str, option("--format -f", "{traces}, or one of --module.", "NAME", names="traces")
     ],
     memory: Annotated[int, option("--memory -m", "Cache size in tokens.", "M", min=1)],
-    output: Annotated[Path, option("--output -o", "Instance file to write.", "FILE")],
+    output: Annotated[
+        Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
+    ],
     limit: Annotated[int | None, option("--limit", "Stop after N requests.", "N", min=0)] = None,
     sample: Annotated[int | None, option("--sample", "Draw N of them.", "N", min=0)] = None,
     seed: common.Seed = 0,

@@ -8,7 +8,8 @@ import time
 
 from rich.cells import cell_len
 
-from kvopt.cli.common import is_watched, messages, or_dash, percent, say
+from kvopt.cli.common import or_dash, percent
+from kvopt.cli.messages import console, detail, is_loud, is_watched, say
 from kvopt.kernels.compiling import compile_seconds, compiling, working_time
 from kvopt.search.result import Progress
 
@@ -25,14 +26,14 @@ _RENEW_EVERY = 0.2
 class LiveProgress:
     """An observer that prints both sides as they move, and says when code is compiled.
 
-    On a terminal one line is kept up to date; in a log file each improvement is a line, at
-    most one a second, and compiling is one.
+    On a terminal one line is kept up to date; elsewhere there is a line for an improvement, at
+    most one a second, and one for compiling.  Details are all improvements, line by line.
     """
 
     def __init__(self, label: str, quiet: bool = False) -> None:
         self._label = label
         self._quiet = quiet
-        self._live = is_watched() and not quiet
+        self._live = is_watched() and not quiet and not is_loud()
         self._latest: Progress | None = None
         self._printed = 0.0
         self._began, self._compiled = working_time(), compile_seconds()
@@ -43,10 +44,12 @@ class LiveProgress:
     def __call__(self, progress: Progress) -> None:
         """Take note of an improvement."""
         self._latest = progress
-        now = time.monotonic()
-        if not self._quiet and not self._live and now - self._printed >= _LOG_EVERY:
+        now, line = time.monotonic(), self._line(progress, progress.seconds)
+        if self._quiet or self._live or now - self._printed < _LOG_EVERY:
+            detail(line)
+        else:
             self._printed = now
-            say(self._line(progress, progress.seconds))
+            say(line)
 
     def __enter__(self) -> LiveProgress:
         if not self._quiet:
@@ -82,9 +85,9 @@ class LiveProgress:
         if state.is_running:
             count = f"{state.started} of ~{state.known} functions, {self._compiling_for():.0f} s"
             whole = f"{self._label}  compiling (first use after installation): {count}"
-            line = _fitting(messages.width, whole, f"compiling: {count}", "compiling")
+            line = _fitting(console.width, whole, f"compiling: {count}", "compiling")
         elif self._latest is not None:
-            line = self._line(self._latest, working_time() - self._began, messages.width)
+            line = self._line(self._latest, working_time() - self._began, console.width)
         else:
             return
         self._is_dirty = True

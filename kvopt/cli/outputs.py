@@ -9,21 +9,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from kvopt.cli.common import say
+from kvopt.cli.messages import print_results_as_messages, say
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import TEMPORARY, refuse_unwritable
 
 Found = TypeVar("Found")
 
 
-def try_outputs(**given: Path | None) -> None:
+STANDARD_OUTPUT = Path("-")
+
+
+def try_outputs(*, as_json: bool = False, **given: Path | None) -> None:
     """Refuse a file that cannot be written, before the work that it is to hold.
+
+    Where one of them is standard output, what else is printed goes to standard error.
 
     Parameters
     ----------
+    as_json
+        Whether standard output holds one JSON object.
     given
         Paths by the long name of their option, with ``_`` for ``-``; None is no file.
     """
+    piped = [f"--{name.replace('_', '-')} -" for name, path in given.items() if _is_piped(path)]
+    if piped and as_json:
+        raise InvalidInput("goes without --json: both are standard output", field=piped[0])
+    if len(piped) > 1:
+        raise InvalidInput(f"goes without {piped[1]}: both are standard output", field=piped[0])
+    if piped:
+        print_results_as_messages()
     for name, path in given.items():
         if path is None:
             continue
@@ -31,6 +45,10 @@ def try_outputs(**given: Path | None) -> None:
             refuse_unwritable(path)
         except InvalidInput as error:
             raise _named(error, f"--{name.replace('_', '-')}", path) from None
+
+
+def _is_piped(path: Path | None) -> bool:
+    return path == STANDARD_OUTPUT
 
 
 def try_folder(option: str, path: Path) -> None:
@@ -60,6 +78,8 @@ def written(
     failure: Exception | None = None
     try:
         write(path)
+    except BrokenPipeError:
+        raise
     except (KvoptError, OSError, UnicodeError) as error:
         failure = error
     yield failure is None
@@ -71,7 +91,12 @@ def write_output(path: Path, write: Callable[[Path], object], about: str = "") -
     """Write the file of ``--output`` where nothing else is printed, and say so."""
     with written("--output", path, write):
         pass
-    say(f"wrote {path}{about}")
+    say(f"wrote {name_of(path)}{about}")
+
+
+def name_of(path: Path) -> str:
+    """Return what messages call a file that is written."""
+    return "standard output" if _is_piped(path) else str(path)
 
 
 @contextmanager
@@ -89,7 +114,7 @@ def certificate_written(
     with written(option, path, lambda target: budgets.append(write(found, target))):
         yield
     for budget in budgets:  # none where writing failed
-        say(f"kvopt: wrote {path}; kvopt verify checks it")
+        say(f"kvopt: wrote {name_of(path)}; kvopt verify checks it")
         if budget > 1:
             say(
                 f"kvopt: its check needs about {budget} times the default budget: "

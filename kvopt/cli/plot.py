@@ -30,8 +30,7 @@ def plot_command(
         Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
     ] = None,
     names: Annotated[
-        list[str] | None,
-        option("--policy -P", "Draw what this scheduler does; several side by side.", "NAME"),
+        list[str] | None, common.policies("Draw what this scheduler does; several side by side.")
     ] = None,
     prices: Annotated[
         bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")

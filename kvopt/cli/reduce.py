@@ -24,7 +24,9 @@ def reduce_command(
     time_limit: common.TimeLimit = 60.0,
     threads: common.Threads = None,
     json: common.Json = False,
-    output: Annotated[Path | None, option("--output -o", "Write the instance.", "FILE")] = None,
+    output: Annotated[
+        Path | None, option("--output -o", "Write the instance; - is standard output.", "FILE")
+    ] = None,
     certificate: Annotated[
         Path | None, option("--certificate", "Write a certificate of the optimum.", "CERT")
     ] = None,
@@ -37,7 +39,7 @@ def reduce_command(
     """
     if problem != "three-partition":
         raise InvalidInput(f"must be three-partition, got {problem!r}", field="problem")
-    try_outputs(output=output, certificate=certificate)
+    try_outputs(output=output, certificate=certificate, as_json=json)
     common.warn_oversubscription(threads)
     given = ThreePartition(target, tuple(numbers))
     if output is not None:

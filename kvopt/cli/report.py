@@ -9,7 +9,7 @@ import typer
 
 from kvopt.cli import common
 from kvopt.cli.common import option
-from kvopt.cli.outputs import try_outputs
+from kvopt.cli.outputs import name_of, try_outputs
 
 _EVERY = 100
 """Certificates between two messages of how many are verified."""
@@ -42,7 +42,7 @@ def report_command(
     written = write_report(folder, output, table, verify=verify, progress=_show)
     for line in (*written.warnings, *written.faults):
         common.say(f"kvopt: warning: {line}")
-    names = [str(path) for path in (written.page, written.table) if path is not None]
+    names = [name_of(path) for path in (written.page, written.table) if path is not None]
     count = "1 record" if written.records == 1 else f"{written.records:,} records"
     common.say(f"wrote {' and '.join(names)}: {count}")
     if written.faults:

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
@@ -46,24 +47,19 @@ def run_command(
     file: common.InstanceFile,
     names: Annotated[
         list[str],
-        typer.Option(
-            "--policy",
-            "-P",
-            metavar="NAME[:KEY=VALUE,...]",
-            help="A scheduler; may be given several times.  `kvopt policies` lists them.",
-        ),
+        common.policies("A scheduler; may be given several times."),
     ],
     memory: common.Memory = None,
     json: common.Json = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="SCHEDULE", help="Write the schedule."),
+        option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE"),
     ] = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     timeline: Annotated[
         Path | None,
-        typer.Option("--timeline", metavar="CSV", help="With --seconds: write memory over time."),
+        option("--timeline", "With --seconds: write memory over time.", "CSV"),
     ] = None,
     _modules: common.Modules = None,
 ) -> None:
@@ -74,7 +70,7 @@ def run_command(
     """
     if output is not None and len(names) > 1:
         raise InvalidInput("goes with a single --policy", field="-o")
-    try_outputs(output=output, timeline=timeline)
+    try_outputs(output=output, timeline=timeline, as_json=json)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
     if seconds and output is not None:
         raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
@@ -88,7 +84,7 @@ def run_command(
     try:
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
-                common.say(f"{file.name}: {name} ...")
+                common.say(f"{common.label(file)}: {name} ...")
             with LiveProgress(name, quiet=json):  # it says so when something is compiled
                 runs.append(simulate(instance, policy, clock=clock, label=name))
     except KeyboardInterrupt:
@@ -101,10 +97,9 @@ def run_command(
         ):
             _report(runs, clock, json)
         if is_written and runs[0].evictions:
-            common.messages.print(
+            common.say(
                 f"kvopt: {target} holds the last starts; work that {runs[0].evictions} evictions "
-                "threw away is not in it",
-                markup=False,
+                "threw away is not in it"
             )
     if interrupted:
         raise typer.Exit(common.INTERRUPTED)

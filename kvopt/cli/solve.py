@@ -14,7 +14,6 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.engines.registry import ENGINES
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule, write_schedule
@@ -26,10 +25,10 @@ from kvopt.search.result import SolveResult
 
 def solve_command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Instances: JSON, or CSV with --memory.")
+        list[Path], typer.Argument(metavar="FILE", help=f"Instances: {common.INSTANCES}")
     ],
     engine: Annotated[
-        str, option("--engine -e", f"{', '.join(ENGINES.built_in)}, or one of --module.")
+        str, option("--engine -e", "{engines}, or one of --module.", "NAME", names="engines")
     ] = "auto",
     pyomo_solver: Annotated[
         str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")
@@ -47,13 +46,15 @@ def solve_command(
         bool, option("--cold", "Begin without list schedules and volume bound.")
     ] = False,
     presolve: Annotated[
-        bool, option("--presolve/--no-presolve", "Let the solver simplify first.")
+        bool, option("--presolve/--no-presolve", "Let the solver simplify first; on by default.")
     ] = True,
     gap: Annotated[
         float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     ] = None,
     json: common.Json = False,
-    output: Annotated[Path | None, option("--output -o", "Write the schedule.", "SCHEDULE")] = None,
+    output: Annotated[
+        Path | None, option("--output -o", "Write the schedule; - is standard output.", "SCHEDULE")
+    ] = None,
     _modules: common.Modules = None,
 ) -> None:
     """Find the schedule of least total latency, and prove that none is better.
@@ -64,7 +65,7 @@ def solve_command(
     """
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
-    try_outputs(output=output)
+    try_outputs(output=output, as_json=json)
     engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
     common.warn_oversubscription(threads)
     limit, budget = checked_limit(time_limit), parsed_size(ram)
@@ -78,7 +79,7 @@ def solve_command(
     given = None if start is None else read_schedule(start, instances[0])
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         for file, instance, spent in zip(files, instances, read_for, strict=True):
-            with LiveProgress(file.name, quiet=json) as observer:
+            with LiveProgress(common.label(file), quiet=json) as observer:
                 result = solve(
                     instance, engine, time_limit=None if limit is None else max(limit - spent, 0.0),
                     threads=threads, ram=budget, params=params, seed=seed, start=given,
@@ -86,6 +87,7 @@ def solve_command(
                     observer=observer, stop=None if gap is None else gap_below(gap),
                 )  # fmt: skip
             results.append(result)
+            common.detail(_times(common.label(file), result))
             if result.signal_number is not None or signals:
                 break
         best = results[0].schedule
@@ -95,6 +97,14 @@ def solve_command(
     common.exit_by_signal(results[-1].signal_number)
     if any(result.schedule is None for result in results):
         raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _times(label: str, result: SolveResult) -> str:
+    return (
+        f"{label}: {result.seconds:.2f} s, {result.build_seconds:.2f} of them to build models and "
+        f"{result.solve_seconds:.2f} inside solvers; beside them {result.compile_seconds:.2f} s "
+        f"to compile; schedule by {result.found_by or '-'}, bound by {result.bounded_by or '-'}"
+    )
 
 
 def _report(
@@ -113,7 +123,7 @@ def _report(
     for file, instance, result in done:
         source = f"{result.bounded_by} ({result.bound_source})" if result.bounded_by else "-"
         table.add_row(
-            escape(instance.name or file.name),
+            escape(instance.name or common.label(file)),
             str(len(instance)),
             str(instance.memory),
             str(result.status),
@@ -127,4 +137,4 @@ def _report(
     common.print_table(table)
     for file, _, result in done:
         for line in (*result.faults, *result.notes):
-            common.say(f"{file.name}: {line}")
+            common.say(f"{common.label(file)}: {line}")

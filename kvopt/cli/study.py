@@ -20,6 +20,7 @@ from rich.table import Column
 from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_clock_of_study
 from kvopt.cli.common import option
+from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
 
@@ -32,7 +33,12 @@ _LOG_EVERY = 10.0
 
 def study_command(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME|FILE.toml", help="A built-in study, or a file.")
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE.toml",
+            help="A file, or one of {studies}.",
+            autocompletion=completing("studies"),
+        ),
     ] = None,
     out: Annotated[Path | None, option("--out", "Folder of the study.", "DIR")] = None,
     jobs: Annotated[

@@ -23,7 +23,7 @@ def sweep_command(
     file: common.InstanceFile,
     policy: Annotated[
         str,
-        typer.Option("--policy", "-P", metavar="NAME[:KEY=VALUE,...]", help="The scheduler."),
+        common.policies("The scheduler."),
     ] = "alpha-protect",
     alpha: Annotated[
         str | None,

@@ -17,6 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from kvopt.cli.messages import PipedConsole
 from kvopt.errors import one_line
 
 _BETWEEN = 2
@@ -131,7 +132,7 @@ def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] 
 def print_table(table: Table, console: Console | None = None) -> None:
     """Print a table on standard output, or as wide as a console that is given."""
     width = console.width if console is not None else _terminal_width()
-    console = Console(emoji=False) if console is None else console
+    console = PipedConsole(emoji=False) if console is None else console
     widths = table.widths(width)
     if widths is None:
         lines = [*table.stacked(width)]

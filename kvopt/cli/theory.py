@@ -10,13 +10,19 @@ import typer
 
 from kvopt.cli import common
 from kvopt.cli.common import option
+from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 
 
 def theory_command(
     topic: Annotated[
-        str | None, typer.Argument(metavar="TOPIC", help="One topic; all of them if left out.")
+        str | None,
+        typer.Argument(
+            metavar="TOPIC",
+            help="One of {topics}; all of them if left out.",
+            autocompletion=completing("topics"),
+        ),
     ] = None,
     draws: Annotated[int, option("--draws", "Seeds for what is random.", "N", min=1)] = 2,
     scale: Annotated[int, option("--scale", "Simulate K times as large.", "K", min=1)] = 1,
@@ -27,10 +33,8 @@ def theory_command(
 ) -> None:
     """Put theorems of the papers to the test: formulas, simulations, and what follows.
 
-    Topics: rayleigh, theorem-1, -2, -4, -6, -7, -8, theorem-ec1, proposition-ec1, lemma-1 and
-    figure-3 of chen-2025; theorem-4.1 and lemmas-4.4-4.7 of jaillet-2025-v2; theorem-4.2, -5.3
-    and -6.2 of jaillet-2025-v1; theorem-2.1, -8.2, lemma-3.3, dynamic-program and sorted-f of
-    wang-2025.
+    The theorems are those of chen-2025, jaillet-2025 and wang-2025; `kvopt theory` without a
+    topic takes a minute or two.
     """
     from kvopt.experiments.theory import TOPICS, examine
 

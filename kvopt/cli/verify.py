@@ -11,11 +11,14 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.errors import InvalidInput
+from kvopt.files.reading import is_standard_input
 from kvopt.verify import verify
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(metavar="CERT", help="Certificate file.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="CERT", help="Certificate file; - is standard input.")
+    ],
     json: common.Json = False,
     budget: Annotated[
         float, option("--budget", "Allow K times the default number of steps and bytes.", "K")
@@ -29,7 +32,7 @@ def verify_command(
     """
     if not 0 < budget < math.inf:
         raise InvalidInput("must be a positive number", field="--budget")
-    verdict = verify(file, budget)
+    verdict = verify("/dev/stdin" if is_standard_input(file) else file, budget)
     if json:
         common.print_json(
             {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}

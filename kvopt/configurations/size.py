@@ -30,9 +30,11 @@ def check_size(instance: Instance, last: int) -> None:
         longest[request.peak] = max(request.output, longest.get(request.peak, 0))
     states = sum(longest.values())
     if states * last > _MOST_PRICES:
-        raise TooLarge(f"{states:,} states at {last:,} times are too many to price")
+        raise TooLarge(
+            f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
+        )
     if last * (len(instance) + 9) > _MOST_ROUNDS:
-        raise TooLarge(f"{len(instance):,} requests have too many starts in {last:,} rounds")
+        raise TooLarge(f"{len(instance):,} requests can start in too many of {last:,} rounds")
     counts = Counter((r.peak, left) for r in instance for left in range(r.output))
     added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
     together, held = 0, 0
@@ -46,4 +48,4 @@ def check_size(instance: Instance, last: int) -> None:
         (members + 1) * (instance.memory + 1) / _MOST_CHECKED,
     )
     if cells > 1:
-        raise TooLarge(f"configurations of {added:,} states take too much memory")
+        raise TooLarge(f"sets of requests in {added:,} states take too much memory")

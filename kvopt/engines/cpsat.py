@@ -21,7 +21,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with CP-SAT until it has a proof or must stop."""
     count = len(search.instance)
     if count * (count - 1) > LARGEST_PAIRS:
-        search.note(f"{_NAME}: {count} requests make too many pairs for the model")
+        search.note(f"{_NAME}: {count} requests make too many pairs for its model")
         return
     cp_model = load_cp_model()
     upper = None if search.schedule is None else search.schedule.objective

@@ -96,4 +96,4 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)
     if optimum is None and not search.should_stop():
-        search.note(f"{NAME}: no search for all better schedules came to its end")
+        search.note(f"{NAME}: ended before all better schedules were ruled out")

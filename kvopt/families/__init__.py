@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.families import chen, jaillet, traffic, wang
 from kvopt.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
 from kvopt.model.instance import Instance, checked_integer
@@ -58,8 +58,7 @@ def generate(
     (10, 'arrival-1-n10-m32-seed1')
     """
     if family not in FAMILIES:
-        reason = f"must be one of {', '.join(FAMILIES)}, got {shown(family)}"
-        raise InvalidInput(reason, field="family")
+        raise unknown_name(family, FAMILIES, "family")
     for label, value, least in (("--n", n, 0), ("--memory", memory, 1), ("--seed", seed, 0)):
         if value is not None or label == "--seed":
             checked_integer(value, label, least)

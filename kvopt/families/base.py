@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from random import Random
 from statistics import NormalDist
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.model.instance import Request
 
 Value = int | float | str
@@ -66,7 +66,7 @@ class Parameter:
             raise self._refused(f"must be {kind}", value) from None
         if isinstance(parsed, str):
             if self.choices and parsed not in self.choices:
-                raise self._refused(f"must be one of {', '.join(self.choices)}", value)
+                raise unknown_name(value, self.choices, f"-p {self.name}")
         elif not (self.least <= parsed <= self.most and math.isfinite(parsed)):
             raise self._refused(f"must be in {self.least:g} .. {self.most:g}", value)
         return parsed
@@ -197,6 +197,7 @@ class Family:
         for name in given:
             if name not in names:
                 reason = f"is not a key of {self.name}, which has {', '.join(names) or 'no keys'}"
+                reason += did_you_mean(name, names)
                 raise InvalidInput(reason, field=f"-p {name}")
         values = {
             parameter.name: parameter.parsed(given[parameter.name])

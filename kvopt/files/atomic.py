@@ -17,7 +17,7 @@ from kvopt.errors import InvalidInput
 TEMPORARY = ".kvopt-"
 """How the names of unfinished files begin; a process that is killed leaves them behind."""
 
-_STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+_STREAMS = {"-": 1, "/dev/stdout": 1, "/dev/stderr": 2}
 _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", re.ASCII)
 
 
@@ -46,6 +46,8 @@ def atomic_path(target: str | Path) -> Iterator[Path]:
             temporary.chmod(_mode_for(regular))
             os.replace(temporary, regular)
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and own_descriptor(target) == 1:
+            raise  # the end of what reads the output, not a fault of a file
         raise _unwritable(target, error) from None
     finally:
         temporary.unlink(missing_ok=True)
@@ -92,7 +94,7 @@ def _regular_file(target: Path) -> Path | None:
 
 
 def own_descriptor(target: Path) -> int | None:
-    """Return the number of the open file that a name such as ``/dev/stdout`` stands for."""
+    """Return the number of the open file that ``-`` or ``/dev/stdout``, say, stands for."""
     name = str(target)
     if name in _STREAMS:
         return _STREAMS[name]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import check_fields, parse_json, read_text
 from kvopt.hardware.roofline import is_roofline, pairs, parts, roofline
-from kvopt.kernels.registry import did_you_mean
 from kvopt.model.batch_time import BatchTime, Line
 
 SCHEMA = "kvopt.batch-time/1"
@@ -61,10 +60,8 @@ def batch_time(text: str | Path) -> BatchTime:
     if is_roofline(name):
         return roofline(*parts(name))
     if not name.lower().endswith(".json"):
-        known = [*PRESETS]
-        reason = f"must be a .json file or one of {', '.join(known)}, MODEL@GPU, got {shown(name)}"
-        near = did_you_mean(name.lower(), [*known, *pairs()])
-        raise InvalidInput(reason + near, field="batch time")
+        besides = ", MODEL@GPU or a .json file"
+        raise unknown_name(name, [*PRESETS], "batch time", besides, near=[*PRESETS, *pairs()])
     try:
         return batch_time_from_json(parse_json(read_text(text)))
     except InvalidInput as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -12,9 +13,16 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import (
+    check_fields,
+    is_standard_input,
+    name_of,
+    parse_json,
+    read_text,
+)
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
+_LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"
 CSV_COLUMNS = ("arrival", "prompt", "output")
 
@@ -45,10 +53,10 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
     Parameters
     ----------
     path
-        The file.
+        The file; ``-`` is standard input, whose first line tells JSON from CSV.
     memory
-        Cache size; needed for CSV, which has no place for it, and refused when a JSON
-        file says otherwise.
+        Cache size: needed for CSV, which has no place for it, and taken in place of what a JSON
+        file says.
 
     Raises
     ------
@@ -59,26 +67,36 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
         if memory is not None:
             checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
         text = read_text(path)
-        if str(path).lower().endswith(".csv"):
+        if _is_csv(path, text):
             return _instance_from_csv(text, memory)
-        instance = instance_from_json(parse_json(text))
-        if memory is not None and memory != instance.memory:
-            reason = f"the file says {instance.memory}, the option says {memory}"
-            raise InvalidInput(reason, field="memory")
+        value = parse_json(text)
+        instance = instance_from_json(value, memory)
+        if memory is not None and memory != value["memory"]:
+            said = "%s: memory %s instead of the file's %s"
+            _LOGGER.info(said, name_of(path), memory, value["memory"])
         return instance
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=name_of(path)) from None
 
 
-def instance_from_json(value: object) -> Instance:
-    """Build an instance from parsed JSON."""
+def _is_csv(path: str | Path, text: str) -> bool:
+    """Whether a file is CSV by its name, standard input by a first line that JSON cannot have."""
+    if not is_standard_input(path):
+        return str(path).lower().endswith(".csv")
+    first = text.lstrip().partition("\n")[0]
+    return "," in first and first[0] not in '{["'
+
+
+def instance_from_json(value: object, memory: int | None = None) -> Instance:
+    """Build an instance from parsed JSON, with another memory where one is given."""
     top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, SCHEMA)
     _refuse_nulls(top, _TOP_OPTIONAL)
+    own = checked_integer(top["memory"], "memory", 1)
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
     return Instance(
-        memory=top["memory"],
+        memory=own if memory is None else memory,
         requests=[_request_from_json(row, position) for position, row in enumerate(rows)],
         name=top.get("name"),
         notes=top.get("notes"),

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown
+
+STANDARD_INPUT = "-"
+"""The path that stands for what is piped into a command."""
+
+
+def name_of(path: str | Path) -> str:
+    """Return what messages call a file."""
+    return "<stdin>" if is_standard_input(path) else str(path)
+
+
+def is_standard_input(path: str | Path) -> bool:
+    """Whether a path stands for standard input."""
+    return str(path) == STANDARD_INPUT
 
 
 def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file; a byte order mark is dropped."""
+    """Return the text of a UTF-8 file, or of standard input; a byte order mark is dropped."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        if not is_standard_input(path):
+            return Path(path).read_text(encoding="utf-8-sig")
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
     except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
+        raise InvalidInput(f"cannot be read: {error.strerror}", file=name_of(path)) from None
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"is not UTF-8 text (byte {error.start})", file=str(path)) from None
+        raise InvalidInput(f"is not UTF-8 text (byte {error.start})", file=name_of(path)) from None
     except ValueError as error:  # no file can have this name
-        raise InvalidInput(f"cannot be read: {error}", file=str(path)) from None
+        raise InvalidInput(f"cannot be read: {error}", file=name_of(path)) from None
+    if not text:
+        raise InvalidInput("holds nothing; it can be read once only", file=name_of(path))
+    return text
 
 
 def parse_json(text: str) -> Any:
@@ -75,7 +94,8 @@ def check_fields(
                 raise InvalidInput("is missing", field=field)
         for field in value:
             if field not in needed and field not in optional:
-                raise InvalidInput("is not a known field", field=field)
+                reason = "is not a known field" + did_you_mean(field, [*needed, *optional])
+                raise InvalidInput(reason, field=field)
     return value
 
 

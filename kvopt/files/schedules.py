@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import check_fields, name_of, parse_json, read_text
 from kvopt.files.solutions import is_solution, schedule_of_solution
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -106,4 +106,4 @@ def _located(path: str | Path) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=name_of(path)) from None

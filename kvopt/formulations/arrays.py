@@ -187,7 +187,7 @@ def _first_memory_row(plan: Layout, time: int) -> int:
 def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
     if max(model.value.max(initial=0.0), -model.value.min(initial=0.0)) >= _HIGHS_LARGEST:
-        raise TooLarge("HiGHS takes no coefficient of 10^15 or more")
+        raise TooLarge("a request would hold 10^15 tokens or more, which HiGHS does not take")
     highspy = load_highspy()
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)

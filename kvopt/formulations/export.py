@@ -6,7 +6,7 @@ import gzip
 import shutil
 from pathlib import Path
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.layout import LARGEST_COLUMNS
@@ -108,4 +108,4 @@ def _compress(source: Path, target: Path) -> None:
 
 def _one_of(value: str, allowed: tuple[str, ...], field: str) -> None:
     if value not in allowed:
-        raise InvalidInput(f"must be one of {', '.join(allowed)}, got {value!r}", field=field)
+        raise unknown_name(value, allowed, field)

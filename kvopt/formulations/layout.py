@@ -69,7 +69,7 @@ def layout(
     _check_windows(instance, windows)
     refuse_columns(sum(map(_length, windows)), largest_columns)
     if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
-        raise TooLarge(f"{many:,} nonzeros are more than the limit of {LARGEST_NONZEROS:,}")
+        raise TooLarge(f"the model would have {many:,} nonzeros; the limit is {LARGEST_NONZEROS:,}")
     groups = identical_groups(instance) if order_identical else []
     ordered = tuple(pair for group in groups for pair in pairwise(group))
     return Layout(windows, _spans(instance, windows), ordered)
@@ -98,7 +98,7 @@ def _length(window: range) -> int:
 def refuse_columns(columns: int, largest: int) -> None:
     """Raise `TooLarge` if a model has more columns than the limit."""
     if columns > largest:
-        raise TooLarge(f"{columns:,} columns are more than the limit of {largest:,}")
+        raise TooLarge(f"the model would have {columns:,} columns; the limit is {largest:,}")
 
 
 def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:

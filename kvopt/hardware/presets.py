@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from kvopt.errors import InvalidInput, shown
-from kvopt.kernels.registry import did_you_mean
+from kvopt.errors import unknown_name
 from kvopt.model.instance import checked_integer
 
 GIGABYTE = 10**9
@@ -175,6 +174,5 @@ ANY_GPU = {**{short: GPUS[name] for short, name in SHORT_NAMES.items()}, **GPUS}
 def preset(known: Mapping[str, Preset], name: str, option: str) -> Preset:
     """Return one of `MODELS` or `ANY_GPU` by its name, which an option gave."""
     if name.lower() not in known:
-        reason = f"must be one of {', '.join(known)}, got {shown(name)}"
-        raise InvalidInput(reason + did_you_mean(name.lower(), [*known]), field=option)
+        raise unknown_name(name, known, option)
     return known[name.lower()]

@@ -94,8 +94,7 @@ def problem_of(instance: Instance, depth: int | None = None) -> Problem:
     first = first_arrival(instance)
     span = instance.last_arrival - first + instance.total_output
     if span > LARGEST_HORIZON:
-        reason = f"left out, as the schedule spans {span:,} rounds"
-        raise TooLarge(f"{reason}; the limit is {LARGEST_HORIZON:,}")
+        raise TooLarge(f"schedules span {span:,} rounds; the limit is {LARGEST_HORIZON:,}")
     columns = [(r.arrival - first, r.prompt, r.output) for r in instance]
     table = np.array(columns, dtype=np.int64).reshape(-1, 3)
     arrivals, prompts, outputs = (np.ascontiguousarray(table[:, c]) for c in range(3))

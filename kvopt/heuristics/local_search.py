@@ -47,7 +47,7 @@ def search_orders(
     try:
         problem = problem_of(search.instance)
     except TooLarge as error:
-        search.note(f"local search: {error}")
+        search.note(f"no local search: {error}")
         return
     end = working_time() + seconds
     params = search.params.improve

@@ -66,10 +66,15 @@ def _reason(error: BaseException, place: str) -> str:
     """Say on which line of a file what went wrong."""
     if isinstance(error, SyntaxError) and error.filename == place:
         return f"line {error.lineno}: {error.msg}: {(error.text or '').strip()}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == place]
+    line = line_of(error, place)
     said = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
-    return f"line {lines[-1]}: {said}" if lines else said
+    return said if line is None else f"line {line}: {said}"
+
+
+def line_of(error: BaseException, file: str) -> int | None:
+    """Return the last line of a file that an error went through, None if it went through none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
 
 
 def _said(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Generic, TypeVar
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, shown, unknown_name
 
 Thing = TypeVar("Thing")
 Own = TypeVar("Own")
@@ -24,14 +24,6 @@ _registered = 0
 def registered() -> int:
     """Return how often anything was registered anywhere in this process."""
     return _registered
-
-
-def did_you_mean(name: str, names: list[str]) -> str:
-    """Return what to add to a refusal: the name that is nearest, if one is near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 class Registry(Generic[Thing]):
@@ -94,8 +86,7 @@ class Registry(Generic[Thing]):
         if name not in self.known and name in self.built_in:
             import_module(self.built_in[name])
         if name not in self.known and name not in (names := self.names()):
-            reason = f"must be one of {', '.join(names)}, got {shown(name)}"
-            raise InvalidInput(reason + did_you_mean(name, names), field=self.kind)
+            raise unknown_name(name, names, self.kind)
         return self.known[name]
 
     def all(self) -> dict[str, Thing]:

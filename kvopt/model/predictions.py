@@ -13,7 +13,7 @@ from math import ceil, floor
 from random import Random
 from typing import Literal, get_args
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.model.instance import Instance, Request
 
 Believed = Literal["exact", "lower", "upper", "mid", "noise"]
@@ -64,8 +64,7 @@ class PredictionModel:
     def __post_init__(self) -> None:
         for field, kind in (("pred", Believed), ("intervals", Intervals)):
             if (value := getattr(self, field)) not in get_args(kind):
-                reason = f"must be one of {', '.join(get_args(kind))}, got {value}"
-                raise InvalidInput(reason, field=field)
+                raise unknown_name(value, get_args(kind), field)
         if not 0 <= self.eps <= 1:
             raise InvalidInput(f"must be in 0 .. 1, got {self.eps}", field="eps")
         if self.width is not None and self.width < 1:

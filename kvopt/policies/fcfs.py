@@ -1,4 +1,4 @@
-"""First come, first served: as soon as it fits, or with a pause after every start."""
+"""First come, first served with look-ahead: as soon as it fits, or with a pause after a start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ from kvopt.policies.registry import register
 @register
 @dataclass
 class Fcfs(PrefixPolicy):
-    """Scan requests by arrival and stop at the first that does not fit (MC-Benchmark)."""
+    """Scan by arrival and stop at the first without room ahead (MC-Benchmark, no server's FCFS).
+
+    A server's first come, first served knows no output before its end.  This one looks ahead with
+    the believed outputs, which are the true ones unless ``pred`` says otherwise: then nothing that
+    it starts is ever evicted.
+    """
 
     name = "fcfs"
     source = "jaillet-2025-v2, Algorithm 2"

@@ -9,8 +9,8 @@ from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from kvopt.errors import InvalidInput, shown
-from kvopt.kernels.registry import OTHER_REGISTERS, Registry, did_you_mean
+from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.kernels.registry import OTHER_REGISTERS, Registry
 from kvopt.policies.base import Policy, file_of
 
 Kind = TypeVar("Kind", bound=type[Policy])
@@ -129,8 +129,7 @@ def _value(hint: Any, text: str, key: str) -> Any:
     """Return the value of the annotated type."""
     if get_origin(hint) is Literal:
         if text not in get_args(hint):
-            wanted = ", ".join(map(str, get_args(hint)))
-            raise InvalidInput(f"must be one of {wanted}, got {shown(text)}", field=key)
+            raise unknown_name(text, get_args(hint), key)
         return text
     if get_origin(hint) is UnionType:
         hint = next(kind for kind in get_args(hint) if kind is not NoneType)

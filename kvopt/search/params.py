@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown
 from kvopt.model.instance import LARGEST_INTEGER
 
 Group = TypeVar("Group")
@@ -282,7 +282,8 @@ def _read(group: Group, table: object, where: str) -> Group:
     for name, value in table.items():
         path = f"{where}.{name}" if where else name
         if name not in known:
-            raise InvalidInput(f"is not one of {', '.join(known)}", field=path)
+            reason = f"is not one of {', '.join(known)}" + did_you_mean(name, known)
+            raise InvalidInput(reason, field=path)
         changed[name] = _value(getattr(group, name), value, known[name].metadata, path)
     return type(group)(**{**vars(group), **changed})
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from kvopt.errors import InvalidInput, PolicyFault
+from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_line
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
+from kvopt.kernels.modules import line_of
 from kvopt.model.instance import Instance
-from kvopt.policies.base import Need, Policy
+from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import ServerPolicy
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -76,10 +78,12 @@ def run(
     if isinstance(scheduler, ServerPolicy):
         return _served(instance, scheduler, clock, label, should_stop)
     began = working_time()
-    simulation = Simulation(instance, scheduler, clock)
+    with _at_fault(scheduler, label):
+        simulation = Simulation(instance, scheduler, clock)
     if not clock.is_even and Need.ARRIVALS in scheduler.needs and any(simulation.arrivals):
         raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
-    outcome = simulation.to_the_end(should_stop)
+    with _at_fault(scheduler, label):
+        outcome = simulation.to_the_end(should_stop)
     found = PolicyRun(
         instance=instance,
         policy=label,
@@ -132,3 +136,21 @@ def _checked(found: Made) -> Made:
     if broken := found.violations():
         raise PolicyFault(f"{found.policy}: {broken[0]}")
     return found
+
+
+@contextmanager
+def _at_fault(policy: Policy, label: str) -> Iterator[None]:
+    """Say which policy could not go on, and in which line of whose file."""
+    try:
+        yield
+    except TooLarge as error:
+        raise TooLarge(f"{label}: {error}") from error
+    except KvoptError:
+        raise
+    except Exception as error:
+        file = file_of(type(policy))
+        line = None if file is None else line_of(error, file)
+        if line is None or type(policy).__module__.startswith("kvopt."):
+            raise  # not the fault of what others wrote
+        reason = f"{type(error).__name__}: {error}"
+        raise PolicyFault(f"{file}: line {line}: {label} failed: {one_line(reason)}") from error

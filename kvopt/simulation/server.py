@@ -27,10 +27,11 @@ from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import Clock
 from kvopt.model.pausing import Segment
+from kvopt.simulation.clocks import Clock
 from kvopt.simulation.paused_runs import Chunks
 from kvopt.simulation.simulator import Stopped
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -145,6 +145,32 @@ def test_mistakes_are_one_line_with_the_file(
     assert err.count("\n") == 1
 
 
+FAULTS = {
+    "raise": ("        raise KeyError('k')", "line 10: mine failed: KeyError: 'k'"),
+    "yield": ("        yield 0\n        yield 1 // 0", "line 11: mine failed: ZeroDivisionError: "),
+    "inside": ("        return [view.generated(99)]", "line 10: mine failed: KeyError: 99"),
+    "lines": ("        raise OSError('a\\nb')", "line 10: mine failed: OSError: a\\nb"),
+    "own": ("        return own()\ndef own():\n    return 1 / 0", "line 12: mine failed: Zero"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_a_policy_raises_is_one_line_that_says_where(
+    run: Run, ec1: Path, tmp_path: Path, fault: str
+) -> None:
+    body, said = FAULTS[fault]
+    path = tmp_path / "mine.py"
+    path.write_text(PLAIN.replace("        return 3", body))
+    command = ("run", ec1, "--module", path, "--policy", "mine")
+    code, out, err = run(*command)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"kvopt: {path}: {said}")
+    code, _, err = run(*command, "-v")
+    assert code == 2
+    assert "Traceback (most recent call last):" in err
+    assert err.count(f"kvopt: {path}: {said}") == 1
+
+
 def test_two_files_cannot_share_a_name(run: Run, ec1: Path, mine: Path) -> None:
     other = mine.with_name("other.py")
     other.write_text(GOOD)

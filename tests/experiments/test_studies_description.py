@@ -126,7 +126,7 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         ('policies = ["fcfs", "fcfs"]\n' + ENTRY, "line 1: policies: has 'fcfs' twice"),
         ("policies = [1]\n" + ENTRY, "line 1: policies: must be a list of texts, got [1]"),
         (ENTRY, "line 1: instances[0].policies: is missing: a study needs policies"),
-        (HEAD + 'claims = ["no"]\n' + ENTRY, "line 3: claims: must be among arrival-1, "),
+        (HEAD + 'claims = ["no"]\n' + ENTRY, "line 3: claims: must be one of arrival-1, "),
         (
             HEAD + 'modules = ["no_such"]\n' + ENTRY,
             "line 3: modules: no_such: cannot be loaded: ",

@@ -189,12 +189,26 @@ def test_refused_texts(content: str | bytes, says: str, tmp_path: Path) -> None:
     assert refusal(read_instance, tmp_path / "a.json", content).startswith(says)
 
 
-def test_memory_option_may_only_repeat_what_json_says(tmp_path: Path) -> None:
+def test_another_memory_counts_and_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "a.json"
-    write_instance(instance_of(6, []), path)
-    assert read_instance(path, 6) == read_instance(path)
-    with pytest.raises(InvalidInput, match="memory: the file says 6, the option says 7"):
-        read_instance(path, 7)
+    write_instance(instance_of(6, [(0, 1, 4)]), path)
+    with caplog.at_level("INFO", logger="kvopt"):
+        assert read_instance(path, 6) == read_instance(path)
+        assert caplog.messages == []
+        assert read_instance(path, 7) == instance_of(7, [(0, 1, 4)])
+        assert caplog.messages == [f"{path}: memory 7 instead of the file's 6"]
+    with pytest.raises(InvalidInput, match=r"request 'r0': output: needs 5 tokens .* memory is 4"):
+        read_instance(path, 4)
+
+
+def test_what_does_not_fit_the_memory_of_its_file_may_fit_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(edited(("memory",), 1, DOCUMENT))
+    with pytest.raises(InvalidInput, match="memory is 1"):
+        read_instance(path)
+    assert read_instance(path, 100).memory == 100
 
 
 @pytest.mark.parametrize("memory", [True, 1.0, "1", 0, -1, 2**53])

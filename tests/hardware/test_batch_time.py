@@ -212,7 +212,7 @@ def test_run_in_seconds_prints_what_users_wait(run: Run, tmp_path: Path) -> None
         (("--batch-time", "x.json"), "--batch-time: goes with --seconds"),
         (("--timeline", "x.csv"), "--timeline: goes with --seconds"),
         (("--seconds", "-o", "s.json"), "-o: goes with rounds"),
-        (("--seconds", "--batch-time", "gpt"), "batch time: must be a .json file or one of"),
+        (("--seconds", "--batch-time", "gpt"), "batch time: must be one of"),
         (("--seconds", "--batch-time", "none.json"), "none.json: cannot be read"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.tables import Table
 from kvopt.files.batch_times import DEFAULT_MODEL, SCHEMA, batch_time, batch_time_from_json
 from kvopt.model.batch_time import BatchTime
@@ -17,7 +17,7 @@ def clock_of(top: Table, folder: Path) -> BatchTime | None:
     """Return the model of a study in seconds, None for rounds."""
     clock = top.string("clock", CLOCKS[0])
     if clock not in CLOCKS:
-        raise top.fault("clock", f"must be one of {', '.join(CLOCKS)}, got {clock!r}")
+        raise top.fault("clock", unknown_name(clock, CLOCKS).reason)
     if clock == CLOCKS[0]:
         if "batch_time" in top:
             raise top.fault("batch_time", 'goes with clock = "seconds"')

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, unknown_name
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
@@ -135,8 +135,7 @@ def builtin_names() -> list[str]:
 def builtin_text(name: str) -> str:
     """Return the description of a built-in study."""
     if name not in builtin_names():
-        reason = f"must be one of {', '.join(builtin_names())} or a .toml file, got {name!r}"
-        raise InvalidInput(reason, field="study")
+        raise unknown_name(name, builtin_names(), "study", " or a .toml file")
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -173,7 +172,7 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     claims = top.take("claims", (), texts)
     for claim in claims:
         if claim not in CLAIMS:
-            raise top.fault("claims", f"must be among {', '.join(CLAIMS)}, got {claim!r}")
+            raise top.fault("claims", unknown_name(claim, CLAIMS).reason)
     study = Study(
         name=name,
         title=top.string("title", name),

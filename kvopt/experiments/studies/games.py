@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, unknown_name
 from kvopt.families.base import Parameter
 from kvopt.model.instance import Instance, Request, checked_integer
 from kvopt.model.schedule import Schedule
@@ -155,13 +155,14 @@ def _batches(instance: Instance, begin: int) -> list[int]:
 def _values(name: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the memory and every key with its value."""
     if name not in GAMES:
-        raise InvalidInput(f"must be one of {', '.join(GAMES)}, got {shown(name)}", field="game")
+        raise unknown_name(name, GAMES, "game")
     known = {parameter.name: parameter for parameter in GAMES[name].parameters}
     for key in asked:
         if key == "n":
             raise InvalidInput(f"follows from the memory in {name}", field="n")
         if key != "memory" and key not in known:
             reason = f"is not a key of {name}, which has {', '.join(known) or 'none'}"
+            reason += did_you_mean(key, known)
             raise InvalidInput(reason, field=key)
     memory = checked_integer(asked.get("memory", DEFAULT_MEMORY), "memory", _LEAST_MEMORY)
     values = {key: parameter.default for key, parameter in known.items()}

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput, did_you_mean, shown
 from kvopt.model.instance import checked_integer, checked_number
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
@@ -103,7 +103,8 @@ class Table:
     def done(self, *known: str) -> None:
         """Refuse keys that were not taken."""
         for key in self._values:
-            raise self.fault(key, f"is not a known key; there are {', '.join(known)}")
+            reason = f"is not a known key; there are {', '.join(known)}"
+            raise self.fault(key, reason + did_you_mean(key, known))
 
 
 def _text(value: object) -> str:

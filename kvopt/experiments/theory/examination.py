@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import wraps
 from typing import Any, Literal
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import unknown_name
 from kvopt.experiments.studies.claims.verdict import Verdict as Verdict
 from kvopt.model.instance import checked_integer
 
@@ -146,7 +146,7 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
     ['refuted']
     """
     if topic not in TOPICS:
-        raise InvalidInput(f"must be one of {', '.join(TOPICS)}, got {topic!r}", field="topic")
+        raise unknown_name(topic, TOPICS, "topic")
     checked_integer(draws, "--draws", 1)
     checked_integer(scale, "--scale", 1)
     return TOPICS[topic](draws, scale)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
-from kvopt.errors import InvalidInput, TooLarge
+from kvopt.errors import TooLarge, unknown_name
 from kvopt.policies.phase1.batch import Candidate, Solver, batches
 from kvopt.policies.phase1.dp import dp
 from kvopt.policies.phase1.exact import exact
@@ -84,5 +84,5 @@ def solver(name: Phase1, seed: int = 0) -> Solver:
         "quantile": partial(quantile, seed=seed),
     }
     if name not in solvers:
-        raise InvalidInput(f"must be one of {', '.join(solvers)}, got {name!r}", field="phase1")
+        raise unknown_name(name, solvers, "phase1")
     return solvers[name]

@@ -1,0 +1,42 @@
+"""Examples in the help of each command; the tests run them in this order, in one folder."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "generate": (
+        "kvopt generate arrival-1 --n 8 --seed 3 -o a.json",
+        "kvopt generate two-point -p l=2 -p u=9 --memory 20 -o b.json",
+    ),
+    "solve": (
+        "kvopt solve a.json --time-limit 60 -o best.json",
+        "kvopt generate uniform --n 6 -o - | kvopt solve - --time-limit 60",
+    ),
+    "bound": ("kvopt bound a.json --method volume",),
+    "run": (
+        "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
+        "kvopt run a.json --policy svf --seconds",
+    ),
+    "certify": ("kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",),
+    "verify": ("kvopt verify a.cert.json",),
+    "policies": ("kvopt policies",),
+    "check": ("kvopt check a.json best.json",),
+    "export": (
+        "kvopt export a.json -o a.mps.gz",
+        "kvopt export a.json --formulation relaxed --format lp -o -",
+    ),
+    "plot": (
+        "kvopt plot a.json --schedule best.json -o best.svg",
+        "kvopt plot a.json --policy mc-sf -o mc-sf.png",
+    ),
+    "reduce": ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
+    "hunt": ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
+    "info": ("kvopt info", "kvopt info --params"),
+    "import": ("kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",),
+    "capacity": ("kvopt capacity --model mistral-7b --gpu a10-24gb --gpus 1",),
+    "batch-time": ("kvopt batch-time samples/batches.csv --kv-ns 40 -o mine.json",),
+    "study": ("kvopt study smoke --describe", "kvopt study smoke --limit 1 --out smoke"),
+    "report": ("kvopt report smoke",),
+    "theory": ("kvopt theory theorem-6.2",),
+    "sweep": ("kvopt sweep a.json --alpha 0.2:0.4:0.05",),
+}
+"""By the name of the command."""

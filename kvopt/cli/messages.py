@@ -1,0 +1,174 @@
+"""What a command tells people: on standard error as loud as they want it, and in a log.
+
+Everything goes through the logger ``kvopt``, which the library uses as well: details as
+``DEBUG``, messages as ``INFO``, what ends the command as ``ERROR``.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from rich.console import Console
+
+from kvopt.errors import InvalidInput, one_line
+from kvopt.version import __version__
+
+
+class PipedConsole(Console):
+    """A console that leaves it to the command what happens when its output is read no more."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass on the error that is being handled."""
+        raise
+
+
+console = PipedConsole(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+"""For people watching: progress, warnings, where a file went.  Lines are not broken: a path that
+goes on in the next line cannot be copied."""
+
+_LOGGER = logging.getLogger("kvopt")
+_STYLES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class _OnConsole(logging.Handler):
+    """Prints messages; nothing in them is taken for markup."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one."""
+        console.print(record.getMessage(), markup=False)
+
+
+class _InFile(logging.FileHandler):
+    """Appends messages to a file, until that fails."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
+        """Say once that the log ends here: the work goes on."""
+        _LOGGER.removeHandler(self)
+        with suppress(OSError):
+            self.stream.close()  # it would try again
+        reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
+        say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
+
+
+_shown = _OnConsole()
+
+
+@contextmanager
+def messages_shown() -> Iterator[None]:
+    """Print messages while a command runs, and leave everything as it was after it."""
+    _shown.setLevel(logging.INFO)
+    _LOGGER.addHandler(_shown)
+    _LOGGER.setLevel(logging.INFO)
+    out, show = sys.stdout, warnings.showwarning
+    warnings.showwarning = _say_warning
+    try:
+        yield
+    finally:
+        if isinstance(sys.stdout, _AsMessages):
+            sys.stdout = out
+        warnings.showwarning = show
+        for handler in (_shown, *_log_files()):
+            _LOGGER.removeHandler(handler)
+            handler.close()
+        _LOGGER.setLevel(logging.NOTSET)
+
+
+def _log_files() -> list[_InFile]:
+    return [handler for handler in _LOGGER.handlers if isinstance(handler, _InFile)]
+
+
+def _say_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
+    say(f"kvopt: warning: {one_line(str(message))}")
+
+
+def be_loud() -> None:
+    """Show details too."""
+    if is_quiet():
+        raise InvalidInput("goes without --quiet", field="--verbose")
+    _shown.setLevel(logging.DEBUG)
+    _LOGGER.setLevel(logging.DEBUG)
+
+
+def be_quiet() -> None:
+    """Show what ends the command, and nothing else."""
+    if is_loud():
+        raise InvalidInput("goes without --verbose", field="--quiet")
+    _shown.setLevel(logging.ERROR)
+
+
+def is_loud() -> bool:
+    """Whether details are shown."""
+    return _shown.level <= logging.DEBUG
+
+
+def is_quiet() -> bool:
+    """Whether only results and errors are shown."""
+    return _shown.level > logging.INFO
+
+
+def log_to(path: Path) -> None:
+    """Append every message to a file, however few are shown."""
+    if str(path) == "-":
+        raise InvalidInput("must be a file", field="--log -")
+    try:
+        handler = _InFile(path, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"cannot be written: {reason}", field=f"--log {path}") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    _LOGGER.addHandler(handler)
+    _LOGGER.setLevel(logging.DEBUG)
+    detail(f"kvopt {__version__}: {shlex.join(['kvopt', *sys.argv[1:]])}")
+
+
+def say(line: str) -> None:
+    """Print a message for people watching."""
+    _LOGGER.info("%s", line)
+
+
+def detail(line: str) -> None:
+    """Print what only ``--verbose`` shows."""
+    _LOGGER.debug("%s", line)
+
+
+def complain(line: str) -> None:
+    """Print what ends the command."""
+    _LOGGER.error("%s", line)
+
+
+def is_watched() -> bool:
+    """Whether a person sees standard error, so that live progress makes sense."""
+    return sys.stderr.isatty() and not is_quiet()
+
+
+class _AsMessages(io.TextIOBase):
+    """Takes what is printed line by line as messages."""
+
+    def __init__(self) -> None:
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Say the lines that end in it."""
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            say(_STYLES.sub("", line))
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Whether a table has to fit a terminal."""
+        return sys.stderr.isatty()
+
+
+def print_results_as_messages() -> None:
+    """Leave standard output to a file that is written there."""
+    stream: TextIO = _AsMessages()  # type: ignore[assignment]
+    sys.stdout = stream

@@ -1,0 +1,235 @@
+"""Help as it is read: at 80 columns, without types of Python, with names and examples that run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from commands import Run
+
+import kvopt
+from kvopt.cli.app import app
+from kvopt.cli.examples import EXAMPLES
+from kvopt.cli.names import NAMES, completing
+
+GROUP: Any = typer.main.get_command(app)
+COMMANDS = sorted(GROUP.commands)
+SAMPLES = Path(kvopt.__file__).parents[1] / "samples"
+
+LISTED = {
+    "run": ("policies", "batch_times"),
+    "certify": ("policies", "batch_times"),
+    "plot": ("policies",),
+    "hunt": ("policies",),
+    "sweep": ("policies", "batch_times"),
+    "solve": ("engines",),
+    "bound": ("methods",),
+    "generate": ("families",),
+    "import": ("traces",),
+    "export": ("formulations", "exports"),
+    "study": ("studies",),
+    "theory": ("topics",),
+    "capacity": ("models", "gpus"),
+    "batch-time": ("models", "gpus"),
+}
+"""Commands with a choice, and of what."""
+
+
+def shown(run: Run, command: str, width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, err = run(*command.split(), "--help")
+    assert (code, err) == (0, "")
+    return out.splitlines()
+
+
+def flowing(lines: list[str]) -> str:
+    """Return the text in one line, without boxes."""
+    return " ".join(" ".join(lines).replace("│", " ").split())
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_help_is_fit_to_read(
+    run: Run, command: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(run, command, width, monkeypatch)
+    assert max(map(len, lines)) <= width
+    text = flowing(lines)
+    assert not re.search(r"<(bool|str|int|float|path|list\[.*?\]|Path)>|x>=|``|\[/?bold\]", text)
+    assert not re.search(r"\{\w+\}", text.replace("{png,svg,pdf}", "")), "names are filled in"
+    assert "--verbose" in text
+    assert command == "" or "Example" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("width", [80, 120])
+def test_paragraphs_fill_the_width(
+    run: Run, command: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = shown(run, command, width, monkeypatch)
+    end = next(place for place, line in enumerate(lines) if line.startswith("╭"))
+    for line, following in pairwise(lines[2:end]):
+        if line.strip() and following.strip():
+            word = following.split()[0]
+            assert len(line.rstrip()) + 1 + len(word) > width - 1, "the next word had room"
+
+
+@pytest.mark.parametrize("command", LISTED)
+def test_names_are_listed_from_their_registries(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = flowing(shown(run, command, 80, monkeypatch))
+    for kind in LISTED[command]:
+        names = list(NAMES[kind]())
+        assert names
+        assert [name for name in names if name not in text] == []
+
+
+def test_every_command_has_examples_of_itself() -> None:
+    assert sorted(EXAMPLES) == COMMANDS
+    for command, lines in EXAMPLES.items():
+        for line in lines:
+            assert len(line) <= 76, "wider examples would be broken"
+            assert f"kvopt {command} " in f"{line} "
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_examples_are_understood(command: str) -> None:
+    for line in EXAMPLES[command]:
+        for part in line.split(" | "):
+            _, name, *arguments = shlex.split(part)
+            GROUP.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.slow
+def test_examples_run_in_the_order_of_their_list(tmp_path: Path) -> None:
+    # One shell for all of them: each process takes a second to begin.
+    shutil.copytree(SAMPLES, tmp_path / "samples")
+    lines = [line for command in EXAMPLES for line in EXAMPLES[command]]
+    script = f'set -e -o pipefail\nkvopt() {{ "{sys.executable}" -m kvopt "$@"; }}\n'
+    done = subprocess.run(
+        ["bash", "-c", script + "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+class TestCompletion:
+    """Shells complete commands, options and names."""
+
+    def completed(self, line: str) -> list[str]:
+        words = line.split(" ")
+        environment = {
+            **os.environ,
+            "_KVOPT_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "kvopt"], env=environment, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("line", "names"),
+        [
+            ("kvopt ver", ["verify"]),
+            ("kvopt run a.json --policy mc", ["mc-sf", "mc-sf-total"]),
+            ("kvopt run a.json --policy mc-sf --batch-time llama-2-70b-2xa100-", None),
+            ("kvopt -q solve -e hi", ["highs"]),
+            ("kvopt generate arr", ["arrival-1", "arrival-2"]),
+            ("kvopt study smo", ["smoke"]),
+        ],
+    )
+    def test_in_bash(self, line: str, names: list[str] | None) -> None:
+        assert self.completed(line) == (names or ["llama-2-70b-2xa100-linear"])
+
+    @pytest.mark.parametrize("kind", NAMES)
+    def test_of_each_kind(self, kind: str) -> None:
+        names = [*NAMES[kind]()]
+        assert completing(kind)("") == names
+        assert names[0] in completing(kind)(names[0][:2])
+        assert completing(kind)("no such thing") == []
+
+    @pytest.mark.slow
+    def test_a_log_is_not_begun(self, tmp_path: Path) -> None:
+        self.completed(f"kvopt --log {tmp_path}/a.log sol")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.slow
+    def test_scripts_are_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+        done = subprocess.run(
+            [sys.executable, "-m", "kvopt", "--show-completion", "zsh"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.startswith("#compdef kvopt")
+
+
+MISTYPED = {
+    "policy": (("run", "FILE", "-P", "mc-fs"), "mc-sf"),
+    "policy key": (("run", "FILE", "-P", "mc-sf:alhpa=1"), "alpha"),
+    "policy value": (("run", "FILE", "-P", "mc-sf:pred=uper"), "upper"),
+    "engine": (("solve", "FILE", "-e", "hihgs"), "highs"),
+    "method": (("bound", "FILE", "--method", "volum"), "volume"),
+    "family": (("generate", "arival-1", "-o", "OUT"), "arrival-1"),
+    "family key": (("generate", "two-point", "-p", "shrae=1", "-o", "OUT"), "share"),
+    "study": (("study", "smok"), "smoke"),
+    "trace": (("import", "FILE", "-f", "asure", "-m", "9", "-o", "OUT"), "azure"),
+    "export": (("export", "FILE", "--format", "msp", "-o", "OUT"), "mps"),
+    "formulation": (("export", "FILE", "--formulation", "relax", "-o", "OUT.lp"), "relaxed"),
+    "topic": (("theory", "rayliegh"), "rayleigh"),
+    "model": (("capacity", "--model", "mistral7b"), "mistral-7b"),
+    "gpu": (("capacity", "--gpu", "a10-24"), "a10-24gb"),
+    "batch time": (
+        ("run", "FILE", "-P", "svf", "--seconds", "--batch-time", "llama-2-70b-2xa10"),
+        "llama-2-70b-2xa100",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTYPED)
+def test_a_mistyped_name_is_answered_with_the_nearest(
+    run: Run, ec1: Path, tmp_path: Path, what: str
+) -> None:
+    words, meant = MISTYPED[what]
+    out = str(tmp_path / "out")
+    arguments = [ec1 if word == "FILE" else word.replace("OUT", out) for word in words]
+    code, _, err = run(*arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [None, "{", '{"schema": "x"}', "\x00", "[]"])
+def test_a_path_is_named_once(run: Run, ec1: Path, tmp_path: Path, content: str | None) -> None:
+    bad, out = tmp_path / "bad.json", tmp_path / "out.json"
+    if content is not None:
+        bad.write_text(content)
+    readers = [
+        ("solve", bad), ("solve", ec1, "--start", bad), ("bound", bad), ("check", bad, bad),
+        ("check", ec1, bad), ("run", bad, "-P", "svf"), ("certify", bad, "-o", out),
+        ("certify", ec1, "--schedule", bad, "-o", out), ("export", bad, "-o", tmp_path / "o.lp"),
+        ("plot", bad, "-o", tmp_path / "o.svg"), ("sweep", bad, "--alpha", "0.1"),
+        ("run", ec1, "-P", "svf", "--seconds", "--batch-time", bad),
+        ("solve", ec1, "--params", bad), ("report", bad),
+        ("import", bad, "-f", "csv", "-m", 9, "-o", out), ("batch-time", bad, "-o", out),
+        ("run", ec1, "-P", "svf", "--module", f"{bad}.py"),
+    ]  # fmt: skip
+    for words in readers:
+        code, shown, err = run(*words)
+        assert (code, shown, err.count("\n")) == (2, "", 1), words
+        assert err.count(str(bad)) == 1, err
+        assert not out.exists()

@@ -1,0 +1,230 @@
+"""``-o -`` is standard output, ``-`` as a file to read is standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from commands import EC1, Run
+
+import kvopt
+
+SAMPLES = Path(kvopt.__file__).parents[1] / "samples"
+KVOPT = [sys.executable, "-m", "kvopt"]
+
+WRITERS = {
+    "generate": ("generate", "arrival-1", "--n", 4),
+    "import": ("import", SAMPLES / "chat.csv", "-f", "azure", "-m", 4096),
+    "run": ("run", "FILE", "-P", "mc-sf"),
+    "solve": ("solve", "FILE"),
+    "certify": ("certify", "FILE"),
+    "export": ("export", "FILE"),
+    "reduce": ("reduce", "three-partition", "--target", 40, 11, 11, 12, 11, 17, 18),
+    "batch-time": ("batch-time", SAMPLES / "batches.csv"),
+}
+STARTS = {
+    "run": '{"schema": "kvopt.schedule/1"',
+    "solve": '{"schema": "kvopt.schedule/1"',
+    "export": "\\ File written by HiGHS",
+}
+"""How what is written begins; else as a JSON file with the schema below another name."""
+
+
+@contextmanager
+def standard_output(path: Path) -> Iterator[Path]:
+    """Let the file behind standard output be another one."""
+    before = os.dup(1)
+    with path.open("w") as stream:
+        os.dup2(stream.fileno(), 1)
+    try:
+        yield path
+    finally:
+        os.dup2(before, 1)
+        os.close(before)
+
+
+def given(monkeypatch: pytest.MonkeyPatch, text: str | bytes) -> None:
+    """Let standard input hold a text."""
+    content = text if isinstance(text, bytes) else text.encode()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+
+
+class TestStandardOutput:
+    """Files go to standard output, tables then to standard error."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("command", WRITERS)
+    def test_holds_the_file_alone(self, run: Run, ec1: Path, command: str) -> None:
+        arguments = [str(ec1 if word == "FILE" else word) for word in WRITERS[command]]
+        target = ec1.with_name("a.lp" if command == "export" else "-")
+        _, shown, said = run(*arguments, "-o", target)
+        with standard_output(ec1.with_name("out")) as out:
+            code, rest, err = run(*arguments, "-o", "-")
+        assert (code, rest) == (0, "")
+        assert out.read_text().startswith(STARTS.get(command, "{\n"))
+        assert stable(out.read_text()) == stable(target.read_text())
+        for line in shown.splitlines()[:1]:
+            assert line in err, "tables go to standard error"
+        assert said.count("wrote") == err.count("wrote")
+
+    @pytest.mark.parametrize("command", ["run", "solve", "certify", "reduce", "batch-time"])
+    def test_goes_without_json(self, run: Run, ec1: Path, command: str) -> None:
+        arguments = [ec1 if word == "FILE" else word for word in WRITERS[command]]
+        code, out, err = run(*arguments, "-o", "-", "--json")
+        assert (code, out) == (2, "")
+        assert err == "kvopt: --output -: goes without --json: both are standard output\n"
+
+    def test_holds_one_file(self, run: Run, ec1: Path) -> None:
+        files = ("--output", "-", "--certificate", "-")
+        code, _, err = run("reduce", "three-partition", "--target", 9, 3, 3, 3, *files)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "goes without --certificate -" in err
+
+    def test_quiet_leaves_the_file(self, run: Run, ec1: Path) -> None:
+        with standard_output(ec1.with_name("out")) as out:
+            assert run("run", ec1, "-P", "mc-sf", "-o", "-", "-q") == (0, "", "")
+        assert json.loads(out.read_text())["objective"] == 12
+
+    @pytest.mark.parametrize("words", [("plot", "FILE"), ("theory", "rayleigh")])
+    def test_is_for_texts(self, run: Run, ec1: Path, words: tuple[str, ...]) -> None:
+        arguments = [ec1 if word == "FILE" else word for word in words]
+        code, _, err = run(*arguments, "-o", "-")
+        assert code == 2
+        assert "must end in" in err
+
+
+def stable(text: str) -> Any:
+    """Return what is the same in each run: no times, and no names of files."""
+    if not text.startswith("{"):
+        return text.splitlines()[1:]
+    content = json.loads(text)
+    return {key: value for key, value in content.items() if key not in ("provenance", "name")}
+
+
+class TestStandardInput:
+    """Instances, schedules and certificates are read from standard input."""
+
+    @pytest.mark.parametrize(
+        ("text", "options"),
+        [
+            (json.dumps(EC1), ()),
+            ("\ufeff" + json.dumps(EC1, indent=1), ()),
+            ("arrival,prompt,output\n0,1,1\n0,1,2\n0,1,3\n0,1,4\n", ("-m", 7)),
+        ],
+    )
+    def test_an_instance(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, text: str, options: tuple[object, ...]
+    ) -> None:
+        given(monkeypatch, text)
+        code, out, _ = run("bound", "-", "--method", "volume", "--json", *options)
+        assert (code, json.loads(out)["value"]) == (0, 11)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("", "holds nothing; it can be read once only"),
+            ("hello", "is not JSON: Expecting value (line 1)"),
+            (b"\xff", "is not UTF-8 text (byte 0)"),
+            ("arrival,prompt,output\n", "memory: CSV has no memory: give it with --memory"),
+            ("time,prompt,output\n", "memory: CSV has no memory: give it with --memory"),
+            (json.dumps({**EC1, "memory": 4}), "request 'r3': output: needs 5 tokens"),
+        ],
+    )
+    def test_refusals_name_it(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, text: str | bytes, said: str
+    ) -> None:
+        given(monkeypatch, text)
+        code, out, err = run("bound", "-")
+        assert (code, out) == (2, "")
+        assert err.startswith(f"kvopt: <stdin>: {said}")
+        assert len(err.splitlines()) == 1
+
+    def test_is_read_once(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        given(monkeypatch, json.dumps(EC1))
+        code, _, err = run("solve", "-", "-")
+        assert (code, err) == (2, "kvopt: <stdin>: holds nothing; it can be read once only\n")
+
+    def test_a_schedule(self, run: Run, monkeypatch: pytest.MonkeyPatch, ec1: Path) -> None:
+        given(monkeypatch, '{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 2]}')
+        assert run("check", ec1, "-")[1].startswith("feasible: total latency 12")
+        given(monkeypatch, '{"schema": "kvopt.schedule/1"}')
+        assert run("check", ec1, "-")[2] == "kvopt: <stdin>: starts: is missing\n"
+
+    @pytest.mark.slow
+    def test_a_pipeline(self, tmp_path: Path) -> None:
+        kvopt = " ".join(KVOPT)
+        line = (
+            f"{kvopt} generate two-point --n 4 -p u=4 -p l=2 --memory 12 -o - | "
+            f"{kvopt} certify - --policy svf -o - | tee c.json | {kvopt} verify -"
+        )
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.endswith("VALID\n")
+        assert "<stdin>" in done.stderr
+        assert json.loads((tmp_path / "c.json").read_text())["instance"]["memory"] == 12
+
+
+class TestOtherMemory:
+    """``-m`` changes the cache of a file in every command alike."""
+
+    COMMANDS = (
+        ("solve", "FILE"), ("bound", "FILE", "--method", "volume"), ("run", "FILE", "-P", "mc-sf"),
+        ("certify", "FILE", "-o", "OUT"), ("check", "FILE", "SCHEDULE"),
+        ("export", "FILE", "-o", "OUT.lp"), ("sweep", "FILE", "--alpha", "0.1"),
+        ("plot", "FILE", "-o", "OUT.svg"),
+    )  # fmt: skip
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: str(words[0]))
+    def test_is_said_and_counts(
+        self, run: Run, ec1: Path, tmp_path: Path, command: tuple[str, ...]
+    ) -> None:
+        schedule = tmp_path / "s.json"
+        schedule.write_text('{"schema": "kvopt.schedule/1", "starts": [0, 0, 0, 0]}')
+        words = {"FILE": ec1, "SCHEDULE": schedule}
+        arguments = [words.get(w, w.replace("OUT", str(tmp_path / "out"))) for w in command]
+        code, out, err = run(*arguments, "-m", 9)
+        assert code == 0, err
+        assert err.startswith(f"{ec1}: memory 9 instead of the file's 7\n")
+        if command[0] in ("solve", "check"):
+            assert "10" in out, "everything starts together in a larger cache"
+        code, out, err = run(*arguments, "-m", 4)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "request 'r3': output: needs 5 tokens (prompt + output), memory is 4" in err
+        assert "instead of" not in run(*arguments, "-m", 7)[2]
+
+    def test_certificates_hold_the_instance_as_it_was_taken(
+        self, run: Run, ec1: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "c.json"
+        assert run("certify", ec1, "-m", 9, "-o", path)[0] == 0
+        found = json.loads(path.read_text())
+        assert found["instance"]["memory"] == 9
+        assert found["upper"]["value"] == 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [("policies",), ("run", "--help"), ("generate", "steady", "-o", "-")],
+)
+def test_a_reader_that_leaves_is_no_error(words: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [*KVOPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.close()
+        said = child.stderr.read()
+    assert child.returncode == 141
+    assert said == ""
