@@ -226,3 +226,49 @@ def test_claims_and_the_functions_that_rest_on_them_name_each_other() -> None:
 def test_every_page_is_in_the_contents() -> None:
     entries = set(PAGES["index.md"].split())
     assert {name.removesuffix(".md") for name in PAGES} - {"index"} <= entries
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks_of_readme(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_readme_is_short_and_begins_with_the_two_commands() -> None:
+    assert len(README.splitlines()) < 120
+    first, *_ = blocks_of_readme("sh")
+    assert re.findall(r"^make \w+", first, re.MULTILINE) == ["make demo", "make test"]
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = blocks_of_readme("python")
+    exec(block, {})
+    assert f"  # {capsys.readouterr().out}" in block
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, block = blocks_of_readme("sh")
+    for command in block.splitlines():
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        assert exit_status() == 0, command
+    said = capsys.readouterr().out
+    assert re.search(r"'fcfs' is at most \S+ and at least 2\.[5-9]\d* times the optimum", said)
+    assert re.search(r"'svf' is at most 1\.[1-5]\d* and at least", said)
+
+
+def test_the_readme_links_to_what_is_there() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_readme_and_citation_name_this_version() -> None:
+    assert f"version = {{{kvopt.__version__}}}" in README
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {kvopt.__version__}\n" in citation
+    papers = re.findall(r"arXiv:(\S+?)\"", citation)
+    assert set(re.findall(r"arxiv\.org/abs/(\S+?)\)", README)) == set(papers)
