@@ -228,6 +228,15 @@ def test_every_page_is_in_the_contents() -> None:
     assert {name.removesuffix(".md") for name in PAGES} - {"index"} <= entries
 
 
+def test_words_of_the_glossary_stand_in_order_and_lead_to_a_page() -> None:
+    _, *sections = PAGES["glossary.md"].split("\n## ")
+    for section in sections:
+        rows = re.findall(r"^\| (?!word \|)(.+?) \| .+ \| (.*) \|$", section, re.MULTILINE)
+        words = [re.sub(r"[^a-z0-9 ]", "", word.lower()) for word, _ in rows]
+        assert words == sorted(set(words)), section.splitlines()[0]
+        assert all(re.fullmatch(r"\[.+\]\([\w-]+\.md(#[\w-]+)?\)", link) for _, link in rows)
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
