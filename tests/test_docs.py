@@ -107,9 +107,7 @@ def test_console_examples_are_true(
         if not same_output(example.wanted, found, example.tolerance):
             news.append((example, found))
     if news and request.config.getoption("--update-docs"):
-        for example, found in reversed(news):
-            text = text[: example.begin] + wrapped(found) + text[example.end :]
-        (ROOT / "docs" / page).write_text(text, encoding="utf-8")
+        (ROOT / "docs" / page).write_text(updated(text, news), encoding="utf-8")
         return
     for example, found in news:
         pytest.fail(f"{example.command}\nthe page says\n{example.wanted}\nand it is\n{found}")
@@ -159,6 +157,23 @@ def test_numbers_of_a_page_may_vary_within_what_it_says(found: str, same: bool) 
     assert page[example.begin : example.end] == example.wanted
     (exact,) = console_examples(page.partition("\n")[2])
     assert exact.tolerance == 0
+
+
+def updated(text: str, news: list[tuple[Example, str]]) -> str:
+    """Return a page with what commands print now."""
+    for example, found in reversed(news):
+        text = text[: example.begin] + wrapped(found) + text[example.end :]
+    return text
+
+
+def test_what_commands_print_now_is_written_into_a_page() -> None:
+    page = "# A\n```console\n$ one\nold\n$ two\n```\nB\n```console\n$ three\nc\n```\n"
+    one, two, three = console_examples(page)
+    prose, table = f"  {'word ' * 25}end", f"n  {'a  ' * 40}end"
+    assert updated(page, [(one, f"{table}\n"), (two, "b\n"), (three, f"{prose}\nd\n")]) == (
+        f"# A\n```console\n$ one\n{table}\n$ two\nb\n```\nB\n"
+        f"```console\n$ three\n  {'word ' * 18}word\n    {'word ' * 6}end\nd\n```\n"
+    )
 
 
 def wrapped(output: str) -> str:
