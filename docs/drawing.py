@@ -176,3 +176,21 @@ class Plane:
                 self.picture.text(
                     self.x(times[-1]) - 4, self.y(middle) + 4, labels[i], "on small", "end"
                 )
+
+    def count(
+        self, begins: Sequence[int | None], ends: Sequence[int | None]
+    ) -> list[tuple[float, float]]:
+        """Return the outline of how many requests are between their begin and their end."""
+        changes = sorted(
+            (time, step)
+            for times, step in ((begins, 1), (ends, -1))
+            for time in times
+            if time is not None
+        )
+        corners, number = [], 0
+        for time, step in changes:
+            x = self.x(time / 1e9)
+            corners.append((x, self.y(number)))
+            number += step
+            corners.append((x, self.y(number)))
+        return corners

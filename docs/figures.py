@@ -12,12 +12,12 @@ from pathlib import Path
 
 from drawing import HUES, Picture, Plane
 
-from kvopt import Instance, Request, Schedule, generate
+from kvopt import Instance, Request, Schedule, generate, import_trace, run
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.files.batch_times import PRESETS
 from kvopt.search.proofs import Prices
-from kvopt.simulation.running import run
+from kvopt.simulation.clocks import Seconds
 
 FOLDER = Path(__file__).parent / "images"
 
@@ -293,6 +293,28 @@ def rounds() -> Picture:
     return picture
 
 
+def waiting() -> Picture:
+    """Draw how many requests of the sample wait and run over time, under two schedulers."""
+    picture = Picture(920, 320, "Waiting and running requests of the sample under two schedulers")
+    sample = Path(__file__).parents[1] / "samples" / "chat.csv"
+    chat = import_trace(sample, "azure", memory=2048)
+    for policy, left in (("fcfs", 40), ("svf", 490)):
+        found = run(chat, policy, clock=Seconds(PRESETS["llama-2-70b-2xa100"]))
+        assert found.objective is not None
+        mean = found.objective / 1e9 / len(chat)
+        picture.text(left, 34, f"{policy}: a mean latency of {mean:.1f} s", "ink bold")
+        picture.text(left, 54, "requests that wait (sand) and that run (blue)", "quiet small")
+        plane = Plane(picture, left, 270, 4.1, 4.4)
+        there = plane.count(found.arrivals, found.completions)
+        running = plane.count(found.start_times, found.completions)
+        picture.path([*there, there[0]], "sand sand-edge")
+        picture.path([*running, running[0]], "blue blue-edge")
+        plane.axes(96, 46, range(0, 100, 20), "seconds")
+        for tick in (20, 40):
+            picture.text(left - 6, plane.y(tick) + 4, tick, "quiet small", "end")
+    return picture
+
+
 def interval() -> Picture:
     """Draw what a certificate says: where the optimum lies, and so each ratio."""
     six = generate("arrival-1", n=6, seed=3)
@@ -347,7 +369,8 @@ def rooms() -> Picture:
 FIGURES: dict[str, Callable[[], Picture]] = {
     found.__name__: found
     for found in (
-        front, request, schedule, pause, fluid, prices, configurations, rounds, interval, rooms
+        front, request, schedule, pause, fluid, prices, configurations, rounds, waiting, interval,
+        rooms,
     )
 }  # fmt: skip
 
