@@ -29,6 +29,8 @@ COLOURS = {  # on a light page, on a dark one
 HUES = ("blue", "sand", "green", "rose", "violet", "teal")
 """Colours of things side by side, such as requests; text on them is dark on every page."""
 
+THICK = ' stroke-width="2.5"'
+
 
 def _style() -> str:
     def rules(which: int) -> str:
@@ -61,10 +63,20 @@ class Picture:
         place = f'x="{_number(x)}" y="{_number(y)}" text-anchor="{anchor}"'
         self.marks.append(f'<text {place} class="{look}">{escape(str(words))}</text>')
 
+    def heading(self, x: float, words: str, told: str, look: str = "quiet") -> None:
+        """Write what a part of the picture shows, and a smaller line below."""
+        self.text(x, 34, words, "ink bold")
+        self.text(x, 54, told, f"{look} small")
+
     def box(self, x: float, y: float, width: float, height: float, look: str) -> None:
         """Draw a rectangle."""
         size = f'width="{_number(width)}" height="{_number(height)}"'
         self.marks.append(f'<rect x="{_number(x)}" y="{_number(y)}" {size} class="{look}"/>')
+
+    def frame(self, x: float, y: float, width: float, height: float) -> None:
+        """Draw a thick line around a rectangle."""
+        right, low = x + width, y + height
+        self.path([(x, y), (right, y), (right, low), (x, low), (x, y)], "limit-edge", rest=THICK)
 
     def path(self, points: Sequence[tuple[float, float]], look: str, *, rest: str = "") -> None:
         """Draw straight lines from point to point; ``rest`` are more attributes."""

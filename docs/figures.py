@@ -6,11 +6,11 @@ What they show is computed by kvopt, but for the figures of one certified run (`
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from drawing import HUES, Picture, Plane
+from drawing import HUES, THICK, Picture, Plane
 
 from kvopt import Instance, Request, Schedule, generate, import_trace, run
 from kvopt.bounds.prices import price_bound
@@ -46,9 +46,8 @@ def front() -> Picture:
     schedule = Schedule(instance, OPTIMUM)
     check = schedule.check()
     assert check.feasible
-    picture.text(30, 34, "The best schedule of ten requests, proved", "ink bold")
     words = f"total latency {check.objective}; each block is a request that grows in the cache"
-    picture.text(30, 54, words, "quiet small")
+    picture.heading(30, "The best schedule of ten requests, proved", words)
     plane = Plane(picture, 40, 340, 3.3, 7.5)
     plane.stack(schedule, [""] * len(instance))
     plane.axes(check.makespan, instance.memory + 2, range(0, check.makespan, 20), "rounds")
@@ -60,9 +59,8 @@ def front() -> Picture:
 def _distances(picture: Picture, left: float) -> None:
     """Draw the certified interval of each scheduler."""
     chat = generate("conversation", n=1000, seed=1)
-    picture.text(left, 34, "How many times the optimum: 1,000 conversations", "ink bold")
-    known = f"the optimum is between {CERTIFIED['bound']:,} and {CERTIFIED['best']:,}"
-    picture.text(left, 54, f"certified: {known}", "quiet small")
+    known = f"certified: the optimum is between {CERTIFIED['bound']:,} and {CERTIFIED['best']:,}"
+    picture.heading(left, "How many times the optimum: 1,000 conversations", known)
     zero, unit = left + 6, 115.0
     for tick in (1, 2, 3):
         x = zero + unit * (tick - 1)
@@ -115,9 +113,8 @@ def schedule() -> Picture:
         found = Schedule(EC1, starts)
         check = found.check()
         fits = "fits, and is optimal" if check.feasible else "does not fit"
-        picture.text(left, 34, words, "ink bold")
         told = f"total latency {check.objective}, peak {check.peak_memory}: {fits}"
-        picture.text(left, 54, told, "quiet small" if check.feasible else "limit small")
+        picture.heading(left, words, told, "quiet" if check.feasible else "limit")
         plane = Plane(picture, left, 270, 46, 20)
         plane.stack(found, [f"r{i}" for i in range(len(EC1))])
         plane.axes(7, 10, range(8))
@@ -131,14 +128,18 @@ def pause() -> Picture:
     pair = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)])
     best = Schedule(pair, (3, 6))
     assert best.check().feasible
-    picture.text(40, 34, f"Covered: total latency {best.objective}", "ink bold")
-    picture.text(40, 54, "the first request waits so that both fit", "quiet small")
+    picture.heading(
+        40, f"Covered: total latency {best.objective}", "the first request waits so that both fit"
+    )
     plane = Plane(picture, 40, 300, 27, 20)
     plane.stack(best, ["", ""])
     plane.axes(13, 11, range(14))
     plane.limit(13, 10)
-    picture.text(490, 34, "Not covered: total latency 12", "ink bold")
-    picture.text(490, 54, "paused at time 7, its six tokens kept elsewhere", "quiet small")
+    picture.heading(
+        490,
+        "Not covered: total latency 12",
+        "paused while the other runs, six tokens kept elsewhere",
+    )
     plane = Plane(picture, 490, 300, 27, 20)
     plane.block(1, [0] * 6, range(1, 7), "blue")
     plane.block(7, [0], [6], "sand")
@@ -149,12 +150,29 @@ def pause() -> Picture:
     return picture
 
 
+def horizon() -> Picture:
+    """Draw a schedule that is done earlier and the one that is better."""
+    picture = Picture(820, 260, "A later end and a smaller total latency")
+    pair = Instance(4, [Request(0, 0, 4), Request(1, 3, 1)])
+    panels = (((0, 4), "Done at 5"), ((2, 1), "Done at 6, and optimal"))
+    for (starts, words), left in zip(panels, (40, 440), strict=True):
+        found = Schedule(pair, starts)
+        assert found.check().feasible
+        picture.heading(left, words, f"total latency {found.objective}")
+        plane = Plane(picture, left, 210, 46, 24)
+        plane.stack(found, ["r0", "r1"])
+        plane.axes(7, 5, range(8))
+        plane.limit(7, 4)
+    return picture
+
+
 def fluid() -> Picture:
     """Draw volumes as memory holds them, and poured without a gap."""
     picture = Picture(920, 320, "The volumes of four requests in a schedule, and poured as a fluid")
     found = Schedule(EC1, (0, 0, 0, 2))
-    picture.text(40, 34, "A schedule: completions at 1, 2, 3, 6", "ink bold")
-    picture.text(40, 54, "the areas are the volumes 2, 5, 9 and 14", "quiet small")
+    picture.heading(
+        40, "A schedule: completions at 1, 2, 3, 6", "the areas are the volumes 2, 5, 9 and 14"
+    )
     plane = Plane(picture, 40, 270, 50, 22)
     plane.stack(found, [f"r{i}" for i in range(len(EC1))])
     plane.axes(7, 8, range(8))
@@ -162,9 +180,8 @@ def fluid() -> Picture:
     done = fluid_completions([(r.arrival, r.volume) for r in EC1], EC1.memory)
     rounded = ", ".join(map(str, done))
     plane = Plane(picture, 490, 270, 50, 22)
-    picture.text(490, 34, f"Poured, the smallest first: by {rounded}", "ink bold")
     claim = f"no schedule is faster: total latency is at least {volume_bound(EC1)}"
-    picture.text(490, 54, claim, "quiet small")
+    picture.heading(490, f"Poured, the smallest first: by {rounded}", claim)
     at = Fraction(0)
     for i, request in enumerate(EC1):
         after = at + Fraction(request.volume, EC1.memory)
@@ -182,8 +199,11 @@ def prices() -> Picture:
     picture = Picture(920, 340, "The cost of each start: latency and payment")
     price, memory = Fraction(2, 3), EC1.memory
     assert price_bound(EC1, Prices(numerators=(0, 2), denominator=3)) == 12
-    picture.text(30, 34, "A token at time 2 costs 2/3. Which start is cheapest?", "ink bold")
-    picture.text(30, 54, "latency below, payment above; the least of each is framed", "quiet small")
+    picture.heading(
+        30,
+        "A token at time 2 costs 2/3. Which start is cheapest?",
+        "latency below, payment above; the least of each is framed",
+    )
     total = Fraction(0)
     for i, one in enumerate(EC1):
         costs: list[tuple[int, Fraction]] = []
@@ -198,7 +218,7 @@ def prices() -> Picture:
             picture.box(x, plane.y(latency), 26, latency * 26, "blue")
             picture.box(x, top, 26, float(payment) * 26, "sand")
             if latency + payment == least:
-                picture.path(_frame(x, top, 26, plane.bottom - top), "limit-edge", rest=_THICK)
+                picture.frame(x, top, 26, plane.bottom - top)
             picture.text(x + 13, 288, start, "quiet small", "middle")
         picture.text(plane.x(2) - 4, 310, f"start of r{i}", "quiet small", "middle")
     paid = memory * price
@@ -210,14 +230,6 @@ def prices() -> Picture:
     return picture
 
 
-_THICK = ' stroke-width="2.5"'
-
-
-def _frame(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
-    right, bottom = x + width, y + height
-    return [(x, y), (right, y), (right, bottom), (x, bottom), (x, y)]
-
-
 def _mixed(value: Fraction) -> str:
     whole, rest = divmod(value, 1)
     return f"{whole} {rest}" if rest else str(whole)
@@ -226,8 +238,9 @@ def _mixed(value: Fraction) -> str:
 def configurations() -> Picture:
     """Draw the states of a request, and what a configuration holds later."""
     picture = Picture(900, 360, "States of a request, and what a configuration holds later")
-    picture.text(30, 34, "One request: prompt 2, output 4", "ink bold")
-    picture.text(30, 54, "each bar is a state (h, r); h + r = 6 throughout", "quiet small")
+    picture.heading(
+        30, "One request: prompt 2, output 4", "each bar is a state (h, r); h + r = 6 throughout"
+    )
     plane = Plane(picture, 50, 300, 70, 28)
     plane.axes(4.3, 7.5, ())
     for j in range(4):
@@ -237,8 +250,11 @@ def configurations() -> Picture:
         picture.text(x + 25, plane.y(held) - 8, f"({held}, {3 - j})", anchor="middle")
         picture.text(x + 25, 320, f"k + {j + 1}", anchor="middle")
     picture.text(plane.x(0) + 39, plane.y(0.8), "prompt", "on small", "middle")
-    picture.text(400, 34, "A configuration at time t: states (2, 3), (3, 1), (4, 0)", "ink bold")
-    picture.text(400, 54, "each ring: a member completes, and memory is checked", "quiet small")
+    picture.heading(
+        400,
+        "A configuration at time t: states (2, 3), (3, 1), (4, 0)",
+        "each ring: a member completes, and memory is checked",
+    )
     plane = Plane(picture, 420, 300, 95, 20)
     plane.axes(4, 12, ())
     plane.limit(4, 11)
@@ -255,7 +271,7 @@ def configurations() -> Picture:
         picture.text(x + 26, plane.y(held) - 12, held, "ink bold", "middle")
         if any(left == later for _, left in members):
             ring = f'<circle cx="{x + 26}" cy="{plane.y(held)}" r="6" class="paper limit-edge"'
-            picture.marks.append(f"{ring}{_THICK}/>")
+            picture.marks.append(f"{ring}{THICK}/>")
     return picture
 
 
@@ -265,9 +281,8 @@ def rounds() -> Picture:
     model = PRESETS["llama-2-70b-2xa100"]
     requests = [Request(0, 400, 10), Request(2, 1600, 6), Request(5, 900, 4)]
     starts = (0, 3, 6)
-    picture.text(30, 34, "Ten rounds on two A100 with Llama-2-70B", "ink bold")
     told = "a block is a round; its width is what it lasts by the model, its height what is held"
-    picture.text(30, 54, told, "quiet small")
+    picture.heading(30, "Ten rounds on two A100 with Llama-2-70B", told)
     plane = Plane(picture, 50, 270, 640, 0.055)
     plane.axes(1.3, 3400, ())
     for tenths in range(0, 13, 2):
@@ -302,8 +317,11 @@ def waiting() -> Picture:
         found = run(chat, policy, clock=Seconds(PRESETS["llama-2-70b-2xa100"]))
         assert found.objective is not None
         mean = found.objective / 1e9 / len(chat)
-        picture.text(left, 34, f"{policy}: a mean latency of {mean:.1f} s", "ink bold")
-        picture.text(left, 54, "requests that wait (sand) and that run (blue)", "quiet small")
+        picture.heading(
+            left,
+            f"{policy}: a mean latency of {mean:.1f} s",
+            "requests that wait (sand) and that run (blue)",
+        )
         plane = Plane(picture, left, 270, 4.1, 4.4)
         there = plane.count(found.arrivals, found.completions)
         running = plane.count(found.start_times, found.completions)
@@ -337,7 +355,7 @@ def interval() -> Picture:
         (upper, "best schedule", "checked start by start", "start"),
         (value, "fcfs", "what a scheduler reached", "middle"),
     ):
-        picture.path([(x(at), y - 20), (x(at), y + 20)], "limit-edge", rest=_THICK)
+        picture.path([(x(at), y - 20), (x(at), y + 20)], "limit-edge", rest=THICK)
         picture.text(x(at), y - 30, f"{name}: {at}", "ink bold", anchor)
         picture.text(x(at), y + 40, words, "quiet small", anchor)
     told = (
@@ -366,19 +384,16 @@ def rooms() -> Picture:
     return picture
 
 
-FIGURES: dict[str, Callable[[], Picture]] = {
-    found.__name__: found
-    for found in (
-        front, request, schedule, pause, fluid, prices, configurations, rounds, waiting, interval,
-        rooms,
-    )
-}  # fmt: skip
+FIGURES = (
+    *(front, request, schedule, pause, horizon, fluid, prices, configurations, rounds),
+    *(waiting, interval, rooms),
+)
 
 
 def drawn() -> Iterator[tuple[Path, str]]:
     """Yield the name of each file, and what is in it."""
-    for name, draw in FIGURES.items():
-        yield FOLDER / f"{name}.svg", draw().svg()
+    for draw in FIGURES:
+        yield FOLDER / f"{draw.__name__}.svg", draw().svg()
 
 
 if __name__ == "__main__":
