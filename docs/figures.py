@@ -135,11 +135,8 @@ def pause() -> Picture:
     plane.stack(best, ["", ""])
     plane.axes(13, 11, range(14))
     plane.limit(13, 10)
-    picture.heading(
-        490,
-        "Not covered: total latency 12",
-        "paused while the other runs, six tokens kept elsewhere",
-    )
+    told = "paused while the other runs, its tokens kept elsewhere"
+    picture.heading(490, "Not covered: total latency 12", told)
     plane = Plane(picture, 490, 300, 27, 20)
     plane.block(1, [0] * 6, range(1, 7), "blue")
     plane.block(7, [0], [6], "sand")
