@@ -177,10 +177,10 @@ def test_what_commands_print_now_is_written_into_a_page() -> None:
 
 
 def wrapped(output: str) -> str:
-    """Wrap prose as a terminal does; tables and JSON stay whole."""
+    """Wrap prose and JSON as a terminal does; tables stay whole."""
     return "".join(
         f"{textwrap.fill(line, 98, subsequent_indent=indent, break_on_hyphens=False)}\n"
-        if len(line) > 98 and "  " not in line.strip() and not line.startswith("{")
+        if len(line) > 98 and "  " not in line.strip()
         else f"{line}\n"
         for line in output.splitlines()
         for indent in (" " * (len(line) - len(line.lstrip()) + 2),)
