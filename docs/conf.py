@@ -30,10 +30,11 @@ numpydoc_show_class_members = False  # members follow one by one, a table of the
 python_use_unqualified_type_names = True
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"kvopt {release}"
 html_math_renderer = "mathml"
 html_static_path = ["static"]
-html_css_files = ["math.css"]
+html_css_files = ["pages.css"]
 
 
 def setup(app: Sphinx) -> None:

@@ -30,6 +30,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 _builtin_study = cache(description.builtin_study)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the examples of docs/ be written anew."""
+    parser.addoption("--update-docs", action="store_true", help="fill in what commands print now")
+
+
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line in this process; return exit code, output and messages."""
