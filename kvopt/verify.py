@@ -114,7 +114,7 @@ _POLICY = (
     {**_NAMED, **_RUN, "lost?": [[int]]},
     {"policy": str, "outcome": ("livelock", "unfinished"), "value": None},
 )
-_SCOPES = ("runs", "restarts", "pauses")
+_SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
 _CERTIFICATE = {
@@ -161,7 +161,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "upper": (None, _TIMED, _TIMED_PAUSED),
         "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
         "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
-        "scope?": (*_SCOPES, "chunks", "pauses+chunks"),
+        "scope?": _SCOPES,
         "budget?": int,
     },
 }

@@ -130,10 +130,7 @@ def _scope(
 ) -> Scope:
     """Return the scope that was asked for, else what policies and runs need."""
     if given is not None:
-        scope = Scope.parse(given)
-        if clock.is_even and scope.covers(Scope.CHUNKS):
-            raise InvalidInput("chunks are of seconds; rounds cover them", field="scope")
-        return scope
+        return Scope.parse(given)
     used = (
         policy.scope(rounds=clock.is_even) if isinstance(policy, Policy) else policy.scope
         for policy in policies

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from rich.markup import escape
 
-from kvopt.bounds.registry import BOUNDS
+from kvopt.bounds.registry import bounds_for
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.engines.bounding import bound
 from kvopt.files import read_instance
 from kvopt.kernels.memory import parsed_size
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.search.result import BoundResult
 
 
@@ -27,6 +27,7 @@ def bound_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
+    scope: common.Covers = None,
     memory: common.Memory = None,
     json: common.Json = False,
     _modules: common.Modules = None,
@@ -36,19 +37,19 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
-    budget = parsed_size(ram)
+    budget, covered = parsed_size(ram), scope or Scope.RUNS
     instance = read_instance(file, memory)
     if json or method is not None:
         methods = [method or "auto"]
     else:
-        methods = [name for name in BOUNDS.names() if name != "auto"]
+        methods = [name for name in bounds_for(covered).names() if name != "auto"]
     results: list[BoundResult] = []
     with common.undisturbed() as signals:
         for name in methods:
             with LiveProgress(f"{common.label(file)}, {name}", quiet=json) as observer:
                 result = bound(
-                    instance, name, time_limit=time_limit, threads=threads, ram=budget,
-                    params=params, seed=seed, observer=observer,
+                    instance, name, scope=covered, time_limit=time_limit, threads=threads,
+                    ram=budget, params=params, seed=seed, observer=observer,
                 )  # fmt: skip
             results.append(result)
             if result.signal_number is not None or signals:
@@ -77,4 +78,4 @@ def _print(results: list[BoundResult]) -> None:
         )
     common.print_table(table)
     if any(result.value is not None for result in results):
-        common.say(COVERED)
+        common.say(results[0].scope.sentence)

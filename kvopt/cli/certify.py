@@ -24,7 +24,6 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.files.reading import name_of
 from kvopt.kernels.memory import parsed_size
-from kvopt.model.scope import COVERED
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.measures import waiting_cells
 
@@ -68,6 +67,7 @@ def certify_command(
     seed: common.Seed = 0,
     memory: common.Memory = None,
     json: common.Json = False,
+    scope: common.Covers = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     _modules: common.Modules = None,
@@ -106,6 +106,7 @@ def certify_command(
                 names or (),
                 given,
                 clock=clock,
+                scope=scope,
                 time_limit=time_limit,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
                 threads=threads,
@@ -141,21 +142,22 @@ def _print(found: Certificate) -> None:
             table.add_row(*(cells[head.rstrip(">")] for head in heads))
         common.print_table(table)
     if found.lower_bound is not None:
-        common.say(COVERED)
+        common.say(found.scope.sentence)
     for line in found.notes:
         common.say(f"kvopt: {line}")
 
 
 def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
     """Return the cells of a row by column."""
-    total = found.worded_total(run.value, up=True)
+    total, (least, most) = found.worded_total(run.value, up=True), found.worded_ratio(run)
+    outside = "" if found.scope.covers(run.scope) else f" with {run.scope}: not covered"
     return {
         "policy": escape(run.policy),
         "latency": total,
         "mean s": total,
-        "x optimum, at least": common.times(run.value, found.objective, up=False),
-        "at most": common.times(run.value, found.lower_bound, up=True),
+        "x optimum, at least": least,
+        "at most": most,
         "evictions": common.or_dash(run.evictions),
-        "outcome": escape(run.outcome),
+        "outcome": escape(run.outcome) + outside,
         **waiting_cells(found.measures(run), found.clock),
     }

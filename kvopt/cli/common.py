@@ -24,6 +24,7 @@ from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.kernels.modules import import_modules, located
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import share
 from kvopt.model.summary import times as times
 from kvopt.search.params import SolveParams
@@ -75,6 +76,16 @@ TimeLimit = Annotated[
 ]
 Threads = Annotated[
     int | None, option("--threads", "Solver threads; default: every core.", "N", min=1)
+]
+Covers = Annotated[
+    Scope | None,
+    option(
+        "--scope",
+        "What schedules may do: one of {scopes}; default: what the policies need, else runs.",
+        "NAME",
+        names="scopes",
+        parser=Scope.parse,
+    ),
 ]
 Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its batch.")]
 BatchTime = Annotated[

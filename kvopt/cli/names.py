@@ -77,6 +77,12 @@ def _batch_times() -> Iterable[str]:
     return map(str, PRESETS)
 
 
+def _scopes() -> Iterable[str]:
+    from kvopt.model.scopes import Scope
+
+    return map(str, Scope)
+
+
 NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "policies": _policies,
     "engines": _engines,
@@ -90,6 +96,7 @@ NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "models": _models,
     "gpus": _gpus,
     "batch_times": _batch_times,
+    "scopes": _scopes,
 }
 """Functions, so that nothing is loaded before it is needed; ``{policies}`` in a help text stands
 for the names of policies."""

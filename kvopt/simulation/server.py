@@ -128,7 +128,9 @@ class Server:
     ) -> None:
         limits.check(instance)
         self.instance, self.clock, self.limits = instance, clock, limits
-        self._rank = list(zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True))
+        self._rank = list(
+            zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
+        )
         self.now = self.time = 0
         self.segments: list[list[Segment]] = [[] for _ in instance]
         self.chunks: list[Chunks] = []

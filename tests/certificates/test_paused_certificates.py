@@ -14,7 +14,6 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, write_certificate
 from kvopt.certificates.writing import certificate_text
-from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Request
 from kvopt.model.pausing import PausedSchedule
@@ -93,9 +92,11 @@ class TestRounds:
         assert '"kvopt.certificate/1"' in text
         assert "scope" not in text
 
-    def test_pieces_of_prompts_are_of_seconds(self) -> None:
-        with pytest.raises(InvalidInput, match="scope: chunks are of seconds"):
-            certify(WORKED, scope="pauses+chunks")
+    @pytest.mark.parametrize(("scope", "best"), [("chunks", 14), ("pauses+chunks", 12)])
+    def test_pieces_of_prompts_change_nothing(self, tmp_path: Path, scope: str, best: int) -> None:
+        found = certify(WORKED, scope=scope, time_limit=5)
+        assert (found.objective, found.lower_bound) == (best, best)
+        assert COVERED_BY[scope] in verified(found, tmp_path / "c")
 
 
 class TestSeconds:
