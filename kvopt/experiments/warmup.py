@@ -11,14 +11,14 @@ from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
-from kvopt.certificates import certify
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.families import generate
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.search.params import SolveParams
-from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.running import run
 
 
@@ -64,7 +64,7 @@ def _brief() -> SolveParams:
 
 
 def _exact() -> None:
-    solve(generate("arrival-1", n=5, seed=3), "exact", params=_brief())
+    solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief())
 
 
 def _beam() -> None:
@@ -74,17 +74,20 @@ def _beam() -> None:
         params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
         wider_width=narrow, widest_width=narrow,
     )  # fmt: skip
-    solve(generate("arrival-1", n=5, seed=3), "exact", params=replace(params, exact=exact))
+    solve(generate("arrival-1", n=8, seed=3), "exact", params=replace(params, exact=exact))
 
 
 def _prices() -> None:
-    bound(generate("conversation", n=20, memory=1_000, seed=1), "lagrangian", params=_brief())
+    """Climb, and roll to the end as where time is up."""
+    chat = generate("conversation", n=20, memory=1_000, seed=1)
+    bound(chat, "lagrangian", params=_brief())
+    crowd, keys = crowd_of(chat)
+    rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
 
 
 def _seconds() -> None:
-    clock = Seconds(BatchTime([Line(10_000_000, 10_000)]))
-    chat = generate("conversation", n=3, memory=1_000, seed=1)
-    certify(chat, ["svf"], clock=clock, time_limit=0.1)
+    chat = generate("conversation", n=4, memory=1_000, seed=1)
+    seconds_bound(chat, BatchTime([Line(10_000_000, 10_000)]))
 
 
 def _policies() -> None:
