@@ -35,22 +35,26 @@ class Warmed(NamedTuple):
         Wall time of that.
     wall_seconds
         Wall time in all.
+    signal_number
+        The signal that ended it, where one did.
     """
 
     name: str
     compiled: int
     seconds: float
     wall_seconds: float
+    signal_number: int | None = None
 
 
 def warm_up() -> Iterator[Warmed]:
-    """Compile what is not kept yet, part by part."""
+    """Compile what is not kept yet, part by part, up to one that a signal ended."""
     for name, work in _PARTS.items():
         began, count, seconds = monotonic(), compiling().started, compile_seconds()
-        work()
-        yield Warmed(
-            name, compiling().started - count, compile_seconds() - seconds, monotonic() - began
-        )
+        number = work()
+        took = compile_seconds() - seconds
+        yield Warmed(name, compiling().started - count, took, monotonic() - began, number)
+        if number is not None:
+            return
 
 
 def _brief() -> SolveParams:
@@ -63,26 +67,27 @@ def _brief() -> SolveParams:
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 
 
-def _exact() -> None:
-    solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief())
+def _exact() -> int | None:
+    return solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief()).signal_number
 
 
-def _beam() -> None:
+def _beam() -> int | None:
     """Search as for many requests: with a look-ahead, and with a local search beside it."""
     params, narrow = _brief(), 5
     exact = replace(
         params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
         wider_width=narrow, widest_width=narrow,
     )  # fmt: skip
-    solve(generate("arrival-1", n=8, seed=3), "exact", params=replace(params, exact=exact))
+    params = replace(params, exact=exact)
+    return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
 
 
-def _prices() -> None:
+def _prices() -> int | None:
     """Climb, and roll to the end as where time is up."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
-    bound(chat, "lagrangian", params=_brief())
     crowd, keys = crowd_of(chat)
     rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
+    return bound(chat, "lagrangian", params=_brief()).signal_number
 
 
 def _seconds() -> None:
@@ -109,7 +114,7 @@ def _hunting() -> None:
     optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
 
 
-_PARTS: dict[str, Callable[[], object]] = {
+_PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
     "beam and local search": _beam,
     "bounds by prices": _prices,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -33,6 +35,21 @@ def test_a_second_call_has_nothing_to_compile(run: Run) -> None:
     assert out.splitlines()[-1] == "done: nothing to compile, all of it was kept from before"
     assert "exact search: ready" in out
     assert "warning" not in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(tmp_path: Path, number: int) -> None:
+    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [*COMMAND, "warmup", "--json"]
+    with subprocess.Popen(command, env=cold, stdout=-1, stderr=-1, text=True) as child:
+        while not kept(tmp_path):
+            assert child.poll() is None
+            time.sleep(0.05)
+        child.send_signal(number)
+        out, err = child.communicate()
+    assert (child.returncode, out) == (128 + number, "")
+    assert err.endswith("kvopt: interrupted; what was compiled so far is kept\n")
 
 
 def kept(folder: Path) -> set[str]:
