@@ -6,6 +6,7 @@ list of types is kept here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
@@ -15,9 +16,12 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.families import generate
-from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, worth_of
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.local_search import search_orders
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
+from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
 from kvopt.simulation.running import run
 
@@ -71,8 +75,19 @@ def _exact() -> int | None:
     return solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief()).signal_number
 
 
+def _local() -> None:
+    """Improve a schedule that no bound meets, so that nothing ends before it began."""
+    chat = generate("conversation", n=20, memory=1_000, seed=1)
+    search = Search(chat, params=_brief())
+    offer_list_schedules(search)
+    search_rollouts(search, math.inf)
+    search_orders(search, math.inf)
+    crowd, keys = crowd_of(chat)  # to the end as where time is up
+    rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
+
+
 def _beam() -> int | None:
-    """Search as for many requests: with a look-ahead, and with a local search beside it."""
+    """Search as for many requests, with a look-ahead."""
     params, narrow = _brief(), 5
     exact = replace(
         params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
@@ -83,10 +98,7 @@ def _beam() -> int | None:
 
 
 def _prices() -> int | None:
-    """Climb, and roll to the end as where time is up."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
-    crowd, keys = crowd_of(chat)
-    rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
     return bound(chat, "lagrangian", params=_brief()).signal_number
 
 
@@ -116,7 +128,8 @@ def _hunting() -> None:
 
 _PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
-    "beam and local search": _beam,
+    "beam search": _beam,
+    "local search and rollouts": _local,
     "bounds by prices": _prices,
     "bounds in seconds": _seconds,
     "schedulers": _policies,
