@@ -40,7 +40,7 @@ def warmup_command(json: common.Json = False) -> None:
             "folders": [str(folder) for folder in kept if folder], "kept": None not in kept,
         })  # fmt: skip
     else:
-        print(f"done: {count} functions compiled in {seconds:.1f} s" if count else _NOTHING)
+        print(f"done: {_compiled(count, seconds)}" if count else _NOTHING)
     _say_where(kept)
 
 
@@ -54,7 +54,11 @@ _NOTHING = "done: nothing to compile, all of it was kept from before"
 def _line(part: Warmed) -> str:
     if not part.compiled:
         return f"{part.name}: ready"
-    return f"{part.name}: {part.compiled} functions compiled in {part.seconds:.1f} s"
+    return f"{part.name}: {_compiled(part.compiled, part.seconds)}"
+
+
+def _compiled(count: int, seconds: float) -> str:
+    return f"{count} function{'s' if count > 1 else ''} compiled in {seconds:.1f} s"
 
 
 def _say_where(folders: list[Path | None]) -> None:
