@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import typer
+from typing import Any
 
 from kvopt.cli import common
 from kvopt.experiments.warmup import Warmed, warm_up
@@ -21,24 +20,32 @@ def warmup_command(json: common.Json = False) -> None:
     done: list[Warmed] = []
     if not json:
         common.say("compiling what is not kept yet, up to some minutes in all ...")
+    number: int | None = common.INTERRUPTED - 128
     try:
         for part in warm_up():
             done.append(part)
-            if not json:
+            if not json and part.signal_number is None:
                 print(_line(part), flush=True)
+        number = done[-1].signal_number
     except KeyboardInterrupt:
+        pass
+    if number is not None:
         common.say("kvopt: interrupted; what was compiled so far is kept")
-        raise typer.Exit(common.INTERRUPTED) from None
+    common.exit_by_signal(number)
     count, seconds = sum(part.compiled for part in done), sum(part.seconds for part in done)
     kept = folders()
     if json:
         common.print_json({
-            "parts": [part._asdict() for part in done], "compiled": count, "seconds": seconds,
+            "parts": [_member(part) for part in done], "compiled": count, "seconds": seconds,
             "folders": [str(folder) for folder in kept if folder], "kept": None not in kept,
         })  # fmt: skip
     else:
-        print(f"done: {count} functions compiled in {seconds:.1f} s" if count else _NOTHING)
+        print(f"done: {_compiled(count, seconds)}" if count else _NOTHING)
     _say_where(kept)
+
+
+def _member(part: Warmed) -> dict[str, Any]:
+    return {name: value for name, value in part._asdict().items() if name != "signal_number"}
 
 
 _NOTHING = "done: nothing to compile, all of it was kept from before"
@@ -47,7 +54,11 @@ _NOTHING = "done: nothing to compile, all of it was kept from before"
 def _line(part: Warmed) -> str:
     if not part.compiled:
         return f"{part.name}: ready"
-    return f"{part.name}: {part.compiled} functions compiled in {part.seconds:.1f} s"
+    return f"{part.name}: {_compiled(part.compiled, part.seconds)}"
+
+
+def _compiled(count: int, seconds: float) -> str:
+    return f"{count} function{'s' if count > 1 else ''} compiled in {seconds:.1f} s"
 
 
 def _say_where(folders: list[Path | None]) -> None:

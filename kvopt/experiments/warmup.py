@@ -6,19 +6,23 @@ list of types is kept here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
-from kvopt.certificates import certify
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.families import generate
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.local_search import search_orders
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
+from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
-from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.running import run
 
 
@@ -35,22 +39,26 @@ class Warmed(NamedTuple):
         Wall time of that.
     wall_seconds
         Wall time in all.
+    signal_number
+        The signal that ended it, where one did.
     """
 
     name: str
     compiled: int
     seconds: float
     wall_seconds: float
+    signal_number: int | None = None
 
 
 def warm_up() -> Iterator[Warmed]:
-    """Compile what is not kept yet, part by part."""
+    """Compile what is not kept yet, part by part, up to one that a signal ended."""
     for name, work in _PARTS.items():
         began, count, seconds = monotonic(), compiling().started, compile_seconds()
-        work()
-        yield Warmed(
-            name, compiling().started - count, compile_seconds() - seconds, monotonic() - began
-        )
+        number = work()
+        took = compile_seconds() - seconds
+        yield Warmed(name, compiling().started - count, took, monotonic() - began, number)
+        if number is not None:
+            return
 
 
 def _brief() -> SolveParams:
@@ -63,28 +71,40 @@ def _brief() -> SolveParams:
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 
 
-def _exact() -> None:
-    solve(generate("arrival-1", n=5, seed=3), "exact", params=_brief())
+def _exact() -> int | None:
+    return solve(generate("arrival-1", n=8, seed=3), "exact", params=_brief()).signal_number
 
 
-def _beam() -> None:
-    """Search as for many requests: with a look-ahead, and with a local search beside it."""
+def _local() -> None:
+    """Improve a schedule that no bound meets, so that nothing ends before it began."""
+    chat = generate("conversation", n=20, memory=1_000, seed=1)
+    search = Search(chat, params=_brief())
+    offer_list_schedules(search)
+    search_rollouts(search, math.inf)
+    search_orders(search, math.inf)
+    crowd, keys = crowd_of(chat)  # to the end as where time is up
+    rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
+
+
+def _beam() -> int | None:
+    """Search as for many requests, with a look-ahead."""
     params, narrow = _brief(), 5
     exact = replace(
         params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
         wider_width=narrow, widest_width=narrow,
     )  # fmt: skip
-    solve(generate("arrival-1", n=5, seed=3), "exact", params=replace(params, exact=exact))
+    params = replace(params, exact=exact)
+    return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
 
 
-def _prices() -> None:
-    bound(generate("conversation", n=20, memory=1_000, seed=1), "lagrangian", params=_brief())
+def _prices() -> int | None:
+    chat = generate("conversation", n=20, memory=1_000, seed=1)
+    return bound(chat, "lagrangian", params=_brief()).signal_number
 
 
 def _seconds() -> None:
-    clock = Seconds(BatchTime([Line(10_000_000, 10_000)]))
-    chat = generate("conversation", n=3, memory=1_000, seed=1)
-    certify(chat, ["svf"], clock=clock, time_limit=0.1)
+    chat = generate("conversation", n=4, memory=1_000, seed=1)
+    seconds_bound(chat, BatchTime([Line(10_000_000, 10_000)]))
 
 
 def _policies() -> None:
@@ -106,9 +126,10 @@ def _hunting() -> None:
     optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
 
 
-_PARTS: dict[str, Callable[[], object]] = {
+_PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
-    "beam and local search": _beam,
+    "beam search": _beam,
+    "local search and rollouts": _local,
     "bounds by prices": _prices,
     "bounds in seconds": _seconds,
     "schedulers": _policies,

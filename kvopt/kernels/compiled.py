@@ -48,8 +48,9 @@ def steering(function: Function) -> Function:
 
 
 def folders() -> list[Path | None]:
-    """Return the folders in which machine code is kept, and None if some cannot be kept."""
-    caches = [dispatcher._cache for dispatcher in _dispatchers]
+    """Return the folders in which machine code of kvopt is kept, None if some cannot be kept."""
+    ours = (each for each in _dispatchers if (each.py_func.__module__ or "").startswith("kvopt."))
+    caches = [dispatcher._cache for dispatcher in ours]
     kept = [getattr(cache, "_enabled", False) and cache.cache_path for cache in caches]
     return [Path(path) if path else None for path in dict.fromkeys(kept)]
 
