@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -121,15 +121,21 @@ class Study:
             top = tomllib.loads(self.description or "")
         except tomllib.TOMLDecodeError:
             top = {}
+        found: list[object] = [_file(record) for record in self.records]
         entries = top.get("instances")
-        found = list(top.get("modules") or ())
-        found += [e.get(key) for e in entries or () for key in ("file", "trace")]
-        found += [_file(record) for record in self.records]
+        for entry in entries if isinstance(entries, list) else ():
+            found += (
+                [entry.get(key) for key in ("file", "trace")] if isinstance(entry, dict) else []
+            )
+        modules = top.get("modules")
+        found += modules if isinstance(modules, list) else []
         absolute = {p for p in found if isinstance(p, str) and PurePosixPath(p).is_absolute()}
         return shortened(sorted(absolute))
 
     def portable(self, text: str) -> str:
         """Return a text without the folders in which files of the study lay when it was run."""
+        if self.folder.is_absolute():
+            text = text.replace(f"{self.folder}/", "")
         for path in sorted(self._paths, key=len, reverse=True):
             text = text.replace(path, self._paths[path])
         return text
@@ -245,11 +251,15 @@ def _file(record: Record) -> str:
 
 
 def shortened(paths: Iterable[str]) -> dict[str, str]:
-    """Return paths without the folders that all of them have: no page says where it was made."""
+    """Return as much of the end of each path as tells it apart: no page says where it was made."""
     split = {path: PurePosixPath(path).parts for path in paths}
-    columns = zip(*(parts[:-1] for parts in split.values()), strict=False)
-    common = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, columns))
-    return {path: "/".join(parts[common:]) for path, parts in split.items()}
+    seen = Counter(parts[-n:] for parts in split.values() for n in range(1, len(parts) + 1))
+
+    def end(parts: tuple[str, ...]) -> tuple[str, ...]:
+        ends = (parts[-n:] for n in range(1, len(parts) + 1))
+        return next((each for each in ends if seen[each] == 1), parts)
+
+    return {path: "/".join(end(parts)) for path, parts in split.items()}
 
 
 def _setting(record: Record, name: str, varied: Sequence[str]) -> str:

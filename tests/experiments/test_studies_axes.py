@@ -99,6 +99,11 @@ class TestChanges:
         with pytest.raises(InvalidInput, match="'late': arrival_seconds: is too far from 0"):
             changed(late, rate=3)
 
+    def test_seconds_of_some_requests_alone_are_refused(self) -> None:
+        some = Instance(9, [Request(1, 1, 1, arrival_seconds=1.0), Request(2, 1, 1, "bare")])
+        with pytest.raises(InvalidInput, match="'bare': arrival_seconds: is missing"):
+            changed(some, rate=2)
+
     def test_a_backlog_has_no_rate(self) -> None:
         with pytest.raises(InvalidInput, match="rate: all requests arrive at once"):
             changed(Instance(9, [Request(0, 1, 1)]), rate=2)

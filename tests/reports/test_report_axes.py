@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,31 @@ def test_no_page_says_where_it_was_made(studied_trace: Path) -> None:
         text = path.read_text()
         assert "someone" not in text
         assert "chat.json" in text
+
+
+def test_files_of_one_name_are_told_apart_by_no_more_than_it_takes(tmp_path: Path) -> None:
+    places = {"/home/someone/april/{}.json": 1, "/srv/may/{}.json": 2}
+    records = []
+    for place, rate in places.items():
+        for memory in (100, 200):
+            one = trace("chat", "svf", memory, rate, 2000)
+            keys = {**one.instance.parameters, "file": place.format("chat")}
+            records.append(replace(one, instance=replace(one.instance, parameters=keys)))
+    folder = folder_of(tmp_path / "study", records)
+    found = section(folder, "by-memory")
+    assert found is not None
+    assert "chat.json, file april/chat.json, rate 1" in found
+    assert "someone" not in (folder / "report.html").read_text()
+    rows = [row for row in page_of(folder).rows if row[0].endswith("/chat.json")]
+    assert {row[0] for row in rows} == {"april/chat.json", "may/chat.json"}
+
+
+def test_warnings_name_no_folder(studied_trace: Path) -> None:
+    with (studied_trace / "records.jsonl").open("a") as file:
+        file.write("half a li")
+    written = write_report(studied_trace)
+    assert str(studied_trace) in written.warnings[0]
+    assert str(studied_trace) not in written.page.read_text()
 
 
 def test_names_are_in_the_order_of_people(tmp_path: Path) -> None:

@@ -80,27 +80,23 @@ def at_rate(instance: Instance, requests: list[Request], rate: float) -> list[Re
     if not any(request.arrival or request.arrival_seconds for request in instance):
         raise InvalidInput("all requests arrive at once: there is no rate to scale", field="rate")
     share = Fraction(str(rate))  # the number as it was written, 0.1 and not what is next to it
+    is_timed = instance.round_ms is not None or any(r.arrival_seconds is not None for r in instance)
+    times = dict(zip(instance, arrivals_ns(instance), strict=True)) if is_timed else {}
     found = []
     for request in requests:
         try:
             arrival = ceil(request.arrival / share)
-            seconds = _seconds(request, instance, share)
+            seconds = _seconds(ceil(times[request] / share)) if is_timed else None
             found.append(replace(request, arrival=arrival, arrival_seconds=seconds))
         except InvalidInput as error:
             raise error.located(request=repr(request.id)) from None
     return found
 
 
-def _seconds(request: Request, instance: Instance, share: Fraction) -> float | None:
-    """Return when a request arrives at a rate, None where it has no time in seconds."""
-    if request.arrival_seconds is None and instance.round_ms is None:
-        return None
-    if request.arrival_seconds is None and any(r.arrival_seconds is not None for r in instance):
-        return None
-    (then,) = arrivals_ns(Instance(request.peak, [request], round_ms=instance.round_ms))
-    scaled = ceil(then / share)
-    seconds = scaled / NANOSECONDS
-    if round(Fraction(seconds) * NANOSECONDS) != scaled:
+def _seconds(time: int) -> float:
+    """Return nanoseconds as the seconds of a request, which give the same nanoseconds again."""
+    seconds = time / NANOSECONDS
+    if round(Fraction(seconds) * NANOSECONDS) != time:
         reason = "is too far from 0 to be scaled to the nanosecond: let the trace begin at 0"
         raise InvalidInput(reason, field="arrival_seconds")
     return seconds

@@ -86,7 +86,7 @@ def _warnings(context: Context) -> Markup | None:
         found.append(f"{gone} of the folder missing, such as {missing[0]}.")
     if not found:
         return None
-    lines = listed(found, _SHOWN_WARNINGS)
+    lines = listed([study.portable(line) for line in found], _SHOWN_WARNINGS)
     return tag("div", tag("strong", "Warnings"), lines, class_="warning", role="note")
 
 

@@ -49,7 +49,9 @@ def worst(context: Context) -> Section | None:
         try:
             pictures = _pictures(run, *_pair(context.study, run, read))
         except InvalidInput as error:
-            pictures = tag("p", f"Not drawn: {error}", class_="warning")
+            pictures = tag(
+                "p", f"Not drawn: {context.study.portable(str(error))}", class_="warning"
+            )
         parts.append(_article(context, run, pictures, place < _OPEN))
     return Section("Worst instances", join(*parts))
 
