@@ -136,7 +136,7 @@ def test_a_panel_goes_where_it_is_told() -> None:
     assert made.schedule is not None
     for thing in (made, made.schedule, solve(SMALL), certify(SMALL, ["svf"])):
         figure = new_figure(3)
-        assert thing.plot(ax=figure.subplots()) is figure  # type: ignore[attr-defined]
+        assert thing.plot(ax=figure.subplots()) is figure
         assert len(figure.axes) == 1
 
 

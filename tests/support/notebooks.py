@@ -68,7 +68,7 @@ def figures_of(notebook: Notebook) -> list[list[str]]:
 
 def gallery() -> tuple[str, dict[str, bytes]]:
     """Return the page that shows the notebooks, and its pictures by name."""
-    parts, pictures = [_HEAD], {}
+    parts, pictures = [_HEAD], dict[str, bytes]()
     for name in NAMES:
         for cell, source, outputs in cells_of(stored(name)):
             if cell["cell_type"] == "markdown":
