@@ -31,6 +31,7 @@ LOOP = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)], name="a_loop")
 CLOCK = Seconds(BatchTime([Line(500_000_000, 0)]))
 
 
+@pytest.mark.slow
 @given(instances())
 def test_an_instance_comes_back(instance: Instance) -> None:
     df = instance.to_dataframe()
