@@ -10,8 +10,6 @@ from notebooks import DOCS, FOLDER, NAMES, cells_of, executed, figures_of, galle
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_gives_what_it_holds(name: str) -> None:
     """After a change that is meant: ``python tests/support/notebooks.py``."""
-    pytest.importorskip("nbclient")
-    pytest.importorskip("ipykernel")
     found = executed(name)
     assert figures_of(found) == figures_of(stored(name))
     pictures = [

@@ -59,7 +59,7 @@ def plot_command(
         for name, policy in zip(names or (), chosen, strict=True)
     ]
     made, known = (None if schedule is None else read_schedule(schedule, instance)), None
-    if len(runs) == 1 and runs[0].schedule is not None and not (runs[0].evictions and not prices):
+    if len(runs) == 1 and (prices or not runs[0].evictions):
         made, known = runs[0].schedule, _known(runs[0])
     if made is not None:
         curve, proved = _priced(instance) if prices else (None, None)

@@ -77,6 +77,23 @@ def course_of(run: PolicyRun) -> Course:
     return found
 
 
+def tokens_over_time(run: PolicyRun) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners of the tokens held: upright at starts and ends, straight in between."""
+    scale = run.clock.scale
+    corners: list[tuple[float, int]] = [(0.0, 0)]
+    for stretch in run.stretches:
+        before, begin = corners[-1][0], stretch.began / scale
+        if begin > before:  # the server was idle and held nothing
+            corners += [(before, 0), (begin, 0)]
+        corners += [
+            (begin, stretch.held - stretch.active),
+            (stretch.first / scale, stretch.held),
+            (stretch.ended / scale, stretch.held_last),
+        ]
+    times, held = zip(*corners, (corners[-1][0], 0), strict=True)
+    return np.array(times), np.array(held)
+
+
 def counted(spans: Sequence[Span], until: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of a curve: how many spans there are at each time, from 0 on."""
     begins, ends = ([span[side] for span in spans] for side in (1, 2))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
-from kvopt.plots.course import Course, as_run, counted, course_of, thinned
+from kvopt.plots.course import Course, as_run, counted, course_of, thinned, tokens_over_time
 from kvopt.plots.timeline import gantt, label_rows
 from kvopt.simulation.runs import PolicyRun
 
@@ -77,7 +76,7 @@ def run_memory(run: PolicyRun, ax: Axes | None = None) -> Axes:
         Where to draw; a new figure when left out.
     """
     ax = style.axes_of(ax, 3.6)
-    times, held = map(np.asarray, run.memory_over_time())
+    times, held = tokens_over_time(run)
     kept = thinned(times, held)
     ax.fill_between(times[kept], held[kept], color=style.GROWTH, lw=0, label="tokens held")
     ax.plot(times[kept], held[kept], color=style.EDGE, linewidth=0.5)

@@ -38,7 +38,7 @@ WIDTH = 10.0
 """Inches."""
 
 CROWDED = 150
-"""Rows beyond which outlines would hide the colours and are left out."""
+"""Rows beyond which outlines are left out, and whole figures draw bands in place of rows."""
 
 TALLEST = 13.0
 """Inches of height that rows share when there are many."""

@@ -72,6 +72,8 @@ def run(
     ((0, 92000000), (92000000, 138000000))
     """
     instance = as_instance(instance)
+    if isinstance(policy, (list, tuple)):
+        raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name

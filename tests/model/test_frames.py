@@ -31,6 +31,7 @@ LOOP = Instance(9, [Request(0, 1, o) for o in (7, 7, 7)], name="a_loop")
 CLOCK = Seconds(BatchTime([Line(500_000_000, 0)]))
 
 
+@pytest.mark.slow
 @given(instances())
 def test_an_instance_comes_back(instance: Instance) -> None:
     df = instance.to_dataframe()
@@ -80,7 +81,7 @@ def test_what_is_wrong_is_named_by_row_and_column(column: str, value: object, sa
 
 def test_other_tables_are_refused() -> None:
     with pytest.raises(InvalidInput, match="must be a DataFrame, got a list"):
-        Instance.from_dataframe([1], 9)  # type: ignore[arg-type]
+        Instance.from_dataframe([1], 9)
     with pytest.raises(InvalidInput, match="column output: is missing"):
         Instance.from_dataframe(table().drop(columns="output"), 9)
     twice = pd.concat([table(), table()[["output"]]], axis=1)

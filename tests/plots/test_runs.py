@@ -28,7 +28,7 @@ from kvopt import (
     write_instance,
 )
 from kvopt.plots import bands, intervals, plot_run, plot_runs, plot_schedule, rows
-from kvopt.plots.course import as_run, counted, course_of, thinned
+from kvopt.plots.course import as_run, counted, course_of, thinned, tokens_over_time
 from kvopt.plots.style import CROWDED, new_figure
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
@@ -69,6 +69,18 @@ def test_a_schedule_is_counted_as_it_is(instance: Instance, seed: int) -> None:
     for time in range(schedule.makespan + 1):
         spans = zip(schedule.starts, schedule.completions, strict=True)
         assert at(curve, time + 0.5) == sum(k <= time < c for k, c in spans)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_tokens_fall_upright_and_are_those_held(policy: str) -> None:
+    made = run(SMALL, policy)
+    times, held = tokens_over_time(made)
+    assert (held[0], held[-1], held.max()) == (0, 0, made.peak_memory)
+    assert times.tolist() == sorted(times)
+    if made.schedule is not None and not made.lost:
+        for time, load in made.schedule.loads(range(1, made.makespan + 1)):
+            just_before = time - 1e-9
+            assert np.interp(just_before, times, held) == pytest.approx(load, abs=1e-5)
 
 
 def test_thinning_keeps_what_can_be_seen() -> None:
@@ -136,7 +148,7 @@ def test_a_panel_goes_where_it_is_told() -> None:
     assert made.schedule is not None
     for thing in (made, made.schedule, solve(SMALL), certify(SMALL, ["svf"])):
         figure = new_figure(3)
-        assert thing.plot(ax=figure.subplots()) is figure  # type: ignore[attr-defined]
+        assert thing.plot(ax=figure.subplots()) is figure
         assert len(figure.axes) == 1
 
 

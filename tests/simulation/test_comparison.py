@@ -36,6 +36,11 @@ def test_its_table_says_what_each_run_says() -> None:
     assert "& livelock" in found.to_latex()
 
 
+def test_run_sends_several_policies_here() -> None:
+    with pytest.raises(InvalidInput, match=r"policy: must be a single one; kvopt\.compare"):
+        run(SMALL, ["mc-sf", "fcfs"])  # type: ignore[arg-type]
+
+
 def test_in_seconds() -> None:
     found = compare(SMALL, ["mc-sf"], clock=Seconds(BatchTime([Line(500_000_000, 0)])))
     (row,) = found.to_dataframe().to_dict("records")

@@ -9,6 +9,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,11 @@ def stored(name: str) -> Notebook:
 
 def executed(name: str) -> Notebook:
     """Return a notebook with what its cells give now; an error in a cell is raised."""
-    import nbformat
-    from nbclient import NotebookClient
-
+    nbformat: Any = import_module("nbformat")
+    client: Any = import_module("nbclient").NotebookClient
     notebook = nbformat.reads(json.dumps(stored(name)), as_version=4)
-    options = {"timeout": 120, "record_timing": False}
-    NotebookClient(notebook, resources={"metadata": {"path": FOLDER}}, **options).execute()
+    where = {"metadata": {"path": FOLDER}}
+    client(notebook, resources=where, timeout=120, record_timing=False).execute()
     notebook.metadata["language_info"] = {"name": "python"}  # without the version of this machine
     found: Notebook = json.loads(nbformat.writes(notebook))
     return found
@@ -68,7 +68,7 @@ def figures_of(notebook: Notebook) -> list[list[str]]:
 
 def gallery() -> tuple[str, dict[str, bytes]]:
     """Return the page that shows the notebooks, and its pictures by name."""
-    parts, pictures = [_HEAD], {}
+    parts, pictures = [_HEAD], dict[str, bytes]()
     for name in NAMES:
         for cell, source, outputs in cells_of(stored(name)):
             if cell["cell_type"] == "markdown":
