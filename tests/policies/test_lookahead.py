@@ -23,8 +23,6 @@ from kvopt.policies.lookahead import LookAhead
 from kvopt.policies.lookahead_loops import LoopLookAhead
 
 
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [LookAhead, LoopLookAhead])
 def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
