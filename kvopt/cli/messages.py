@@ -54,7 +54,7 @@ class _InFile(logging.FileHandler):
         """Say once that the log ends here: the work goes on."""
         _LOGGER.removeHandler(self)
         with suppress(OSError):
-            self.stream.close()  # it would try again
+            self.stream and self.stream.close()  # it would try again
         reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
         say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
 
