@@ -6,6 +6,7 @@ a better schedule and its proof.
 
 from __future__ import annotations
 
+import logging
 import math
 from contextlib import suppress
 
@@ -22,6 +23,8 @@ from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.threads import run_in_thread
+
+_LOGGER = logging.getLogger("kvopt")
 
 _CLIMBING_SHARE = 0.7
 """Share of the time of bounds by prices for the climb; the LP may take the rest."""
@@ -67,6 +70,7 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
 def solve_lp(search: Search, seconds: float = math.inf) -> None:
     """Bound by the LP, where it is small."""
     if not search.should_stop():
+        _LOGGER.debug("stage: LP bound")
         with search.surviving("lp"), suppress(TooLarge):
             offer_lp_bound(search, search.params.portfolio.lp_columns, max(seconds, 0.0))
 
@@ -75,6 +79,7 @@ def climb(search: Search, seconds: float = math.inf) -> None:
     """Let prices rise towards the LP bound."""
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
+    _LOGGER.debug("stage: bound by prices")
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("lagrangian"):
         run_in_thread(
@@ -88,6 +93,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if search.schedule is None:
         offer_list_schedules(search)
     if has_configurations(search):
+        _LOGGER.debug("stage: exact engine, by configurations")
         ENGINES.find("exact")(search, presolve=presolve)
     else:
         bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
@@ -106,6 +112,7 @@ def _search_large(search: Search, presolve: bool) -> None:
     if search.should_stop():
         return
     search.engine = "cpsat" if count * (count - 1) <= LARGEST_PAIRS else "highs"
+    _LOGGER.debug("stage: %s, for a proof", search.engine)
     with search.surviving():
         ENGINES.find(search.engine)(search, presolve=presolve)
 
@@ -115,6 +122,7 @@ def _improve(search: Search, share: float = 1.0) -> None:
     from kvopt.heuristics import improve
 
     seconds = share_of(search.remaining, share)
+    _LOGGER.debug("stage: better schedules")
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("local search"):
         run_in_thread(search, lambda: improve(search, seconds), cancel=lambda: None)
