@@ -24,6 +24,7 @@ from typer.main import get_command
 import kvopt
 from kvopt.cli import main
 from kvopt.cli.app import app
+from kvopt.cli.help import MESSAGES
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
@@ -214,10 +215,16 @@ def test_every_command_and_option_is_described() -> None:
         section = rest.partition("\n## ")[0]
         for option in options_of(command):
             assert f"`{option}`" in section, f"kvopt {name} {option}"
+    shared = page.partition("\n## ")[0]
+    for option in options_of(group, MESSAGES):
+        assert f"`{option}" in shared, option
 
 
-def options_of(command: Any) -> Iterator[str]:
+def options_of(command: Any, panel: str | None = None) -> Iterator[str]:
+    """Yield the options of a panel of the help; those that all commands share have their own."""
     for parameter in command.params:
+        if getattr(parameter, "rich_help_panel", None) != panel:
+            continue
         for option in (*parameter.opts, *parameter.secondary_opts):
             if option.startswith("--"):
                 yield option

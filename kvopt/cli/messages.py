@@ -53,8 +53,9 @@ class _InFile(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802
         """Say once that the log ends here: the work goes on."""
         _LOGGER.removeHandler(self)
-        with suppress(OSError):
-            self.stream.close()  # it would try again
+        if self.stream is not None:
+            with suppress(OSError):
+                self.stream.close()  # it would try again
         reason = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
         say(f"kvopt: warning: --log {self.baseFilename}: cannot be written: {reason}")
 

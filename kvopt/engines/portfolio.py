@@ -6,6 +6,7 @@ a better schedule and its proof.
 
 from __future__ import annotations
 
+import logging
 import math
 from contextlib import suppress
 
@@ -23,6 +24,8 @@ from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.threads import run_in_thread
+
+_LOGGER = logging.getLogger("kvopt")
 
 _CLIMBING_SHARE = 0.7
 """Share of the time of bounds by prices for the climb; the LP may take the rest."""
@@ -68,6 +71,7 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
 def solve_lp(search: Search, seconds: float = math.inf) -> None:
     """Bound by the LP, where it is small."""
     if not search.should_stop():
+        _LOGGER.debug("stage: LP bound")
         with search.surviving("lp"), suppress(TooLarge):
             offer_lp_bound(search, search.params.portfolio.lp_columns, max(seconds, 0.0))
 
@@ -76,6 +80,7 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
     """Let prices rise towards the LP bound, with ``pauses`` that of schedules with pauses."""
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
+    _LOGGER.debug("stage: bound by prices")
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("lagrangian"):
         run_in_thread(
@@ -91,6 +96,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if search.schedule is None:
         offer_list_schedules(search)
     if has_configurations(search):
+        _LOGGER.debug("stage: exact engine, by configurations")
         ENGINES.find("exact")(search, presolve=presolve)
     else:
         bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
@@ -114,6 +120,7 @@ def _search_large(search: Search, presolve: bool) -> None:
         with search.surviving("cpsat"):  # where it is not installed, HiGHS takes its place
             load_cp_model()
             search.engine = "cpsat"
+    _LOGGER.debug("stage: %s, for a proof", search.engine)
     with search.surviving():
         ENGINES.find(search.engine)(search, presolve=presolve)
 
@@ -122,6 +129,7 @@ def improve(search: Search, seconds: float = math.inf) -> None:
     """Look for better schedules, for so many seconds."""
     from kvopt.heuristics import improve as improved
 
+    _LOGGER.debug("stage: better schedules")
     seconds = min(search.remaining, seconds)
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("local search"):

@@ -110,7 +110,7 @@ def test_examples_are_understood(command: str) -> None:
             GROUP.commands[name].make_context(name, arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_examples_run_in_the_order_of_their_list(tmp_path: Path) -> None:
     # One shell for all of them: each process takes a second to begin.
     shutil.copytree(SAMPLES, tmp_path / "samples")
