@@ -15,7 +15,6 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
@@ -130,6 +129,8 @@ class SidesWithPauses:
                 self._search_orders(search.remaining)
 
     def _search_orders(self, seconds: float) -> None:
+        from kvopt.heuristics.paused_orders import search_paused_orders  # loads numba
+
         instance, seed = self._search.instance, self._search.seed
         found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
         self._take(found, "orders with pauses")

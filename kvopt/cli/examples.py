@@ -14,7 +14,7 @@ EXAMPLES = {
     "bound": ("kvopt bound a.json --method volume",),
     "run": (
         "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
-        "kvopt run a.json --policy svf --seconds",
+        "kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100",
     ),
     "certify": ("kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",),
     "verify": ("kvopt verify a.cert.json",),
@@ -33,10 +33,14 @@ EXAMPLES = {
     "info": ("kvopt info", "kvopt info --params"),
     "import": ("kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",),
     "capacity": ("kvopt capacity --model mistral-7b --gpu a10-24gb --gpus 1",),
-    "batch-time": ("kvopt batch-time samples/batches.csv --kv-ns 40 -o mine.json",),
+    "batch-time": (
+        "kvopt batch-time samples/batches.csv --kv-ns 40 -o mine.json",
+        "kvopt batch-time llama-3-8b@h100",
+    ),
     "study": ("kvopt study smoke --describe", "kvopt study smoke --limit 1 --out smoke"),
     "report": ("kvopt report smoke",),
     "theory": ("kvopt theory theorem-6.2",),
     "sweep": ("kvopt sweep a.json --alpha 0.2:0.4:0.05",),
+    "warmup": ("kvopt warmup",),
 }
 """By the name of the command."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvopt.cli import common
-from kvopt.experiments.warmup import Warmed, warm_up
+
+if TYPE_CHECKING:
+    from kvopt.experiments.warmup import Warmed
 
 
 def warmup_command(json: common.Json = False) -> None:
@@ -15,6 +17,7 @@ def warmup_command(json: common.Json = False) -> None:
     What is compiled is kept on disk, beside the code or where NUMBA_CACHE_DIR says; a second
     call finds it there.  It is for the processor of this machine.
     """
+    from kvopt.experiments.warmup import warm_up
     from kvopt.kernels.compiled import folders
 
     done: list[Warmed] = []

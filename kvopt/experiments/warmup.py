@@ -18,6 +18,7 @@ from kvopt.engines.solving import solve
 from kvopt.families import generate
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.local_search import search_orders
+from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
@@ -102,6 +103,14 @@ def _prices() -> int | None:
     return bound(chat, "lagrangian", params=_brief()).signal_number
 
 
+def _pauses() -> int | None:
+    """Arrivals make prices rise, where pauses may pay."""
+    backlog = generate("conversation", n=20, memory=1_000, seed=1)
+    search_paused_orders(backlog, steps=2)
+    late = generate("arrival-2", n=8, seed=1)
+    return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
+
+
 def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
     seconds_bound(chat, BatchTime([Line(10_000_000, 10_000)]))
@@ -131,6 +140,7 @@ _PARTS: dict[str, Callable[[], int | None]] = {
     "beam search": _beam,
     "local search and rollouts": _local,
     "bounds by prices": _prices,
+    "pauses": _pauses,
     "bounds in seconds": _seconds,
     "schedulers": _policies,
     "hunting": _hunting,

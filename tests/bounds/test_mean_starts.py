@@ -127,7 +127,7 @@ def test_kinds_share_columns() -> None:
 
 def test_horizons_beyond_memory_are_refused() -> None:
     long = Instance(10**9, [Request(0, 0, 10**9)] * 2)
-    with pytest.raises(TooLarge, match="times"):
+    with pytest.raises(TooLarge, match="rounds"):
         lagrangian_mean_starts(long, (0, 10**9))
 
 

@@ -221,7 +221,7 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         ),
         (
             'clock = "seconds"\nbatch_time = "no"\n' + ENTRY,
-            "line 2: batch_time: batch time: must be a .json file or one of ",
+            "line 2: batch_time: batch time: must be one of ",
         ),
         ('clock = "seconds"\nbatch_time = 3\n' + ENTRY, "line 2: batch_time: must be a preset, a "),
         (

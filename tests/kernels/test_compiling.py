@@ -21,6 +21,7 @@ import pytest
 
 from kvopt import Instance, Request, bound, certify, solve
 from kvopt.cli.live import LiveProgress
+from kvopt.cli.messages import messages_shown
 from kvopt.kernels import compiling
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
@@ -246,7 +247,7 @@ def test_a_terminal_shows_how_far_it_got(
     monkeypatch.setenv("COLUMNS", "200")
     compiling.known_one_more()
     compiling.known_one_more()
-    with LiveProgress("an instance"):
+    with messages_shown(), LiveProgress("an instance"):
         compiling.begins(ours=True)
         clock[0] += 8
         threading.Event().wait(0.5)
@@ -258,13 +259,13 @@ def test_a_terminal_shows_how_far_it_got(
 
 @pytest.mark.usefixtures("clock")
 def test_a_log_has_one_line_of_it(capsys: pytest.CaptureFixture[str]) -> None:
-    with LiveProgress("an [instance]"):
+    with messages_shown(), LiveProgress("an [instance]"):
         for _ in range(2):
             compiling.begins(ours=True)
             threading.Event().wait(0.5)
             compiling.ends()
     assert capsys.readouterr().err.count("an [instance]  compiling") == 1
-    with LiveProgress("quiet", quiet=True):
+    with messages_shown(), LiveProgress("quiet", quiet=True):
         compiling.begins(ours=True)
         threading.Event().wait(0.3)
         compiling.ends()
