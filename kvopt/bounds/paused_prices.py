@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from itertools import accumulate, repeat
 from operator import add, mul
 from typing import TYPE_CHECKING
@@ -56,10 +57,12 @@ class PausedCosts:
     """Least costs of requests at given prices, in units of which the denominator makes a round."""
 
     def __init__(self, prices: Prices) -> None:
-        self._prices, self._unit = list(prices.numerators), prices.denominator
+        self._prices: list[int] = list(prices.numerators)
+        self._unit = prices.denominator
         self._last = len(self._prices)
-        self._paid = list(accumulate(self._prices, initial=0))
-        self._held = list(accumulate(map(mul, self._prices, range(1, self._last + 1)), initial=0))
+        self._paid: list[int] = list(accumulate(self._prices, initial=0))
+        timed = map(mul, self._prices, range(1, self._last + 1))
+        self._held: list[int] = list(accumulate(timed, initial=0))
         pairs = zip(self._prices, self._prices[1:], strict=False)
         self._rises = [time for time, (p, after) in enumerate(pairs, 1) if after > p]
 
@@ -105,4 +108,5 @@ class PausedCosts:
             least = list(accumulate(map(add, paid, least), min))
         ends = map(mul, prices[output - 1 :], repeat(prompt + output))
         waits = range(output * self._unit, (window + 1) * self._unit, self._unit)
-        return min(map(add, map(add, ends, least), waits))
+        totals: Iterator[int] = map(add, map(add, ends, least), waits)
+        return min(totals)

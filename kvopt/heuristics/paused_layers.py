@@ -3,7 +3,10 @@
 After a round it matters only how many tokens each request has produced, and what the requests
 have waited in all: a label is such a list of tokens with the least waiting that leads to it.
 Every set of requests that fits, and to which none can be added, gives a label of the next round;
-smaller sets are left out, since a request that is further may idle where the other one works.
+smaller sets are left out, since what is further can do the same, and idle where it is done.
+
+A label is dropped where another one of the round has waited no longer and is further with one
+request, and no less far with the others.
 
 Prices bound what a label still costs: the table of each request holds the least cost of its
 remaining tokens after each time, with pauses, in the integers of the proof.  A label is dropped
@@ -17,6 +20,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kvopt.bounds.kinds import Integers
 from kvopt.errors import TooLarge
@@ -25,7 +29,9 @@ from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.search.proofs import Prices
 
-LARGEST_LAYER = 2_000_000
+Flags = npt.NDArray[np.bool_]
+
+LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round; some 300 MB over all rounds and while one is made."""
 _CHUNK = 2**22
 """Labels that are made before equal ones are merged."""
@@ -96,8 +102,9 @@ def search_layers(
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
             labels, waited = labels[:place], waited[:place]
-        layers.append(labels)
-        waits.append(waited)
+        kept = ~_behind(given, labels, waited)
+        layers.append(labels[kept])
+        waits.append(waited[kept])
     schedule = None if best is None else _schedule(instance, given, best, waits, upper)
     return Found(schedule, sum(map(len, layers)))
 
@@ -164,6 +171,31 @@ def _costs_ahead(arrival: int, prompt: int, output: int, prices: Integers, unit:
 
 
 @compiled
+def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
+    """Return which labels, in ascending order, have another one a token further beside them."""
+    dropped = np.zeros(len(labels), dtype=np.bool_)
+    for label in range(len(labels)):
+        for i in range(len(given.outputs)):
+            if _tokens_of(given, labels[label], i) == given.outputs[i]:
+                continue
+            further = labels[label] + (np.int64(1) << given.shifts[i])
+            place = np.searchsorted(labels, further)
+            if place < len(labels) and labels[place] == further and waits[place] <= waits[label]:
+                dropped[label] = True
+                break
+    return dropped
+
+
+@compiled
+def _tokens_of(given: Given, label: int, i: int) -> int:
+    """Return the tokens of a request in a label."""
+    bits = label >> given.shifts[i]
+    if i + 1 < len(given.shifts):
+        bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
+    return int(bits)
+
+
+@compiled
 def _extend(
     given: Given, labels: Integers, waits: Integers, begin: int, time: int, upper: int,
     made: Integers, waited: Integers,
@@ -173,8 +205,8 @@ def _extend(
     Sets of requests are counted through as bits.
     """
     requests = len(given.outputs)
-    tokens, there = np.empty(requests, dtype=np.int64), np.empty(requests, dtype=np.int64)
-    needed, gains = np.empty(requests, dtype=np.int64), np.empty(requests, dtype=np.int64)
+    there = np.empty(requests, dtype=np.int64)
+    needed, gains = np.empty_like(there), np.empty_like(there)
     last = len(given.ahead) - 1
     after = min(time + 1, last)
     count = 0
@@ -182,10 +214,7 @@ def _extend(
         size, left = 0, 0
         rest = -given.ahead[after]
         for i in range(requests):
-            bits = labels[label] >> given.shifts[i]
-            if i + 1 < requests:
-                bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
-            tokens[i] = bits
+            bits = _tokens_of(given, labels[label], i)
             row = given.firsts[i] + bits
             rest += given.costs[row, after]
             left += given.outputs[i] - bits

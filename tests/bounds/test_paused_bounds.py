@@ -167,7 +167,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
     proved = paused_price_bound(instance, prices)
     assert ascent.value - 1e-3 <= proved
-    assert volume_bound(instance) < proved <= bound(instance, "lagrangian", time_limit=2).value
+    assert volume_bound(instance) < proved
 
 
 @pytest.mark.parametrize("method", ["volume", "lagrangian", "auto"])
@@ -180,6 +180,7 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
 def test_proofs_are_evaluated_again() -> None:
     instance = instance_of(*WORKED[0][0])
     found = bound(instance, "lagrangian", scope="pauses").checked
+    assert found is not None
     assert isinstance(found.proof, Prices)
     assert found.value == paused_price_bound(instance, found.proof)
 
