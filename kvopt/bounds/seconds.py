@@ -19,6 +19,7 @@ from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
 MOST_STEPS = 60
@@ -38,23 +39,26 @@ _COMPANY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SecondsBound:
-    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took."""
+    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took.
+
+    ``scope`` says which schedules it covers.
+    """
 
     value_ns: int
     proof: SharesProof
     seconds: float
+    scope: Scope = Scope.PAUSES
 
 
 def seconds_bound(
     instance: Instance,
     model: BatchTime,
     *,
+    scope: Scope | str = Scope.PAUSES,
     time_limit: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SecondsBound:
     """Return a proved lower bound on total latency in nanoseconds.
-
-    `kvopt.model.scope` says what it does not cover: pauses and prompts in pieces.
 
     Parameters
     ----------
@@ -62,6 +66,9 @@ def seconds_bound(
         Requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
+    scope
+        What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
+        line of the model, and no company, and covers pauses too (``docs/pausing.md``).
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -77,21 +84,32 @@ def seconds_bound(
     """
     began = working_time()
     arrivals = arrivals_ns(instance)
+    chunks = Scope.parse(scope).covers(Scope.CHUNKS)
 
     def is_late() -> bool:
         late = time_limit is not None and working_time() - began > time_limit
         return late or should_stop()
 
-    _, best = max(_proofs(instance, model, arrivals, is_late), key=itemgetter(0))
+    _, best = max(_proofs(instance, model, arrivals, is_late, chunks), key=itemgetter(0))
     value = shares_bound(instance, model, best, arrivals)
-    return SecondsBound(value, best, working_time() - began)
+    covered = Scope.PAUSES_AND_CHUNKS if chunks else Scope.PAUSES
+    return SecondsBound(value, best, working_time() - began, covered)
 
 
 def _proofs(
-    instance: Instance, model: BatchTime, arrivals: Sequence[int], is_late: Callable[[], bool]
+    instance: Instance,
+    model: BatchTime,
+    arrivals: Sequence[int],
+    is_late: Callable[[], bool],
+    chunks: bool,
 ) -> Iterator[tuple[float, SharesProof]]:
-    """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
+    """Yield about what proofs give, and them: of lines first, then of weights, then of company.
+
+    For chunks there are single lines only, and no company.
+    """
     choices = [tuple(range(*ends)) for ends in combinations(range(len(model.lines) + 1), 2)]
+    if chunks:
+        choices = [lines for lines in choices if len(lines) == 1]
 
     def part_of(lines: tuple[int, ...]) -> Shares:
         return shares(instance, model, [model.lines[i] for i in lines], float)
@@ -108,7 +126,7 @@ def _proofs(
         yield climb.value, SharesProof(lines, climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if not len(instance) or weights.mean() > _BUSY:
+    if not len(instance) or weights.mean() > _BUSY or chunks:
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):

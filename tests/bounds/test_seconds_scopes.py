@@ -1,0 +1,100 @@
+"""Bounds in seconds by scope: below brute force with pauses, and with prompts in pieces."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from effort import many
+from oracle import Triple
+from scoped_timed_oracle import scoped_optimum
+from strategies import instance_of
+from timed_oracle import Server, timed_optimum
+
+from kvopt import BatchTime, Instance, Line, Request
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds_evaluation import FULL, shares_bound
+from kvopt.model.scopes import Scope
+from kvopt.search.proofs import SharesProof
+
+LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
+
+
+def random_problem(source: random.Random) -> tuple[Server, int, list[Triple]]:
+    server = Server(source.choice(LINES), source.choice((0, 0, 1)), source.choice((0, 0, 1)))
+    memory = source.randint(3, 8)
+    requests = []
+    for _ in range(source.randint(1, 3)):
+        output = source.randint(1, 3)
+        requests.append(
+            (source.choice((0, 0, 7)), source.randint(0, min(3, memory - output)), output)
+        )
+    return server, memory, requests
+
+
+def random_shares(
+    source: random.Random, lines: tuple[int, ...], count: int, company: bool
+) -> SharesProof:
+    weights = [source.choice((FULL, source.randint(0, FULL))) for _ in range(count)]
+    beside = [source.randint(0, FULL - weight) if company else 0 for weight in weights]
+    return SharesProof(lines, tuple(weights), tuple(beside) if company else ())
+
+
+def proved(problem: tuple[Server, int, list[Triple]], proof: SharesProof) -> int:
+    server, memory, requests = problem
+    model = BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+    return shares_bound(instance_of(memory, requests), model, proof, [a for a, _, _ in requests])
+
+
+def shares_hold(count: int, seed: int) -> None:
+    """Compare any shares with the optimum with pauses, and single lines with that of chunks."""
+    source = random.Random(seed)
+    for _ in range(count):
+        problem = random_problem(source)
+        server, _, requests = problem
+        lines = range(len(server.lines))
+        first = source.choice(lines)
+        some = tuple(range(first, source.choice(lines[first:]) + 1))
+        whole = random_shares(source, some, len(requests), company=True)
+        single = random_shares(source, (first,), len(requests), company=False)
+        assert proved(problem, whole) <= scoped_optimum(*problem, "pauses")
+        assert proved(problem, single) <= scoped_optimum(*problem, "pauses+chunks")
+
+
+def test_shares_hold() -> None:
+    shares_hold(25, seed=1)
+
+
+@pytest.mark.slow
+def test_shares_hold_for_many() -> None:
+    shares_hold(many(120), seed=2)
+
+
+def test_oracles_agree() -> None:
+    source = random.Random(3)
+    for _ in range(25):
+        server, memory, requests = random_problem(source)
+        backlog = [(0, s, o) for _, s, o in requests]
+        runs = scoped_optimum(server, memory, backlog, "runs")
+        assert runs == timed_optimum(server, memory, backlog)
+        assert scoped_optimum(server, memory, backlog, "pauses+chunks") <= runs
+
+
+def test_a_roof_does_not_cover_chunks() -> None:
+    """It says more than there is with prompts in pieces, a single line does not."""
+    problem = (Server([(9, 0), (0, 3), (2, 2)], 0, 0), 11, [(3, 7, 2), (5, 8, 2)])
+    optima = [scoped_optimum(*problem, scope) for scope in ("chunks", "pauses")]
+    assert optima == [94, 100]
+    assert [proved(problem, SharesProof(lines)) for lines in ((0, 1), (1,))] == [95, 93]
+
+
+def test_the_worked_case_of_pieces() -> None:
+    """Pieces of the prompt reach 3,020 ns where runs take 3,740."""
+    model = BatchTime([Line(100, 0), Line(0, 10)])
+    instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+    runs, pieces = (seconds_bound(instance, model, scope=scope) for scope in ("pauses", "chunks"))
+    assert (runs.value_ns, runs.scope) == (3720, Scope.PAUSES)
+    assert pieces.scope is Scope.PAUSES_AND_CHUNKS
+    assert 2010 < pieces.value_ns <= 3020
+    assert len(pieces.proof.lines) == 1
+    assert not pieces.proof.company
