@@ -22,7 +22,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.search.proofs import Prices
 
 _LARGEST_TABLE = 2**30
-"""Bytes that the table of a request may take, in each thread."""
+"""Bytes that the table of tokens and times may take, in each thread."""
 _SLICE = 3 * 10**8
 """Steps of the dynamic program between two questions whether to stop: half a second at most."""
 _FEW = 10**6
@@ -139,7 +139,7 @@ class PausedScanner:
         windows = np.zeros(len(kinds), dtype=np.int64)
         one = prices.dtype.type(unit)
         _windows(kinds.arrivals, kinds.outputs, costs, prices, one, last, windows)
-        self._refuse_large_tables(windows)
+        self._refuse_large_tables(windows, last)
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
 
         def work(part: slice) -> Floats:
@@ -161,14 +161,16 @@ class PausedScanner:
                     loads += part
         return costs, loads
 
-    def _refuse_large_tables(self, windows: Integers) -> None:
-        """Raise `TooLarge` where a request has too many tokens and too long a window."""
-        outputs = self.kinds.outputs
-        table = float((windows.clip(max=outputs) * (windows - outputs + 1.0)).max(initial=0.0))
-        if table > _LARGEST_TABLE:
-            raise TooLarge(
-                f"pauses of a request make {table:,.0f} places, the limit is {_LARGEST_TABLE:,}"
-            )
+    def _refuse_large_tables(self, windows: Integers, last: int) -> None:
+        """Raise `TooLarge` where requests have too many tokens and too long windows."""
+        outputs, wide = self.kinds.outputs, windows > 0
+        paid = np.minimum(outputs, last - self.kinds.arrivals + 1)
+        tokens, spare = (
+            int(paid[wide].max(initial=0)),
+            int((windows - outputs)[wide].max(initial=0)),
+        )
+        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
 
     def _batches(self, windows: Integers) -> list[list[slice]]:
         """Return slices of about the same work, at most one for each thread at a time."""

@@ -126,7 +126,7 @@ def bound(
 
     >>> instance = Instance(memory=10, requests=[Request(0, 0, 10), Request(6, 5, 1)])
     >>> bound(instance, scope="pauses").value
-    11
+    12
     """
     instance = as_instance(instance)
     scope = Scope.parse(scope)

@@ -205,7 +205,7 @@ def test_a_scan_stops_when_asked() -> None:
 
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_scan, "_LARGEST_TABLE", 1)
-    with pytest.raises(TooLarge, match="pauses of a request make 12 places, the limit is 1"):
+    with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
         paused_price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)))
     search = Search(RISING)
     with search.surviving("lagrangian"):
