@@ -32,7 +32,9 @@ from kvopt.search.proofs import Prices
 Flags = npt.NDArray[np.bool_]
 
 LARGEST_LAYER = 5_000_000
-"""Limit of the labels of a round; some 300 MB over all rounds and while one is made."""
+"""Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
+_LARGEST_SUM = 2**62
+"""Limit of costs: sums of them are in 64 bits."""
 _CHUNK = 2**22
 """Labels that are made before equal ones are merged."""
 _BITS = 62
@@ -145,6 +147,8 @@ def _given(instance: Instance, prices: Prices) -> Given:
     if sum(bits) > _BITS:
         raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
     last = max(len(prices.numerators), instance.last_arrival)
+    if _largest_cost(instance, prices, last) > _LARGEST_SUM:
+        raise TooLarge("costs do not fit into 64 bits")
     numerators = np.zeros(last, dtype=np.int64)
     numerators[: len(prices.numerators)] = prices.numerators
     ahead = np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory
@@ -154,6 +158,13 @@ def _given(instance: Instance, prices: Prices) -> Given:
         instance.memory, prices.denominator, arrivals, prompts, outputs,
         np.cumsum([0, *bits[:-1]]), np.cumsum([0, *sizes[:-1]]), np.concatenate(tables), ahead,
     )  # fmt: skip
+
+
+def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
+    """Return what no sum of costs is above: waiting for all, or the price of all memory."""
+    waiting = prices.denominator * (last + instance.total_output + 1)
+    dearest = instance.memory * max(prices.numerators, default=0)
+    return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
 
 
 def _costs_ahead(arrival: int, prompt: int, output: int, prices: Integers, unit: int) -> Integers:

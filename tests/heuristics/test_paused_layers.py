@@ -65,3 +65,8 @@ def test_too_many_tokens_for_a_label_are_refused() -> None:
     instance = instance_of(200, [(0, 0, 100)] * 9)
     with pytest.raises(TooLarge, match="9 requests have too many tokens"):
         search_layers(instance, Prices((), 1), 10**6, go_on)
+
+
+def test_costs_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(TooLarge, match="costs do not fit into 64 bits"):
+        search_layers(instance_of(3, [(0, 0, 3)]), Prices((2**60,), 2**60), 9, go_on)
