@@ -5,6 +5,7 @@ from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.engines.bounding import bound
+from kvopt.engines.pausing import PausedResult, solve_with_pauses
 from kvopt.engines.solving import solve
 from kvopt.errors import (
     FalseClaim,
@@ -18,11 +19,19 @@ from kvopt.errors import (
     UnsupportedDependency,
 )
 from kvopt.families import generate
-from kvopt.files import read_instance, read_schedule, write_instance, write_schedule
+from kvopt.files import (
+    read_instance,
+    read_paused_schedule,
+    read_schedule,
+    write_instance,
+    write_schedule,
+)
 from kvopt.formulations.export import export
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule, ScheduleCheck
+from kvopt.model.scopes import Scope
 from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
 from kvopt.search.incumbent import gap_below
 from kvopt.search.params import SolveParams
@@ -56,6 +65,8 @@ __all__ = [
     "MissingSolver",
     "Need",
     "Outcome",
+    "PausedResult",
+    "PausedSchedule",
     "Policy",
     "PolicyFault",
     "PolicyRun",
@@ -65,6 +76,7 @@ __all__ = [
     "Request",
     "Schedule",
     "ScheduleCheck",
+    "Scope",
     "SolveParams",
     "SolveResult",
     "SolverFault",
@@ -84,10 +96,12 @@ __all__ = [
     "policy",
     "read_certificate",
     "read_instance",
+    "read_paused_schedule",
     "read_schedule",
     "register",
     "run",
     "solve",
+    "solve_with_pauses",
     "verify",
     "write_certificate",
     "write_instance",

@@ -1,4 +1,4 @@
-"""What prices on memory prove where requests may pause: exact integers, no compiled code.
+"""What prices on memory prove where requests may pause: exact integers, nothing compiled.
 
 The bound is the one of `kvopt.bounds.prices` with another minimum: request i may be active at any
 ``o_i`` times ``t_1 < t_2 < ...`` after its arrival, and costs
@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from itertools import accumulate, repeat
+from collections.abc import Iterator
+from itertools import accumulate, pairwise, repeat
 from operator import add, mul
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kvopt.bounds.kinds import Kind
-from kvopt.bounds.prices import fits_int64
+from kvopt.bounds.prices import Sums, fits_int64, least_cost
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import Prices
 
@@ -46,8 +49,8 @@ def paused_price_value(
     if scanner is not None and fits_int64(instance, prices):
         least = scanner.least_sum(prices)
     else:
-        costs = PausedCosts(prices)
         kinds = Counter(request.kind for request in instance)
+        costs = PausedCosts(instance, prices)
         least = sum(count * costs.least(kind) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
@@ -55,20 +58,22 @@ def paused_price_value(
 class PausedCosts:
     """Least costs of requests at given prices, in units of which the denominator makes a round."""
 
-    def __init__(self, prices: Prices) -> None:
-        self._prices, self._unit = list(prices.numerators), prices.denominator
+    def __init__(self, instance: Instance, prices: Prices) -> None:
+        kind = np.int64 if fits_int64(instance, prices) else object
+        longest = max((request.output for request in instance), default=0)
+        numerators = np.array(prices.numerators, dtype=kind)
+        self._sums = Sums.of(numerators, prices.denominator, longest)
+        self._prices, self._unit = prices.numerators, prices.denominator
         self._last = len(self._prices)
-        self._paid = list(accumulate(self._prices, initial=0))
-        self._held = list(accumulate(map(mul, self._prices, range(1, self._last + 1)), initial=0))
-        pairs = zip(self._prices, self._prices[1:], strict=False)
-        self._rises = [time for time, (p, after) in enumerate(pairs, 1) if after > p]
+        pairs = enumerate(pairwise(self._prices), 1)
+        self._rises = [time for time, (price, after) in pairs if after > price]
 
     def least(self, kind: Kind) -> int:
         """Return the least cost of a request that may pause."""
-        arrival, prompt, output = kind
+        arrival, _, output = kind
         if arrival >= self._last:
             return self._unit * output
-        best = self._without_pauses(arrival, prompt, output)
+        best = least_cost(self._sums, kind, self._unit)
         window = min(best // self._unit, self._last - arrival + output)
         if self._falls(arrival + 1, arrival + window):
             return best
@@ -79,16 +84,6 @@ class PausedCosts:
         place = bisect_left(self._rises, first)
         return place == len(self._rises) or self._rises[place] >= end
 
-    def _without_pauses(self, arrival: int, prompt: int, output: int) -> int:
-        unit, last, paid, held = self._unit, self._last, self._paid, self._held
-
-        def cost(start: int) -> int:
-            end = min(start + output, last)
-            tokens, times = paid[end] - paid[start], held[end] - held[start]
-            return unit * start + (prompt - start) * tokens + times
-
-        return min(map(cost, range(arrival, last + 1))) + unit * (output - arrival)
-
     def _with_pauses(self, kind: Kind, window: int) -> int:
         """Return the least cost of what completes within so many rounds after the arrival.
 
@@ -97,7 +92,7 @@ class PausedCosts:
         """
         arrival, prompt, output = kind
         spare = window - output
-        prices = self._prices[arrival : arrival + window]
+        prices = list(self._prices[arrival : arrival + window])
         prices += repeat(0, window - len(prices))
         least: list[int] = [0] * (spare + 1)
         for j in range(1, min(output, self._last - arrival + 1)):
@@ -105,4 +100,5 @@ class PausedCosts:
             least = list(accumulate(map(add, paid, least), min))
         ends = map(mul, prices[output - 1 :], repeat(prompt + output))
         waits = range(output * self._unit, (window + 1) * self._unit, self._unit)
-        return min(map(add, map(add, ends, least), waits))
+        totals: Iterator[int] = map(add, map(add, ends, least), waits)
+        return min(totals)

@@ -22,7 +22,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.search.proofs import Prices
 
 _LARGEST_TABLE = 2**30
-"""Bytes that the table of a request may take, in each thread."""
+"""Bytes that the table of tokens and times may take, in each thread."""
 _SLICE = 3 * 10**8
 """Steps of the dynamic program between two questions whether to stop: half a second at most."""
 _FEW = 10**6
@@ -136,7 +136,7 @@ class PausedScanner:
         """Return the least cost of each kind, and the tokens held at the priced times."""
         kinds, last, one = self.kinds, len(prices), prices.dtype.type(unit)
         costs, starts, windows = self._without_pauses(prices, unit)
-        self._refuse_large_tables(windows)
+        self._refuse_large_tables(windows, last)
         padded = np.concatenate((prices, np.zeros(kinds.longest, dtype=prices.dtype)))
 
         def work(part: slice) -> Floats:
@@ -174,14 +174,16 @@ class PausedScanner:
         outputs = self.kinds.outputs
         return int((outputs * (windows - outputs + 1))[windows > 0].sum())
 
-    def _refuse_large_tables(self, windows: Integers) -> None:
-        """Raise `TooLarge` where a request has too many tokens and too long a window."""
-        outputs = self.kinds.outputs
-        table = float((windows.clip(max=outputs) * (windows - outputs + 1.0)).max(initial=0.0))
-        if table > _LARGEST_TABLE:
-            raise TooLarge(
-                f"pauses of a request make {table:,.0f} places, the limit is {_LARGEST_TABLE:,}"
-            )
+    def _refuse_large_tables(self, windows: Integers, last: int) -> None:
+        """Raise `TooLarge` where requests have too many tokens and too long windows."""
+        outputs, wide = self.kinds.outputs, windows > 0
+        paid = np.minimum(outputs, last - self.kinds.arrivals + 1)
+        tokens, spare = (
+            int(paid[wide].max(initial=0)),
+            int((windows - outputs)[wide].max(initial=0)),
+        )
+        if (places := tokens * (spare + 1)) > _LARGEST_TABLE:
+            raise TooLarge(f"pauses make {places:,} places, the limit is {_LARGEST_TABLE:,}")
 
     def _batches(self, windows: Integers) -> list[list[slice]]:
         """Return slices of about the same work, at most one for each thread at a time."""

@@ -71,7 +71,7 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
         longest = max((output for _, _, output in kinds), default=0)
         numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
         sums = Sums.of(numerators, unit, longest)
-        least = sum(count * _least_cost(sums, kind, unit) for kind, count in kinds.items())
+        least = sum(count * least_cost(sums, kind, unit) for kind, count in kinds.items())
     return least - instance.memory * sum(prices.numerators)
 
 
@@ -140,7 +140,7 @@ def _prefix(values: Numbers) -> Numbers:
     return sums
 
 
-def _least_cost(sums: Sums, kind: Kind, unit: int) -> int:
+def least_cost(sums: Sums, kind: Kind, unit: int) -> int:
     """Return the least cost of a request over all its starts, in units of prices."""
     last, (arrival, prompt, output) = sums.last, kind
     if arrival >= last:

@@ -19,6 +19,7 @@ from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
 MIX = 8
@@ -40,22 +41,26 @@ _COMPANY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SecondsBound:
-    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took."""
+    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took.
+
+    ``scope`` says which schedules it covers.
+    """
 
     value_ns: int
     proof: SharesProof
     seconds: float
+    scope: Scope = Scope.PAUSES
 
 
 def seconds_bound(
     instance: Instance,
     model: BatchTime,
     *,
-    chunks: bool = False,
+    scope: Scope | str = Scope.PAUSES,
     time_limit: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> SecondsBound:
-    """Return a proved lower bound on total latency in nanoseconds, which covers pauses.
+    """Return a proved lower bound on total latency in nanoseconds.
 
     Parameters
     ----------
@@ -63,8 +68,9 @@ def seconds_bound(
         Requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
-    chunks
-        Whether it also covers prompts in pieces.
+    scope
+        What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
+        line of the model or a mix of two, and no company, and covers pauses too.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -80,6 +86,7 @@ def seconds_bound(
     """
     began = working_time()
     arrivals = arrivals_ns(instance)
+    chunks = Scope.parse(scope).covers(Scope.CHUNKS)
 
     def is_late() -> bool:
         late = time_limit is not None and working_time() - began > time_limit
@@ -87,7 +94,8 @@ def seconds_bound(
 
     _, best = max(_proofs(instance, model, arrivals, chunks, is_late), key=itemgetter(0))
     value = shares_bound(instance, model, best, arrivals)
-    return SecondsBound(value, best, working_time() - began)
+    covered = Scope.PAUSES_AND_CHUNKS if chunks else Scope.PAUSES
+    return SecondsBound(value, best, working_time() - began, covered)
 
 
 def _proofs(

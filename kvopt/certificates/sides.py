@@ -155,8 +155,8 @@ class SidesInSeconds:
 
     served = None
 
-    def __init__(self, search: Search, clock: Seconds, *, chunks: bool = False) -> None:
-        self._search, self._clock, self._chunks = search, clock, chunks
+    def __init__(self, search: Search, clock: Seconds, scope: Scope) -> None:
+        self._search, self._clock, self._scope = search, clock, scope
         self._best: PolicyRun | None = None
         self._bound: SecondsBound | None = None
 
@@ -172,7 +172,7 @@ class SidesInSeconds:
         self._bound = seconds_bound(
             search.instance,
             self._clock.batch_time,
-            chunks=self._chunks,
+            scope=self._scope,
             time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
             should_stop=lambda: search.signal_number is not None,
         )
@@ -200,7 +200,7 @@ Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
 def sides_of(search: Search, clock: Clock, scope: Scope) -> Sides:
     """Return what looks for both sides on a clock, among the schedules of a scope."""
     if isinstance(clock, Seconds):
-        return SidesInSeconds(search, clock, chunks=scope.covers(Scope.CHUNKS))
+        return SidesInSeconds(search, clock, scope)
     return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
 
 

@@ -133,7 +133,7 @@ def _placed(instance: Instance, problem: PausedProblem, order: Sequence[int]) ->
         np.zeros(len(instance), dtype=np.int64),
         np.zeros(instance.last_arrival + instance.total_output + 2, dtype=np.int64),
     )
-    _place_from(problem, placed, 0, np.int64(2**62))
+    _place_from(problem, placed, 0, 2**62)
     return placed
 
 

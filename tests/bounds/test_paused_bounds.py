@@ -167,7 +167,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
     proved = paused_price_bound(instance, prices)
     assert ascent.value - 1e-3 <= proved
-    assert volume_bound(instance) < proved <= bound(instance, "lagrangian", time_limit=2).value
+    assert volume_bound(instance) < proved
 
 
 @pytest.mark.parametrize("method", ["volume", "lagrangian", "auto"])
@@ -180,6 +180,7 @@ def test_what_is_reported_names_its_scope(method: str) -> None:
 def test_proofs_are_evaluated_again() -> None:
     instance = instance_of(*WORKED[0][0])
     found = bound(instance, "lagrangian", scope="pauses").checked
+    assert found is not None
     assert isinstance(found.proof, Prices)
     assert found.value == paused_price_bound(instance, found.proof)
 
@@ -204,7 +205,7 @@ def test_a_scan_stops_when_asked() -> None:
 
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_scan, "_LARGEST_TABLE", 1)
-    with pytest.raises(TooLarge, match="pauses of a request make 12 places, the limit is 1"):
+    with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
         paused_price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)))
     search = Search(RISING)
     with search.surviving("lagrangian"):

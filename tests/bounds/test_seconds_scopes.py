@@ -1,140 +1,105 @@
-"""Bounds in seconds for schedulers that pause requests, or process prompts in pieces."""
+"""Bounds in seconds by scope: below brute force with pauses, and with prompts in pieces."""
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterator, Sequence
-from functools import cache
-from itertools import product
 
 import pytest
+from effort import many
 from oracle import Triple
-from timed_oracle import Server
+from scoped_timed_oracle import scoped_optimum
+from strategies import instance_of
+from timed_oracle import Server, timed_optimum
 
+from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
-from kvopt.bounds.seconds_evaluation import shares_bound
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance, Request
+from kvopt.bounds.seconds_evaluation import FULL, shares_bound
+from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 from kvopt.verify import Request as Row
 from kvopt.verify import _by_shares, _Clock, _Work
 
-State = tuple[int, int]
-"""Of a request: tokens that it holds, and tokens that it has made."""
+LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
 
 
-def moves(
-    state: State, request: Triple, pauses: bool, chunks: bool
-) -> Iterator[tuple[State, int, int]]:
-    """Yield what a request may do in a round: its next state, prompt tokens, and 1 for a token."""
-    (held, made), (_, prompt, output) = state, request
-    missing = prompt + made - held
-    if made == output:
-        yield state, 0, 0
-        return
-    yield (held + missing + 1, made + 1), missing, 1
-    if pauses or not held:
-        yield (0, made), 0, 0
-    if chunks:
-        for piece in range(missing + (pauses or not made)):
-            if pauses or piece or not made:
-                yield (held + piece, made), piece, 0
-
-
-def least_latency(
-    memory: int, requests: Sequence[Triple], server: Server, pauses: bool, chunks: bool
-) -> int:
-    """Return the least total latency in nanoseconds, trying everything."""
-    arrivals = sorted({a for a, _, _ in requests})
-    alone = sum(
-        server.round_ns(1 + (s if j == 1 else 0), s if j == 1 else 0, s + j)
-        for _, s, o in requests
-        for j in range(1, o + 1)
-    )
-    last = arrivals[-1] + alone  # by then one after another is done
-
-    @cache
-    def best(now: int, states: tuple[State, ...]) -> float:
-        if now > last:
-            return math.inf
-        if all(made == o for (_, made), (_, _, o) in zip(states, requests, strict=True)):
-            return 0
-        found = [best(a, states) for a in arrivals if a > now][:1]
-        there = [
-            list(moves(state, r, pauses, chunks)) if r[0] <= now else [(state, 0, 0)]
-            for state, r in zip(states, requests, strict=True)
-        ]
-        for choice in product(*there):
-            after = tuple(state for state, _, _ in choice)
-            open_ = [i for i, (_, made) in enumerate(states) if made < requests[i][2]]
-            held = sum(after[i][0] for i in open_)
-            prompts, active = sum(p for _, p, _ in choice), sum(t for _, _, t in choice)
-            if held <= memory and prompts + active:
-                end = now + server.round_ns(prompts + active, prompts, held)
-                done = sum(end - requests[i][0] for i in open_ if after[i][1] == requests[i][2])
-                found.append(done + best(end, after))
-        return min(found, default=math.inf)
-
-    return int(best(0, ((0, 0),) * len(requests)))
-
-
-def random_case(
-    source: random.Random, most: int = 3
-) -> tuple[Instance, list[Triple], BatchTime, Server]:
-    memory = source.randint(3, 7)
+def random_problem(source: random.Random) -> tuple[Server, int, list[Triple]]:
+    server = Server(source.choice(LINES), source.choice((0, 0, 1)), source.choice((0, 0, 1)))
+    memory = source.randint(3, 8)
     requests = []
-    for _ in range(2):
-        output = source.randint(1, most)
-        prompt = source.randint(0, min(most, memory - output))
-        requests.append((source.choice((0, 0, source.randint(0, 12))), prompt, output))
-    lines = [(source.randint(0, 6), source.randint(0, 4)) for _ in range(source.randint(1, 3))]
-    lines = [line for line in lines if any(line)] or [(3, 1)]
-    kv, prompt_ns = source.choice((0, 0, 1)), source.choice((0, 0, 2))
-    instance = Instance(
-        memory,
-        [Request(0, s, o, arrival_seconds=a / 1e9) for a, s, o in requests],
-    )
-    model = BatchTime([Line(*line) for line in lines], kv, prompt_ns)
-    return instance, requests, model, Server(lines, prompt_ns, kv)
+    for _ in range(source.randint(1, 3)):
+        output = source.randint(1, 3)
+        requests.append(
+            (source.choice((0, 0, 7)), source.randint(0, min(3, memory - output)), output)
+        )
+    return server, memory, requests
 
 
-CHUNKS_HELP = (
-    Instance(200, [Request(0, 0, 20), Request(0, 90, 1)]),
-    BatchTime([Line(100, 0), Line(0, 10)]),
-)
-"""Bounded by 3,720 ns where prompts are processed at once; pieces reach 3,020."""
+def random_shares(
+    source: random.Random, lines: tuple[int, ...], count: int, company: bool
+) -> SharesProof:
+    weights = [source.choice((FULL, source.randint(0, FULL))) for _ in range(count)]
+    beside = [source.randint(0, FULL - weight) if company else 0 for weight in weights]
+    return SharesProof(lines, tuple(weights), tuple(beside) if company else ())
 
 
-class TestAgainstEverySchedule:
-    """No bound is above what a schedule of its scope reaches."""
+def proved(problem: tuple[Server, int, list[Triple]], proof: SharesProof) -> int:
+    server, memory, requests = problem
+    model = BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+    return shares_bound(instance_of(memory, requests), model, proof, [a for a, _, _ in requests])
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize(("pauses", "chunks"), [(True, False), (False, True), (True, True)])
-    def test_bounds_hold(self, pauses: bool, chunks: bool) -> None:
-        source, tight = random.Random(f"{pauses} {chunks}"), 0
-        for _ in range(300):
-            instance, requests, model, server = random_case(source, 2 if pauses and chunks else 3)
-            least = least_latency(instance.memory, requests, server, pauses, chunks)
-            found = seconds_bound(instance, model, chunks=chunks)
-            assert found.value_ns <= least
-            tight += found.value_ns >= 0.9 * least
-        assert tight > 100
 
-    def test_pieces_beat_the_bound_of_whole_prompts(self) -> None:
-        instance, model = CHUNKS_HELP
-        assert seconds_bound(instance, model).value_ns == 3720
-        assert seconds_bound(instance, model, chunks=True).value_ns <= 3020
+def shares_hold(count: int, seed: int) -> None:
+    """Compare any shares with the optimum with pauses, and single lines with that of chunks."""
+    source = random.Random(seed)
+    for _ in range(count):
+        problem = random_problem(source)
+        server, _, requests = problem
+        lines = range(len(server.lines))
+        first = source.choice(lines)
+        some = tuple(range(first, source.choice(lines[first:]) + 1))
+        whole = random_shares(source, some, len(requests), company=True)
+        single = random_shares(source, (first,), len(requests), company=False)
+        assert proved(problem, whole) <= scoped_optimum(*problem, "pauses")
+        assert proved(problem, single) <= scoped_optimum(*problem, "pauses+chunks")
 
-    def test_the_oracle_finds_what_pieces_and_pauses_are_worth(self) -> None:
-        server = Server([(6, 0), (0, 2)], 0, 0)
-        pair = [(0, 0, 3), (0, 3, 1)]
-        whole, pieces = (least_latency(7, pair, server, False, c) for c in (False, True))
-        assert pieces < whole
-        pair = [(0, 0, 3), (4, 2, 1)]
-        steady = Server([(4, 0)], 0, 0)
-        runs, pauses = (least_latency(3, pair, steady, p, False) for p in (False, True))
-        assert pauses < runs
+
+def test_shares_hold() -> None:
+    shares_hold(25, seed=1)
+
+
+@pytest.mark.slow
+def test_shares_hold_for_many() -> None:
+    shares_hold(many(120), seed=2)
+
+
+def test_oracles_agree() -> None:
+    source = random.Random(3)
+    for _ in range(25):
+        server, memory, requests = random_problem(source)
+        backlog = [(0, s, o) for _, s, o in requests]
+        runs = scoped_optimum(server, memory, backlog, "runs")
+        assert runs == timed_optimum(server, memory, backlog)
+        assert scoped_optimum(server, memory, backlog, "pauses+chunks") <= runs
+
+
+def test_a_roof_does_not_cover_chunks() -> None:
+    """It says more than there is with prompts in pieces, a single line does not."""
+    problem = (Server([(9, 0), (0, 3), (2, 2)], 0, 0), 11, [(3, 7, 2), (5, 8, 2)])
+    optima = [scoped_optimum(*problem, scope) for scope in ("chunks", "pauses")]
+    assert optima == [94, 100]
+    assert [proved(problem, SharesProof(lines)) for lines in ((0, 1), (1,))] == [95, 93]
+
+
+def test_the_worked_case_of_pieces() -> None:
+    """Pieces of the prompt reach 3,020 ns where runs take 3,740."""
+    model = BatchTime([Line(100, 0), Line(0, 10)])
+    instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+    runs, pieces = (seconds_bound(instance, model, scope=scope) for scope in ("pauses", "chunks"))
+    assert (runs.value_ns, runs.scope) == (3720, Scope.PAUSES)
+    assert pieces.scope is Scope.PAUSES_AND_CHUNKS
+    assert 2010 < pieces.value_ns <= 3020
+    assert len(pieces.proof.lines) == 1
+    assert not pieces.proof.company
 
 
 class TestMixes:
@@ -144,16 +109,20 @@ class TestMixes:
         # Long outputs make the first line count, long prompts the second.
         requests = [Request(0, 0, 36)] * 16 + [Request(0, 77, 2)] * 11
         instance, model = Instance(100, requests), BatchTime([Line(417, 0), Line(0, 45)])
-        found = seconds_bound(instance, model, chunks=True)
+        found = seconds_bound(instance, model, scope="chunks")
         assert sum(found.proof.mix) == MIX
         for line in model.lines:
-            alone = seconds_bound(instance, BatchTime([line]), chunks=True)
+            alone = seconds_bound(instance, BatchTime([line]), scope="chunks")
             assert found.value_ns > 1.1 * alone.value_ns
 
     def test_the_verifier_computes_the_same(self) -> None:
         source = random.Random(5)
         for _ in range(300):
-            instance, requests, model, _ = random_case(source)
+            server, memory, requests = random_problem(source)
+            model = BatchTime(
+                [Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns
+            )
+            instance = instance_of(memory, requests)
             mix = tuple(source.randint(1, 9) for _ in model.lines)
             weights = tuple(source.randint(0, 64) for _ in requests)
             proof = SharesProof(tuple(range(len(mix))), weights, (), mix)
@@ -162,9 +131,9 @@ class TestMixes:
             claim = {"lines": proof.lines, "weights": weights, "company": [], "mix": mix}
             clock = _Clock(model.to_json())
             value, _ = _by_shares(instance.memory, rows, arrivals, clock, _Work(), claim, True)
-            assert value == shares_bound(instance, model, proof)
+            assert value == shares_bound(instance, model, proof, arrivals)
 
     def test_of_huge_numbers_single_lines_are_left(self) -> None:
-        instance, model = CHUNKS_HELP
-        huge = BatchTime([*model.lines, Line(2**52, 0)])
-        assert not seconds_bound(instance, huge, chunks=True).proof.mix
+        instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+        huge = BatchTime([Line(100, 0), Line(0, 10), Line(2**52, 0)])
+        assert not seconds_bound(instance, huge, scope="chunks").proof.mix
