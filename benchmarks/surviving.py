@@ -47,10 +47,10 @@ def main() -> None:
 def row(instance: Instance, limit: float) -> str:
     """Return the figures of an instance."""
     best = solve(instance, "exact", time_limit=10 * limit)
-    assert best.schedule is not None
+    assert best.starts is not None
     assert best.objective is not None
     search = Search(instance)
-    search.offer_schedule(best.schedule, "before")
+    search.offer_starts(best.starts, "before")
     _, evaluation = list(islice(rising_bounds(search), 5))[-1]
     states = States.of(instance)
     before = start_windows(instance, best.objective)

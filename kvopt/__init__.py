@@ -39,7 +39,6 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
     "engines.bounding": "bound",
-    "engines.pausing": "PausedResult solve_with_pauses",
     "engines.solving": "solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",

@@ -5,7 +5,6 @@ from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.engines.bounding import bound
-from kvopt.engines.pausing import PausedResult, solve_with_pauses
 from kvopt.engines.solving import solve
 from kvopt.errors import (
     FalseClaim,
@@ -65,7 +64,6 @@ __all__ = [
     "MissingSolver",
     "Need",
     "Outcome",
-    "PausedResult",
     "PausedSchedule",
     "Policy",
     "PolicyFault",
@@ -101,7 +99,6 @@ __all__ = [
     "register",
     "run",
     "solve",
-    "solve_with_pauses",
     "verify",
     "write_certificate",
     "write_instance",

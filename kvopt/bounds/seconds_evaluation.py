@@ -1,6 +1,7 @@
 """What requests take of the machine, and what weights prove then, evaluated in integers.
 
-All of it holds for any schedule that `kvopt.model.scope` covers.
+All of it covers pauses; with a single line, or lines in a mix, and without company it also covers
+prompts in pieces.
 
 Let f(b) be the time of a round that processes b tokens, without what each token held and each
 prompt token cost in addition: the largest of some *lines*, so convex.  Then f(b) - f(0) of a sum

@@ -16,9 +16,10 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, read_schedule, write_schedule
+from kvopt.files import read_instance, read_paused_schedule, read_schedule, write_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
+from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import checked_limit, gap_below
 from kvopt.search.result import SolveResult
 
@@ -38,6 +39,7 @@ def solve_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
+    scope: common.Covers = None,
     memory: common.Memory = None,
     start: Annotated[
         Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
@@ -76,13 +78,16 @@ def solve_command(
         instances.append(read_instance(file, memory))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
-    given = None if start is None else read_schedule(start, instances[0])
+    pauses = scope is not None and scope.covers(Scope.PAUSES)
+    read = read_paused_schedule if pauses else read_schedule
+    given = None if start is None else read(start, instances[0])
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         for file, instance, spent in zip(files, instances, read_for, strict=True):
             with LiveProgress(common.label(file), quiet=json) as observer:
                 result = solve(
                     instance, engine, time_limit=None if limit is None else max(limit - spent, 0.0),
                     threads=threads, ram=budget, params=params, seed=seed, start=given,
+                    scope=scope or Scope.RUNS,
                     quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
                     observer=observer, stop=None if gap is None else gap_below(gap),
                 )  # fmt: skip

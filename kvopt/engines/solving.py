@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
 
 from kvopt.engines.parts import Divided
+from kvopt.engines.pausing import solve_with_pauses
 from kvopt.engines.portfolio import both_sides
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Proof, VolumeProof
@@ -28,7 +32,8 @@ def solve(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
-    start: Schedule | None = None,
+    start: Schedule | PausedSchedule | None = None,
+    scope: Scope | str = Scope.RUNS,
     prices: Proof | None = None,
     quick_start: bool = True,
     presolve: bool = True,
@@ -40,8 +45,6 @@ def solve(
     stop: StopCriterion | None = None,
 ) -> SolveResult:
     """Look for a schedule of least total latency, and for a proof that none is better.
-
-    `kvopt.model.scope` says which schedules are meant.
 
     Parameters
     ----------
@@ -58,6 +61,9 @@ def solve(
         Where a solver makes random choices.
     start
         A feasible schedule to begin from.
+    scope
+        What schedules may do: with ``pauses`` requests may be interrupted and keep their tokens.
+        Then ``engine`` is ``auto``, and the schedule of the result has segments.
     prices
         Prices of a bound to begin from, those of a `BoundResult` say; they are evaluated again.
     quick_start
@@ -90,8 +96,30 @@ def solve(
     >>> result = solve(instance)
     >>> result.objective, result.lower_bound, str(result.status)
     (12, 12, 'optimal')
+
+    Where requests may pause the optimum of this one is 12, else it is 14.
+
+    >>> pair = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)])
+    >>> solve(pair, scope="pauses").segments
+    (((1, 6), (8, 11)), ((7, 7),))
     """
-    instance = as_instance(instance)
+    instance, scope = as_instance(instance), Scope.parse(scope)
+    if start is not None:
+        _refuse(instance, start)
+    if scope.covers(Scope.PAUSES):
+        if engine != "auto":
+            raise InvalidInput("goes without pauses", field="engine")
+        given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
+        found = solve_with_pauses(
+            instance, given, time_limit=time_limit, threads=threads, seed=seed, ram=ram,
+            params=params, observer=observer, stop=stop,
+        )  # fmt: skip
+        return replace(found, scope=scope)
+    if isinstance(start, PausedSchedule):
+        plain = start.without_pauses()
+        if plain is None:
+            raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
+        start = plain
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
     search = Search(
         instance,
@@ -110,7 +138,7 @@ def solve(
         search.engine = engine
         stages = Divided(search, prices)
         stages.work(lambda part, _: None if part.should_stop() else work(part))
-    return search.result(engine)
+    return replace(search.result(engine), scope=scope)
 
 
 def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs") -> Engine:
@@ -126,12 +154,16 @@ def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs
     return partial(work, **{key: value for key, value in options.items() if key in known})
 
 
+def _refuse(instance: Instance, start: Schedule | PausedSchedule) -> None:
+    """Refuse what is no feasible schedule of an instance."""
+    check = start.check()
+    if start.instance.hash != instance.hash or not check.feasible:
+        reason = check.violations[0] if check.violations else "is for another instance"
+        raise InvalidInput(reason, field="start")
+
+
 def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
     if start is not None:
-        check = start.check()
-        if start.instance.hash != search.instance.hash or not check.feasible:
-            reason = check.violations[0] if check.violations else "is for another instance"
-            raise InvalidInput(reason, field="start")
         search.offer_starts(start.starts, "given schedule")
     if not len(search.instance):
         search.offer_starts((), "empty instance")

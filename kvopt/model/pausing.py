@@ -13,12 +13,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from numbers import Integral
+from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.instance import Instance, Request
+from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule, Timetable
 from kvopt.model.summary import Facts
 from kvopt.model.sweep import Sweep, swept
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Segment = tuple[int, int]
 """First and last active time of a stretch: its tokens are ``last - first + 1``."""
@@ -69,6 +75,12 @@ class PausedSchedule(Timetable):
     def at_times(cls, instance: Instance, times: Iterable[Iterable[int]]) -> PausedSchedule:
         """Return the schedule that is active at the given times of each request."""
         return cls(instance, [[(time, time) for time in active] for active in times])
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the requests over time, with their pauses, and memory below; see `Schedule.plot`."""
+        plots = pictures()
+        figure: Figure = plots.plot_run(self) if ax is None else plots.rows(self, ax).figure
+        return figure
 
     @property
     def pauses(self) -> int:

@@ -1,4 +1,7 @@
-"""What schedulers may do, and so which schedules a bound or an optimum is about."""
+"""What schedulers may do, and so which schedules a bound or an optimum is about.
+
+``docs/problem.md`` shows a pause, and a prompt in pieces, below what holds for runs.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ from math import nan
 
 import numpy as np
 
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
 _COLUMNS = 2_000
@@ -44,10 +46,14 @@ class Course:
     ended: float = 0.0
 
 
-def as_run(what: Schedule | PolicyRun) -> PolicyRun:
+def as_run(what: Schedule | PausedSchedule | PolicyRun) -> PolicyRun:
     """Return a schedule as a run in rounds."""
     if isinstance(what, PolicyRun):
         return what
+    if isinstance(what, PausedSchedule):
+        last = tuple(rows[-1][0] - 1 for rows in what.segments)
+        known = (what.instance, "", last, (), Outcome.COMPLETED, nan)
+        return PausedRun(*known, segments=what.segments)
     return PolicyRun(what.instance, "", what.starts, (), Outcome.COMPLETED, nan)
 
 
@@ -60,13 +66,16 @@ def course_of(run: PolicyRun) -> Course:
     pieces: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for i, start, end in run.pieces():
         pieces[i].append((start, end))
+    chunks = {(c.request, c.start, c.end) for c in getattr(run, "chunks", ())}
     found = Course(ended=max(ended.values(), default=0.0))
     for i, request in enumerate(requests):
         free = run.arrivals[i] / scale
         for start, end in sorted(pieces[i]):
             found.waits.append((i, free, began[start]))
             free = ended[end]
-            if end - start < request.output:
+            if (i, start, end) in chunks:
+                found.prefills.append((i, began[start], free))
+            elif end - start < request.output and not isinstance(run, PausedRun):
                 found.lost.append((i, began[start], free))
             else:
                 found.prefills.append((i, began[start], first[start]))

@@ -12,9 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import worded
 from kvopt.plots import requests, style
+from kvopt.plots.course import as_run
 from kvopt.plots.memory import memory_profile, price_curve
 from kvopt.plots.running import bands, rows, run_memory
 from kvopt.search.proofs import Prices
@@ -81,12 +83,12 @@ def plot_schedule(
     return figure
 
 
-def plot_run(run: PolicyRun, path: str | Path | None = None) -> Figure:
+def plot_run(run: PolicyRun | PausedSchedule, path: str | Path | None = None) -> Figure:
     """Draw a run on any clock: requests above, memory below; see `plot_runs`."""
     return plot_runs([run], path)
 
 
-def plot_runs(runs: Sequence[PolicyRun], path: str | Path | None = None) -> Figure:
+def plot_runs(runs: Sequence[PolicyRun | PausedSchedule], path: str | Path | None = None) -> Figure:
     """Draw runs on one instance side by side, on common axes.
 
     Parameters
@@ -96,7 +98,8 @@ def plot_runs(runs: Sequence[PolicyRun], path: str | Path | None = None) -> Figu
     path
         Where to save the picture: png, svg or pdf.
     """
-    first = Comparison(runs)[0]
+    drawn = [as_run(run) for run in runs]
+    first = Comparison(drawn)[0]
     uppers = _upper_heights(len(first.instance))
     heights, across = (*uppers, 2.4), min(len(runs), 2)
     lines = -(-len(runs) // across)
@@ -106,7 +109,7 @@ def plot_runs(runs: Sequence[PolicyRun], path: str | Path | None = None) -> Figu
     )
     panels = axes.reshape(lines, len(heights), across).swapaxes(1, 2).reshape(-1, len(heights))
     right = 0.0
-    for run, (*tops, bottom) in zip(runs, panels, strict=False):
+    for run, (*tops, bottom) in zip(drawn, panels, strict=False):
         _draw_requests(run, tops)
         run_memory(run, bottom)
         right = max(right, bottom.get_xlim()[1])
@@ -157,7 +160,10 @@ def _said(run: PolicyRun) -> str:
     latency = run.measures()["latency"]
     said = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
     evictions = f", {run.evictions:,} evictions" if run.evictions else ""
-    return f"{name}: latency {', '.join(said)}{evictions}" if len(run.starts) else name
+    pauses = getattr(run, "pauses", 0)
+    paused = f", {pauses:,} pause{'s' * (pauses > 1)}" if pauses else ""
+    latency_said = f"latency {', '.join(said)}{evictions}{paused}"
+    return f"{name}: {latency_said}" if name else latency_said
 
 
 def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:

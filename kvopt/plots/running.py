@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
 from kvopt.plots.course import Course, as_run, counted, course_of, thinned, tokens_over_time
@@ -14,7 +15,7 @@ from kvopt.plots.timeline import gantt, label_rows
 from kvopt.simulation.runs import PolicyRun
 
 
-def rows(what: Schedule | PolicyRun, ax: Axes | None = None) -> Axes:
+def rows(what: Schedule | PausedSchedule | PolicyRun, ax: Axes | None = None) -> Axes:
     """Draw the requests over time: in rows, or as bands where they are many.
 
     Parameters
@@ -25,8 +26,8 @@ def rows(what: Schedule | PolicyRun, ax: Axes | None = None) -> Axes:
         Where to draw; a new figure when left out.
     """
     if len(what.instance) > style.CROWDED:
-        return bands(what, ax)
-    return gantt(what, ax) if isinstance(what, Schedule) else _bars(what, ax)
+        return bands(what if isinstance(what, Schedule) else as_run(what), ax)
+    return gantt(what, ax) if isinstance(what, Schedule) else _bars(as_run(what), ax)
 
 
 def bands(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from kvopt.errors import InvalidInput
 from kvopt.model.frames import frame, latex
 from kvopt.model.optional import pictures
+from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
-from kvopt.model.scope import COVERED
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, share, worded
 from kvopt.search.proofs import CheckedBound
@@ -102,11 +102,13 @@ class SolveResult(Summarised):
         Claims of a solver that an exact check refuted; they were not used.
     notes
         What a reader should know of how the answer came about.
+    scope
+        Which schedules the answer is about.
     """
 
     status: Status
     stop_reason: StopReason
-    schedule: Schedule | None
+    schedule: Schedule | PausedSchedule | None
     lower_bound: int | None
     bound_source: BoundSource | None
     engine: str
@@ -123,6 +125,7 @@ class SolveResult(Summarised):
     faults: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
+    scope: Scope = Scope.RUNS
 
     @property
     def objective(self) -> int | None:
@@ -131,15 +134,25 @@ class SolveResult(Summarised):
 
     @property
     def starts(self) -> tuple[int, ...] | None:
-        """Start rounds in instance order."""
-        return None if self.schedule is None else self.schedule.starts
+        """Start rounds in instance order, None where a request pauses."""
+        known = self.schedule
+        plain = known.without_pauses() if isinstance(known, PausedSchedule) else known
+        return None if plain is None else plain.starts
+
+    @property
+    def segments(self) -> tuple[tuple[Segment, ...], ...] | None:
+        """First and last times of tokens in a row, where requests may pause."""
+        return self.schedule.segments if isinstance(self.schedule, PausedSchedule) else None
 
     @property
     def gap(self) -> float | None:
         """``(objective - bound) / objective``, None while a side is unknown."""
         return relative_gap(self.objective, self.lower_bound)
 
-    footnote = COVERED
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Which schedules the answer is about."""
+        return self.scope.sentence
 
     def facts(self) -> Facts:
         """Return what a summary says."""
@@ -203,7 +216,10 @@ class SolveResult(Summarised):
             return self.schedule.plot(ax)
         bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
         known = "proved optimal" if self.status is Status.OPTIMAL else bound
-        figure: Figure = pictures().plot_schedule(self.schedule, subtitle=known)
+        draw = pictures()
+        if isinstance(self.schedule, PausedSchedule):
+            return self.schedule.plot()
+        figure: Figure = draw.plot_schedule(self.schedule, subtitle=known)
         return figure
 
     def to_json(self) -> dict[str, Any]:
@@ -228,6 +244,8 @@ class SolveResult(Summarised):
             "versions": dict(self.versions),
             "faults": list(self.faults),
             "notes": list(self.notes),
+            "scope": str(self.scope),
+            **({} if self.segments is None else {"segments": self.segments}),
         }
 
 

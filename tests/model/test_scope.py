@@ -11,14 +11,14 @@ from commands import Run
 from oracle import optimum
 
 import kvopt
-import kvopt.model.scope
 import kvopt.verify as checker
 from kvopt import BatchTime, Line
 from kvopt.certificates import write_certificate
 from kvopt.files import write_instance
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import Seconds
 
+COVERED = Scope.RUNS.sentence
 ROOT = Path(__file__).parents[2]
 TOO_MUCH = re.compile(
     r"any scheduler whatever|ever be written|nobody can do better|no scheduler can be|"
@@ -40,7 +40,7 @@ def test_pages_say_it_word_for_word(page: str) -> None:
 
 
 def test_the_checker_says_it_word_for_word() -> None:
-    assert checker.COVERED == kvopt.model.scope.COVERED
+    assert checker.COVERED == COVERED
 
 
 def test_nothing_claims_more() -> None:

@@ -7,7 +7,6 @@ from itertools import product
 import pytest
 
 from kvopt.errors import InvalidInput
-from kvopt.model.scope import COVERED
 from kvopt.model.scopes import Scope
 from kvopt.verify import COVERED_BY
 
@@ -55,7 +54,7 @@ def test_what_two_need_together_covers_both() -> None:
 
 def test_sentences() -> None:
     """Runs and restarts say what was always said; others name what they cover."""
-    assert RUNS.sentence == RESTARTS.sentence == COVERED
+    assert RUNS.sentence == RESTARTS.sentence == Scope.RUNS.sentence
     assert {str(scope): scope.sentence for scope in Scope} == COVERED_BY
     assert len({scope.sentence for scope in Scope}) == len(Scope) - 1
     for scope in Scope:

@@ -24,7 +24,7 @@ from kvopt import (
     run,
     solve,
 )
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import Summarised, share, spread, times, worded
 from kvopt.simulation.clocks import Seconds
 
@@ -78,9 +78,9 @@ def test_they_say_both_sides() -> None:
 def test_where_there_is_a_bound_they_say_what_it_covers() -> None:
     for thing in all_kinds():
         has_bound = isinstance(thing, SolveResult | BoundResult | Certificate)
-        assert (COVERED in " ".join(str(thing).split())) == has_bound
-        assert (COVERED in thing._repr_html_()) == has_bound
-        assert COVERED not in repr(thing)
+        assert (Scope.RUNS.sentence in " ".join(str(thing).split())) == has_bound
+        assert (Scope.RUNS.sentence in thing._repr_html_()) == has_bound
+        assert Scope.RUNS.sentence not in repr(thing)
 
 
 def test_html_is_well_formed_and_shows_foreign_text_as_text() -> None:

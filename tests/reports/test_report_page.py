@@ -19,7 +19,7 @@ from pages import Page, page_of, rewrite
 from reported import BROKEN
 
 from kvopt.experiments.studies.records import FILE, Record, read_records
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.reports import write_report
 
 
@@ -129,7 +129,7 @@ def test_error_of_a_scheduler_is_shown_as_text(studied: Path) -> None:
 
 
 def test_page_says_what_bounds_cover(studied: Path) -> None:
-    assert sum(COVERED in text for text in page_of(studied).inside["p"]) == 1
+    assert sum(Scope.RUNS.sentence in text for text in page_of(studied).inside["p"]) == 1
 
 
 def test_thousands_of_records_stay_light(studied: Path) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from kvopt.experiments.studies.answers import answer, left_out
-from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import spread
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.layout import cards, listed, said_of
@@ -45,7 +45,7 @@ def overview(context: Context) -> Section:
             *(tag("p", line, class_="note") for line in left_out(study.records)),
             tag("ul", *_tiles(context), class_="tiles"),
             tag("p", said_of("overview"), class_="note"),
-            tag("p", f"Of bounds and optima, {COVERED}.", class_="note"),
+            tag("p", f"Of bounds and optima, {Scope.RUNS.sentence}.", class_="note"),
         ]
     return Section("Overview", join(_warnings(context), *told))
 
