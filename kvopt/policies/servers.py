@@ -10,7 +10,7 @@ from typing import Literal
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance, checked_integer
-from kvopt.policies.base import Need, Policy, View, fraction_below_one
+from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
 
 

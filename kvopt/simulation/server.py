@@ -27,10 +27,11 @@ from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import Clock
 from kvopt.model.pausing import Segment
+from kvopt.simulation.clocks import Clock
 from kvopt.simulation.paused_runs import Chunks
 from kvopt.simulation.simulator import Stopped
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -127,7 +128,9 @@ class Server:
     ) -> None:
         limits.check(instance)
         self.instance, self.clock, self.limits = instance, clock, limits
-        self._rank = list(zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True))
+        self._rank = list(
+            zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
+        )
         self.now = self.time = 0
         self.segments: list[list[Segment]] = [[] for _ in instance]
         self.chunks: list[Chunks] = []
