@@ -223,9 +223,11 @@ def drive(scheduler: Any, rows: Sequence[Sequence[int]], asynchronous: bool = Fa
             i, row = to_come.popleft()
             scheduler.add_request(request(i, *row))
         output = scheduler.schedule()
-        under_way.append((output, computed(scheduler, list(output.num_scheduled_tokens))))
-        time += bool(output.num_scheduled_tokens)
-        if len(under_way) > asynchronous or not output.num_scheduled_tokens:
+        names = list(output.num_scheduled_tokens)
+        if names:
+            time += 1
+            under_way.append((output, computed(scheduler, names)))
+        if under_way and (len(under_way) > asynchronous or not names):
             scheduler.update_from_output(*under_way.popleft())
 
 

@@ -14,7 +14,7 @@ from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Piece, Stretch
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 
 class Chunks(NamedTuple):
@@ -58,6 +58,13 @@ class PausedRun(PolicyRun):
 
     segments: tuple[tuple[Segment, ...], ...] = ()
     chunks: tuple[Chunks, ...] = ()
+
+    @classmethod
+    def of(cls, schedule: PausedSchedule, policy: str) -> PausedRun:
+        """Return a schedule in rounds as the run of a server."""
+        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
+        end = Outcome.COMPLETED
+        return cls(schedule.instance, policy, starts, (), end, 0.0, segments=schedule.segments)
 
     @property
     def pauses(self) -> int:

@@ -70,8 +70,8 @@ class Limits:
                 reason = f"needs {self.blocks(request.peak)} blocks of {self.block} tokens"
                 raise InvalidInput(f"{reason}, memory has {total}", field="block", request=name)
             if not self.chunked and request.peak > self.budget:
-                reason = f"is below {request.peak} tokens, which no chunks would have to process"
-                raise InvalidInput(f"{reason} in one round", field="budget", request=name)
+                reason = f"is below the {request.peak} tokens that a round may have to process"
+                raise InvalidInput(reason, field="budget", request=name)
 
 
 @dataclass(slots=True)

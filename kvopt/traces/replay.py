@@ -28,6 +28,7 @@ _KINDS = {
     "tokens": dict.fromkeys(("tokens", "round", "finished")).keys(),
 }
 """Fields of the lines, by the one that says what a line is."""
+_SHAPES = {"processed": dict, "tokens": dict, "preempted": list, "finished": list}
 
 
 @dataclass
@@ -89,6 +90,10 @@ class Replay:
             raise InvalidInput(reason)
         line = check_fields(event, "line", _KINDS[kind], ("ns", "priority"))
         number = checked_integer(line["round"], "round", 0)
+        for name, shape in _SHAPES.items():
+            if not isinstance(line.get(name, shape()), shape):
+                wanted = "an object" if shape is dict else "a list of names"
+                raise InvalidInput(f"must be {wanted}, got {shown(line[name])}", field=name)
         {"arrived": self._arrived, "processed": self._processed, "tokens": self._tokens}[kind](
             line, number
         )
