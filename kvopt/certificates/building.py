@@ -19,6 +19,7 @@ from kvopt.model.scope import COVERED
 from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import PAUSES, refuse_pauses
 from kvopt.policies.svf import Svf
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
@@ -26,6 +27,7 @@ from kvopt.search.proofs import CheckedBound
 from kvopt.search.result import StopReason, relative_gap
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -309,11 +311,13 @@ def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:
 def _labelled(
     search: Search, choice: str | Policy | PolicyRun, clock: Clock
 ) -> tuple[str, Policy | PolicyRun]:
-    if isinstance(choice, str):
-        return choice, policy_from(choice)
-    if isinstance(choice, Policy):
-        return choice.name, choice
+    if isinstance(choice, str | Policy):
+        label, policy = _named(choice)
+        refuse_pauses(policy, label)
+        return label, policy
     field = f"policy {choice.policy}"
+    if isinstance(choice, PausedRun):
+        raise InvalidInput(PAUSES, field=field)
     if choice.instance.hash != search.instance.hash:
         raise InvalidInput("is a run on another instance", field=field)
     if choice.clock != clock:
@@ -324,6 +328,12 @@ def _labelled(
         reason = f"is called {choice.outcome}, which its starts are not"
         raise InvalidInput(reason, field=field)
     return choice.policy, choice
+
+
+def _named(choice: str | Policy) -> tuple[str, Policy]:
+    if isinstance(choice, str):
+        return choice, policy_from(choice)
+    return choice.name, choice
 
 
 def _certificate(

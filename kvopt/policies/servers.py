@@ -13,6 +13,9 @@ from kvopt.model.instance import Instance, checked_integer
 from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
 
+PAUSES = "pauses requests with tokens kept, which the bound to judge it by does not cover"
+"""Why its runs are not compared with a bound for schedules without pauses."""
+
 
 @dataclass
 class ServerPolicy(Policy):
@@ -55,6 +58,12 @@ class ServerPolicy(Policy):
     def admit(self, view: View) -> Iterable[int]:
         """Refuse: what is admitted depends on blocks, which the server has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
+
+def refuse_pauses(policy: Policy, label: str) -> None:
+    """Refuse a policy that pauses requests where its runs meet bounds that do not cover that."""
+    if isinstance(policy, ServerPolicy):
+        raise InvalidInput(PAUSES, field=f"policy {label}")
 
 
 @register

@@ -15,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from literal_vllm import LiteralVllm, One
 
-from kvopt import BatchTime, Instance, InvalidInput, Line, Prediction, Request, run, write_instance
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Prediction,
+    Request,
+    certify,
+    write_instance,
+)
+from kvopt import run as simulate
 from kvopt.model.blocks import block_overflow
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.paused_runs import Chunks, PausedRun
@@ -37,7 +47,7 @@ class Case:
         return f"{name},{keys},watermark={self.watermark}"
 
     def served(self, clock: Clock = ROUNDS) -> PausedRun:
-        found = run(self.instance, self.policy, clock=clock)
+        found = simulate(self.instance, self.policy, clock=clock)
         assert isinstance(found, PausedRun)
         return found
 
@@ -118,7 +128,7 @@ def test_seconds_are_those_of_a_literal_server(case: Case) -> None:
 
 def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> None:
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
-    found = run(Instance(16, requests), "vllm-fcfs:block=1")
+    found = simulate(Instance(16, requests), "vllm-fcfs:block=1")
     assert isinstance(found, PausedRun)
     assert found.segments == (((1, 7),), ((1, 2),), ((1, 5), (8, 11)), ((1, 3), (8, 9)))
     assert (found.objective, found.pauses, found.schedule) == (29, 2, None)
@@ -128,14 +138,14 @@ def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> No
 
 def test_whole_blocks_leave_less_room() -> None:
     instance = Instance(16, [Request(0, 0, 5), Request(0, 0, 5), Request(0, 0, 5)])
-    together = run(instance, "vllm-fcfs:block=1")
-    apart = run(instance, "vllm-fcfs:block=8")
+    together = simulate(instance, "vllm-fcfs:block=1")
+    apart = simulate(instance, "vllm-fcfs:block=8")
     assert (together.objective, apart.objective) == (15, 20)
 
 
 def test_prompts_in_pieces_yield_no_token_until_the_last() -> None:
     instance = Instance(50, [Request(0, 0, 8), Request(0, 9, 2)])
-    found = run(instance, "vllm-fcfs:block=1,max_seqs=4,budget=4")
+    found = simulate(instance, "vllm-fcfs:block=1,max_seqs=4,budget=4")
     assert isinstance(found, PausedRun)
     assert found.chunks == (Chunks(1, 0, (3, 3, 3)),)
     assert found.segments == (((1, 8),), ((4, 5),))
@@ -152,7 +162,7 @@ def test_priorities_are_what_by_says(by: str, first: int) -> None:
         Request(0, 4, 5, predicted=Prediction(1, 2)),
         Request(0, 5, 6, predicted=Prediction(9, 9), priority=-1),
     ]
-    found = run(Instance(14, requests), f"vllm-priority:by={by},block=1,max_seqs=1")
+    found = simulate(Instance(14, requests), f"vllm-priority:by={by},block=1,max_seqs=1")
     assert found.starts[first] == 0
 
 
@@ -172,13 +182,13 @@ def test_priorities_are_what_by_says(by: str, first: int) -> None:
 )
 def test_what_a_server_cannot_serve_is_refused(policy: str, reason: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        run(Instance(9, [Request(0, 1, 2)]), policy)
+        simulate(Instance(9, [Request(0, 1, 2)]), policy)
     assert str(caught.value).startswith(reason)
 
 
 def test_runs_are_checked() -> None:
     instance = Instance(9, [Request(2, 3, 2)])
-    found = run(instance, "vllm-fcfs:block=1")
+    found = simulate(instance, "vllm-fcfs:block=1")
     assert isinstance(found, PausedRun)
     assert found.violations() == []
 
@@ -201,3 +211,25 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1")
     assert code == 0
     assert "2 pauses" in out
+
+
+def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
+    run: Run, tmp_path: Path
+) -> None:
+    path, policy = tmp_path / "i.json", "vllm-fcfs:block=1"
+    write_instance(Instance(9, [Request(0, 1, 2)]), path)
+    (tmp_path / "s.toml").write_text(
+        f'policies = ["{policy}"]\n[[instances]]\nfamily = "arrival-1"\ncount = 1\n'
+    )
+    for command in (
+        ("certify", path, "--policy", policy, "-o", tmp_path / "c.json"),
+        ("study", tmp_path / "s.toml", "--out", tmp_path / "out"),
+        ("hunt", "--policy", policy, "--n", "2", "--memory", "4"),
+    ):
+        code, out, err = run(*command)
+        assert (code, out) == (2, ""), command
+        assert "pauses requests with tokens kept" in err, command
+    assert not (tmp_path / "c.json").exists()
+    paused = simulate(Instance(9, [Request(0, 1, 2)]), policy)
+    with pytest.raises(InvalidInput, match="pauses requests"):
+        certify(paused.instance, [paused])
