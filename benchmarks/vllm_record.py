@@ -3,7 +3,8 @@
     python benchmarks/vllm_record.py requests.json -o record.jsonl --blocks 64 --budget 256
 
 A step is a round; a request yields a token once its prompt is processed.  The file lists requests
-as ``[arrival, prompt, output, priority]`` with prompts as vLLM counts them.
+as ``[arrival, prompt, output, priority]``, or with a believed output as the fifth number, and
+prompts as vLLM counts them.  ``--lead svf`` lets a policy of kvopt admit.
 
 vLLM need not be installed: ``--source DIR`` takes the Python files of its wheel, unpacked
 (``pip download vllm --no-deps``), and replaces by stand-ins what the scheduler imports and does
@@ -193,12 +194,15 @@ def configuration(options: argparse.Namespace) -> Any:
     )  # fmt: skip
 
 
-def request(i: int, arrival: int, prompt: int, output: int, priority: int) -> Any:
+def request(
+    i: int, arrival: int, prompt: int, output: int, priority: int, believed: int | None = None
+) -> Any:
     """Return a request of vLLM."""
     from vllm.v1.request import Request
 
     sampling = SimpleNamespace(
-        max_tokens=output, min_tokens=0, extra_args=None, eos_token_id=None, stop_token_ids=None,
+        max_tokens=output, min_tokens=0, eos_token_id=None, stop_token_ids=None,
+        extra_args=None if believed is None else {"output": believed},
         structured_outputs=None, repetition_detection=None, num_logprobs=None,
         skip_reading_prefix_cache=False, prompt_logprobs=None, thinking_token_budget=None,
     )  # fmt: skip
@@ -263,11 +267,15 @@ def main() -> None:
     parser.add_argument("--policy", choices=("fcfs", "priority"), default="fcfs")
     parser.add_argument("--no-chunks", dest="chunked", action="store_false")
     parser.add_argument("--asynchronous", action="store_true")
+    parser.add_argument("--lead", metavar="POLICY", help="a policy of kvopt that admits")
     options = parser.parse_args()
     if options.source is not None:
         use_source(options.source)
     os.environ["KVOPT_RECORD"] = str(options.output)
-    scheduler = make_scheduler("AsyncRecorder" if options.asynchronous else "Recorder", options)
+    if options.lead is not None:
+        os.environ["KVOPT_POLICY"] = options.lead
+    kind = "Recorder" if options.lead is None else "KvoptScheduler"
+    scheduler = make_scheduler(f"{'Async' * options.asynchronous}{kind}", options)
     drive(scheduler, json.loads(options.requests.read_text()), options.asynchronous)
 
 

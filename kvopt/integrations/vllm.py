@@ -4,7 +4,9 @@ r"""A recorder for vLLM, which writes down what its scheduler decides.
         --scheduler-cls kvopt.integrations.vllm.AsyncRecorder
 
 ``AsyncRecorder`` goes with asynchronous scheduling, vLLM's default, ``Recorder`` with
-``--no-async-scheduling``.  The format of the record stands in ``docs/vllm.md``.
+``--no-async-scheduling``.  ``KvoptScheduler`` and ``AsyncKvoptScheduler`` let a policy of kvopt
+admit, see `kvopt.integrations.admission`, and record where ``KVOPT_RECORD`` says so.  The format
+of the record stands in ``docs/vllm.md``.
 
 vLLM is imported when one of its classes is asked for, not with this module.
 """
@@ -28,10 +30,13 @@ _SCHEDULERS = "vllm.v1.core.sched"
 class Recording:
     """Goes before a scheduler of vLLM, and writes a line for all that it is asked and answers."""
 
+    record = "kvopt-record.jsonl"
+    """Where to, if the environment does not say."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._file = open(  # noqa: SIM115 - as long as the server lives
-            os.environ.get(RECORD, "kvopt-record.jsonl"), "w", buffering=1, encoding="utf-8"
+            os.environ.get(RECORD, self.record), "w", buffering=1, encoding="utf-8"
         )
         self._began, self._round = time.monotonic_ns(), 0
         self._rounds: dict[int, int] = {}  # of outputs whose tokens are still to come
@@ -98,17 +103,22 @@ def _configuration(scheduler: Any) -> dict[str, Any]:
     }
 
 
-_KINDS = {
-    "Recorder": (Recording, "scheduler", "Scheduler"),
-    "AsyncRecorder": (Recording, "async_scheduler", "AsyncScheduler"),
+_BASES = {
+    "Recorder": "scheduler.Scheduler",
+    "AsyncRecorder": "async_scheduler.AsyncScheduler",
+    "KvoptScheduler": "scheduler.Scheduler",
+    "AsyncKvoptScheduler": "async_scheduler.AsyncScheduler",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _KINDS:
+    if name not in _BASES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    before, module, base = _KINDS[name]
-    kind = type(name, (before, getattr(import_module(f"{_SCHEDULERS}.{module}"), base)), {})
-    kind.__module__ = __name__
-    globals()[name] = kind
+    module, _, base = _BASES[name].partition(".")
+    kinds: list[Any] = [Recording, getattr(import_module(f"{_SCHEDULERS}.{module}"), base)]
+    content: dict[str, Any] = {"__module__": __name__}
+    if name.endswith("KvoptScheduler"):
+        kinds.insert(1, import_module("kvopt.integrations.admission").Admission)
+        content["record"] = os.devnull
+    globals()[name] = kind = type(name, tuple(kinds), content)
     return kind
