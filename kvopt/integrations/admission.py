@@ -19,13 +19,16 @@ from kvopt.policies.servers import ServerPolicy
 
 POLICY = "KVOPT_POLICY"
 """Environment variable with the policy; `svf` where it is not set."""
+SLACK = "KVOPT_SLACK"
+"""Environment variable with the tokens that every request is promised besides its own."""
 
 
 class Admission:
     """Goes before a scheduler of vLLM; what the policy has not started it does not see.
 
-    Every request is promised the tokens that it may waste in its last block, so that promises
-    hold in whole blocks.
+    Promises are made in tokens and kept in whole blocks: every request is promised half a block
+    more, what the last of its blocks wastes on average.  With a block less a token no promise of
+    true outputs is broken; with less than half a block more requests start, and more are preempted.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -39,7 +42,7 @@ class Admission:
         if scheduler.policy.value != "fcfs":
             raise InvalidInput("goes with --scheduling-policy fcfs", field=POLICY)
         memory = (scheduler.kv_cache_manager.block_pool.num_gpu_blocks - 1) * scheduler.block_size
-        self._slack = scheduler.block_size - 1
+        self._slack = _slack(scheduler.block_size // 2)
         self._view = View(Instance(memory, []), Beliefs([], [], []))
         self._policy.begin(self._view)
         self._places: dict[str, int] = {}  # of requests that are not done
@@ -83,3 +86,10 @@ class Admission:
             if name in self._started:
                 del self._started[name]
                 self._policy.finished(self._view, place, self._view.stop(place))
+
+
+def _slack(default: int) -> int:
+    text = os.environ.get(SLACK, str(default))
+    if not text.isdecimal():
+        raise InvalidInput(f"must be a number of tokens, got {text!r}", field=SLACK)
+    return int(text)

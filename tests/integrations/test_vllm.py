@@ -51,3 +51,22 @@ def test_vllm_decides_what_its_record_and_the_simulator_say(
     policy = "vllm-priority:by=priority," if options else "vllm-fcfs:"
     made = run(found.instance, policy + limits)
     assert found.schedule.segments == made.segments  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SOURCE is None, reason="KVOPT_VLLM_SOURCE says where vLLM's files are")
+def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
+    """With true lengths and enough slack nothing is preempted, and short ones go first."""
+    rows = [[0, 9, 30 - 2 * (i % 12), 0, 30 - 2 * (i % 12)] for i in range(36)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    where = ["--source", str(SOURCE), "--blocks", "30", "--block", "4", "--lead", "svf"]
+    latencies = []
+    for options in ([], ["--asynchronous"]):
+        record = tmp_path / "record.jsonl"
+        command = [PYTHON, str(BENCHMARK), str(tmp_path / "rows.json"), "-o", str(record)]
+        environment = {**os.environ, "KVOPT_SLACK": "3"}
+        subprocess.run([*command, *where, *options], check=True, env=environment)
+        found = read_record(record)
+        assert found.schedule.pauses == 0
+        latencies.append(found.schedule.objective)
+    assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective  # type: ignore[operator]
