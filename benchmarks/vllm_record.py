@@ -121,7 +121,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         folder = self.source.joinpath(*spec.name.split("."))
         module.__path__ = [str(folder)] if spec.name.startswith("vllm") else []
         if spec.name == "vllm":
-            module.__version__ = _version(self.source)
+            vars(module)["__version__"] = _version(self.source)
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -19,6 +19,7 @@ from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.running import run as simulate
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import PolicyRun, summary
 
 _IN_ROUNDS = (
@@ -108,6 +109,9 @@ def run_command(
 
 
 def _write_schedule(run: PolicyRun, output: Path) -> None:
+    if isinstance(run, PausedRun):
+        write_schedule(run.paused_schedule, output)
+        return
     if run.schedule is None:
         raise InvalidInput("did not finish every request, so there is no schedule", field="-o")
     write_schedule(run.schedule, output)

@@ -187,4 +187,5 @@ class PausedRun(PolicyRun):
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""
-        return {**super().to_json(), "pauses": self.pauses, "segments": self.segments}
+        said = {**super().to_json(), "pauses": self.pauses}
+        return {**said, "segments": self.segments} if self.clock.is_even else said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -211,6 +212,11 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1")
     assert code == 0
     assert "2 pauses" in out
+    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "s.json", "--json")
+    assert code == 0
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert found["schema"] == "kvopt.schedule/2"
+    assert found["segments"] == json.loads(out)["policies"][0]["segments"]
 
 
 def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
