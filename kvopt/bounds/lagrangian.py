@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Floats, Kinds
+from kvopt.bounds.paused_prices import paused_price_bound
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
@@ -27,7 +29,10 @@ from kvopt.search.incumbent import Search
 from kvopt.search.params import LagrangianParams
 
 if TYPE_CHECKING:
+    from kvopt.bounds.paused_scan import PausedScanner
     from kvopt.bounds.scan import Scanner
+
+    AnyScanner = Scanner | PausedScanner
 
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
@@ -48,10 +53,21 @@ def first_prices(instance: Instance) -> Floats:
 
 
 class Ascent:
-    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats."""
+    """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats.
 
-    def __init__(self, instance: Instance, scanner: Scanner, params: LagrangianParams) -> None:
-        self._memory = instance.memory
+    With ``falling`` they never rise over time: they are sorted after each step, which brings them
+    no farther from any prices that fall.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        scanner: AnyScanner,
+        params: LagrangianParams,
+        *,
+        falling: bool = False,
+    ) -> None:
+        self._memory, self._falling = instance.memory, falling
         self.scanner, self._params = scanner, params
         self.prices = first_prices(instance)
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
@@ -79,6 +95,8 @@ class Ascent:
             return True
         length = (self.value + self._aim - self._at_value) / steepness
         self._at = np.maximum(self._at + length * scale * direction, 0.0)
+        if self._falling:
+            self._at = np.sort(self._at)[::-1].copy()
         self._at_value, _, self._excess = self.scanner.lagrangian(self._at, self._memory)
         self._judge()
         return True
@@ -98,10 +116,14 @@ class Ascent:
             self._from_the_best()
 
 
-def offer_lagrangian_bound(search: Search, time_limit: float = math.inf) -> None:
+def offer_lagrangian_bound(
+    search: Search, time_limit: float = math.inf, *, pauses: bool = False
+) -> None:
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
-    The time limit is for the ascent alone, beside the limit of the search.
+    The time limit is for the ascent alone, beside the limit of the search.  With ``pauses`` what
+    prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
+    as any, and are evaluated as quickly as without pauses.
     """
     end = working_time() + time_limit
     if search.should_stop():
@@ -111,28 +133,33 @@ def offer_lagrangian_bound(search: Search, time_limit: float = math.inf) -> None
         raise TooLarge(f"{rounds:,} rounds are more than the limit of {params.longest:,}")
     search.refuse_beyond_budget(_BYTES * rounds)
     kinds = Kinds.of(search.instance)
-    if len(kinds) * rounds <= _FIRST_COSTS:
-        _offer(search, fluid_prices(search.instance), None)
+    offer = partial(_offer, search, paused_price_bound if pauses else price_bound)
+    if len(kinds) * rounds * (kinds.longest if pauses else 1) <= _FIRST_COSTS:
+        offer(fluid_prices(search.instance), None)
         if min(search.remaining, time_limit) < _LOADING:
             return
-    from kvopt.bounds.scan import Interrupted, Scanner  # it loads numba
+    from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
+    from kvopt.bounds.scan import Interrupted, Scanner
 
-    scanner = Scanner(kinds, search.threads, search.should_stop)
+    falling = pauses and not search.instance.last_arrival
+    scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
     try:
-        ascent = Ascent(search.instance, scanner, params)
+        ascent = Ascent(search.instance, scanner, params, falling=falling)
         began = working_time()
-        _offer(search, ascent.prices, ascent.scanner)
+        offer(ascent.prices, ascent.scanner)
         spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
         def is_late() -> bool:
             return min(search.remaining, end - working_time()) < spare
 
-        _climb(search, ascent, is_late)
+        _climb(search, ascent, offer, is_late)
     except Interrupted:
         return
 
 
-def _climb(search: Search, ascent: Ascent, is_late: Callable[[], bool]) -> None:
+def _climb(
+    search: Search, ascent: Ascent, offer: Callable[..., None], is_late: Callable[[], bool]
+) -> None:
     """Take steps, and offer what they gave from time to time and at the end."""
     offered, at = ascent.value, 0
     for count in range(search.params.lagrangian.most_steps):
@@ -140,13 +167,15 @@ def _climb(search: Search, ascent: Ascent, is_late: Callable[[], bool]) -> None:
             break
         due = count >= 2 * at + 16
         if due and ascent.value > offered:
-            _offer(search, ascent.prices, ascent.scanner)
+            offer(ascent.prices, ascent.scanner)
             offered, at = ascent.value, count
     if ascent.value > offered:
-        _offer(search, ascent.prices, ascent.scanner)
+        offer(ascent.prices, ascent.scanner)
 
 
-def _offer(search: Search, values: Floats, scanner: Scanner | None) -> None:
+def _offer(
+    search: Search, value_of: Callable[..., int], values: Floats, scanner: AnyScanner | None
+) -> None:
     denominator = denominator_for(search.instance, values)
     prices = rounded_prices(values, denominator)
-    search.offer_checked(price_bound(search.instance, prices, scanner), "lagrangian", prices)
+    search.offer_checked(value_of(search.instance, prices, scanner), "lagrangian", prices)

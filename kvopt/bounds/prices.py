@@ -61,7 +61,7 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
     A scanner of the instance makes it fast where 64 bits are enough; without one nothing
     has to be compiled.
     """
-    fits = _fits_int64(instance, prices)
+    fits = fits_int64(instance, prices)
     if scanner is not None and fits:
         numerators = np.array(prices.numerators, dtype=np.int64)
         costs, _ = scanner.least_costs(numerators, prices.denominator)
@@ -85,7 +85,7 @@ def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBou
     return CheckedBound(price_bound(instance, prices, scanner), "prices", prices)
 
 
-def _fits_int64(instance: Instance, prices: Prices) -> bool:
+def fits_int64(instance: Instance, prices: Prices) -> bool:
     """Whether no cost of a start comes near 2^63."""
     numbers = prices.numerators
     total, largest = sum(numbers), max(numbers, default=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvopt.kernels.registry import Registry
+from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Search
 
 Bound = Callable[[Search], None]
@@ -20,3 +21,19 @@ BOUNDS: Registry[Bound] = Registry(
 
 register = BOUNDS.register
 """Make a bound known by a name; a decorator."""
+
+PAUSED_BOUNDS: Registry[Bound] = Registry(
+    "method",
+    "kvopt.paused_bounds",
+    dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.engines.paused_bounding"),
+)
+"""Those that hold for schedules with pauses too."""
+
+
+def bounds_for(scope: Scope) -> Registry[Bound]:
+    """Return the bounds in rounds that cover a scope.
+
+    In rounds pieces of a prompt change nothing: without the rounds that yield no token a request
+    completes as early, and never holds more.
+    """
+    return PAUSED_BOUNDS if scope.covers(Scope.PAUSES) else BOUNDS

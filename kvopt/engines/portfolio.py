@@ -71,14 +71,16 @@ def solve_lp(search: Search, seconds: float = math.inf) -> None:
             offer_lp_bound(search, search.params.portfolio.lp_columns, max(seconds, 0.0))
 
 
-def climb(search: Search, seconds: float = math.inf) -> None:
-    """Let prices rise towards the LP bound."""
+def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) -> None:
+    """Let prices rise towards the LP bound, with ``pauses`` that of schedules with pauses."""
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     # Neither compiling nor compiled loops notice signals: they are watched from here.
     with search.surviving("lagrangian"):
         run_in_thread(
-            search, lambda: offer_lagrangian_bound(search, time_limit=seconds), cancel=lambda: None
+            search,
+            lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
+            cancel=lambda: None,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kvopt.model.schedule import Schedule
 from kvopt.model.scope import COVERED
+from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, share
 from kvopt.search.proofs import CheckedBound
 
@@ -178,7 +179,8 @@ class SolveResult(Summarised):
 class BoundResult(Summarised):
     """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
 
-    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made.
+    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made; ``scope``
+    says which schedules it covers.
     """
 
     method: str
@@ -188,8 +190,12 @@ class BoundResult(Summarised):
     signal_number: int | None = None
     checked: CheckedBound | None = None
     compile_seconds: float = 0.0
+    scope: Scope = Scope.RUNS
 
-    footnote = COVERED
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """What it covers."""
+        return self.scope.sentence
 
     def facts(self) -> Facts:
         """Return what a summary says."""
@@ -205,6 +211,7 @@ class BoundResult(Summarised):
         """Return the object that ``kvopt bound --json`` prints."""
         return {
             "method": self.method,
+            "scope": str(self.scope),
             "value": self.value,
             "seconds": round(self.seconds, 6),
             "compile_seconds": round(self.compile_seconds, 6),

@@ -1,0 +1,112 @@
+"""What prices on memory prove where requests may pause: exact integers, no compiled code.
+
+The bound is the one of `kvopt.bounds.prices` with another minimum: request i may be active at any
+``o_i`` times ``t_1 < t_2 < ...`` after its arrival, and costs
+
+    t_o - a_i + sum_{j=1..o_i} p_{t_j} (s_i + j).
+
+Let U be the least cost without a pause.  Nothing that completes after ``a_i + U`` is cheaper, nor
+has to be looked at what completes after ``max(a_i, T) + o_i``, with T the time of the last price:
+tokens after T are free and may as well be produced in a row.  Where prices do not rise from
+``a_i + 1`` to the end of this window, U itself is the least cost: active times can be moved later
+until they are the last ones, and none of them gets dearer.  ``docs/pausing.md`` has the proofs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate, repeat
+from operator import add, mul
+from typing import TYPE_CHECKING
+
+from kvopt.bounds.kinds import Kind
+from kvopt.bounds.prices import fits_int64
+from kvopt.model.instance import Instance
+from kvopt.search.proofs import Prices
+
+if TYPE_CHECKING:
+    from kvopt.bounds.paused_scan import PausedScanner
+
+
+def paused_price_bound(
+    instance: Instance, prices: Prices, scanner: PausedScanner | None = None
+) -> int:
+    """Return the lower bound that prices prove for schedules with pauses, rounded up."""
+    return -(-paused_price_value(instance, prices, scanner) // prices.denominator)
+
+
+def paused_price_value(
+    instance: Instance, prices: Prices, scanner: PausedScanner | None = None
+) -> int:
+    """Return the bound times the denominator, exactly.
+
+    A scanner of the instance makes it fast where 64 bits are enough.
+    """
+    if scanner is not None and fits_int64(instance, prices):
+        least = scanner.least_sum(prices)
+    else:
+        costs = PausedCosts(prices)
+        kinds = Counter(request.kind for request in instance)
+        least = sum(count * costs.least(kind) for kind, count in kinds.items())
+    return least - instance.memory * sum(prices.numerators)
+
+
+class PausedCosts:
+    """Least costs of requests at given prices, in units of which the denominator makes a round."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices: list[int] = list(prices.numerators)
+        self._unit = prices.denominator
+        self._last = len(self._prices)
+        self._paid: list[int] = list(accumulate(self._prices, initial=0))
+        timed = map(mul, self._prices, range(1, self._last + 1))
+        self._held: list[int] = list(accumulate(timed, initial=0))
+        pairs = zip(self._prices, self._prices[1:], strict=False)
+        self._rises = [time for time, (p, after) in enumerate(pairs, 1) if after > p]
+
+    def least(self, kind: Kind) -> int:
+        """Return the least cost of a request that may pause."""
+        arrival, prompt, output = kind
+        if arrival >= self._last:
+            return self._unit * output
+        best = self._without_pauses(arrival, prompt, output)
+        window = min(best // self._unit, self._last - arrival + output)
+        if self._falls(arrival + 1, arrival + window):
+            return best
+        return min(best, self._with_pauses(kind, window))
+
+    def _falls(self, first: int, end: int) -> bool:
+        """Whether no price from the first to the end is above the one before it."""
+        place = bisect_left(self._rises, first)
+        return place == len(self._rises) or self._rises[place] >= end
+
+    def _without_pauses(self, arrival: int, prompt: int, output: int) -> int:
+        unit, last, paid, held = self._unit, self._last, self._paid, self._held
+
+        def cost(start: int) -> int:
+            end = min(start + output, last)
+            tokens, times = paid[end] - paid[start], held[end] - held[start]
+            return unit * start + (prompt - start) * tokens + times
+
+        return min(map(cost, range(arrival, last + 1))) + unit * (output - arrival)
+
+    def _with_pauses(self, kind: Kind, window: int) -> int:
+        """Return the least cost of what completes within so many rounds after the arrival.
+
+        ``least[x]`` is the least price of the first j tokens, the j-th of them at most x rounds
+        later than it could be.
+        """
+        arrival, prompt, output = kind
+        spare = window - output
+        prices = self._prices[arrival : arrival + window]
+        prices += repeat(0, window - len(prices))
+        least: list[int] = [0] * (spare + 1)
+        for j in range(1, min(output, self._last - arrival + 1)):
+            paid = map(mul, prices[j - 1 : j + spare], repeat(prompt + j))
+            least = list(accumulate(map(add, paid, least), min))
+        ends = map(mul, prices[output - 1 :], repeat(prompt + output))
+        waits = range(output * self._unit, (window + 1) * self._unit, self._unit)
+        totals: Iterator[int] = map(add, map(add, ends, least), waits)
+        return min(totals)

@@ -1,0 +1,275 @@
+"""All schedules with pauses below a value, round by round: an exhaustive search for few requests.
+
+After a round it matters only how many tokens each request has produced, and what the requests
+have waited in all: a label is such a list of tokens with the least waiting that leads to it.
+Every set of requests that fits, and to which none can be added, gives a label of the next round;
+smaller sets are left out, since what is further can do the same, and idle where it is done.
+
+A label is dropped where another one of the round has waited no longer and is further with one
+request, and no less far with the others.
+
+Prices bound what a label still costs: the table of each request holds the least cost of its
+remaining tokens after each time, with pauses, in the integers of the proof.  A label is dropped
+where waiting, tables and the prices of the memory ahead show that no completion of it is below
+the value; so what is found is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.bounds.kinds import Integers
+from kvopt.errors import TooLarge
+from kvopt.kernels.compiled import compiled
+from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
+from kvopt.search.proofs import Prices
+
+Flags = npt.NDArray[np.bool_]
+
+LARGEST_LAYER = 5_000_000
+"""Limit of the labels of a round; some 300 MB over all rounds and while one is made."""
+_CHUNK = 2**22
+"""Labels that are made before equal ones are merged."""
+_BITS = 62
+"""Bits of a label in which the tokens of all requests are packed."""
+
+
+class Given(NamedTuple):
+    """What the search knows of an instance, in arrays.
+
+    Parameters
+    ----------
+    memory, unit
+        Tokens, and the denominator of the prices.
+    arrivals, prompts, outputs
+        Of the requests.
+    shifts
+        Where the tokens of a request stand in a label.
+    firsts
+        Row of ``costs`` for each request without a token.
+    costs
+        Least cost of what remains, by tokens produced and time.
+    ahead
+        Price of the whole memory after each time.
+    """
+
+    memory: int
+    unit: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    shifts: Integers
+    firsts: Integers
+    costs: Integers
+    ahead: Integers
+
+
+class Found(NamedTuple):
+    """What an exhaustive search found.
+
+    Parameters
+    ----------
+    schedule
+        The best one below the value that was given, None if there is none.
+    labels
+        How many were kept.
+    """
+
+    schedule: PausedSchedule | None
+    labels: int
+
+
+def search_layers(
+    instance: Instance, prices: Prices, upper: int, should_stop: Callable[[], bool]
+) -> Found | None:
+    """Return the best schedule below a value, None where it had to stop before the end."""
+    given = _given(instance, prices)
+    layers = [np.zeros(1, dtype=np.int64)]
+    waits = [np.zeros(1, dtype=np.int64)]
+    everything = int((given.outputs << given.shifts).sum())
+    best: list[Integers] | None = None
+    while len(layers[-1]):
+        following = _following(given, layers[-1], waits[-1], len(layers) - 1, upper, should_stop)
+        if following is None:
+            return None
+        labels, waited = following
+        place = len(labels) - 1  # where all tokens are produced no label is larger
+        if len(labels) and labels[place] == everything:
+            upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
+            labels, waited = labels[:place], waited[:place]
+        kept = ~_behind(given, labels, waited)
+        layers.append(labels[kept])
+        waits.append(waited[kept])
+    schedule = None if best is None else _schedule(instance, given, best, waits, upper)
+    return Found(schedule, sum(map(len, layers)))
+
+
+def _following(
+    given: Given, labels: Integers, waits: Integers, time: int, upper: int,
+    should_stop: Callable[[], bool],
+) -> tuple[Integers, Integers] | None:  # fmt: skip
+    """Return the labels after the next round in ascending order, and what they have waited."""
+    made, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    begin = 0
+    room = _CHUNK + (1 << len(given.outputs))
+    while begin < len(labels):
+        if should_stop():
+            return None
+        new, new_waits = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        count, begin = _extend(given, labels, waits, begin, time, upper, new, new_waits)
+        made, waited = _merged(
+            np.concatenate((made, new[:count])), np.concatenate((waited, new_waits[:count]))
+        )
+        if len(made) > LARGEST_LAYER:
+            raise TooLarge(f"round {time + 1} has more than {LARGEST_LAYER:,} labels with pauses")
+    return made, waited
+
+
+def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
+    """Keep the least waiting of equal labels."""
+    order = np.lexsort((waits, labels))
+    labels, waits = labels[order], waits[order]
+    firsts = np.flatnonzero(np.diff(labels, prepend=-1))
+    return labels[firsts], waits[firsts]
+
+
+def _given(instance: Instance, prices: Prices) -> Given:
+    rows = [(r.arrival, r.prompt, r.output) for r in instance]
+    arrivals, prompts, outputs = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    bits = [request.output.bit_length() for request in instance]
+    if sum(bits) > _BITS:
+        raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
+    last = max(len(prices.numerators), instance.last_arrival)
+    numerators = np.zeros(last, dtype=np.int64)
+    numerators[: len(prices.numerators)] = prices.numerators
+    ahead = np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory
+    tables = [_costs_ahead(*row, numerators, prices.denominator) for row in rows]
+    sizes = [len(table) for table in tables]
+    return Given(
+        instance.memory, prices.denominator, arrivals, prompts, outputs,
+        np.cumsum([0, *bits[:-1]]), np.cumsum([0, *sizes[:-1]]), np.concatenate(tables), ahead,
+    )  # fmt: skip
+
+
+def _costs_ahead(arrival: int, prompt: int, output: int, prices: Integers, unit: int) -> Integers:
+    """Return the least cost after each time, by the tokens produced; a round of waiting counts."""
+    last = len(prices)
+    table = np.zeros((output + 1, last + 1), dtype=np.int64)
+    table[:, last] = unit * np.arange(output, -1, -1)
+    for time in range(last - 1, -1, -1):
+        table[:, time] = table[:, time + 1]
+        if time >= arrival:
+            held = np.arange(prompt + 1, prompt + output + 1)
+            active = prices[time] * held + table[1:, time + 1]
+            table[:-1, time] = unit + np.minimum(table[:-1, time + 1], active)
+    return table
+
+
+@compiled
+def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
+    """Return which labels, in ascending order, have another one a token further beside them."""
+    dropped = np.zeros(len(labels), dtype=np.bool_)
+    for label in range(len(labels)):
+        for i in range(len(given.outputs)):
+            if _tokens_of(given, labels[label], i) == given.outputs[i]:
+                continue
+            further = labels[label] + (np.int64(1) << given.shifts[i])
+            place = np.searchsorted(labels, further)
+            if place < len(labels) and labels[place] == further and waits[place] <= waits[label]:
+                dropped[label] = True
+                break
+    return dropped
+
+
+@compiled
+def _tokens_of(given: Given, label: int, i: int) -> int:
+    """Return the tokens of a request in a label."""
+    bits = label >> given.shifts[i]
+    if i + 1 < len(given.shifts):
+        bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
+    return int(bits)
+
+
+@compiled
+def _extend(
+    given: Given, labels: Integers, waits: Integers, begin: int, time: int, upper: int,
+    made: Integers, waited: Integers,
+) -> tuple[int, int]:  # fmt: skip
+    """Extend labels from one on until the room is full; return how many were made, and where.
+
+    Sets of requests are counted through as bits.
+    """
+    requests = len(given.outputs)
+    there = np.empty(requests, dtype=np.int64)
+    needed, gains = np.empty_like(there), np.empty_like(there)
+    last = len(given.ahead) - 1
+    after = min(time + 1, last)
+    count = 0
+    for label in range(begin, len(labels)):
+        size, left = 0, 0
+        rest = -given.ahead[after]
+        for i in range(requests):
+            bits = _tokens_of(given, labels[label], i)
+            row = given.firsts[i] + bits
+            rest += given.costs[row, after]
+            left += given.outputs[i] - bits
+            if bits < given.outputs[i] and given.arrivals[i] <= time:
+                there[size] = i
+                needed[size] = given.prompts[i] + bits + 1
+                gains[size] = given.costs[row, after] - given.costs[row + 1, after]
+                size += 1
+        now = waits[label] + size
+        if count + (1 << size) > len(made):
+            return count, label
+        for chosen in range(1 << size):
+            room = given.memory
+            cost, least = rest + now * given.unit, now + left
+            for x in range(size):
+                if chosen >> x & 1:
+                    room -= needed[x]
+                    cost -= gains[x]
+                    least -= 1
+            if room < 0 or least >= upper or cost > (upper - 1) * given.unit:
+                continue
+            fits = False
+            new = labels[label]
+            for x in range(size):
+                if chosen >> x & 1:
+                    new += np.int64(1) << given.shifts[there[x]]
+                elif needed[x] <= room:
+                    fits = True
+            if not fits:
+                made[count], waited[count] = new, now
+                count += 1
+    return count, len(labels)
+
+
+def _schedule(
+    instance: Instance, given: Given, layers: list[Integers], waits: list[Integers], value: int
+) -> PausedSchedule:
+    """Return the schedule that leads to the last label, found from its end back."""
+    times: list[list[int]] = [[] for _ in instance]
+    label = layers[-1][0]
+    for time in range(len(layers) - 1, 0, -1):
+        before = _tokens(given, layers[time - 1])
+        steps = _tokens(given, np.array([label])) - before
+        unfinished = (before < given.outputs) & (given.arrivals < time)
+        fits = (steps * (given.prompts + before + 1)).sum(axis=1) <= given.memory
+        fits &= ((steps == 0) | (steps == 1) & unfinished).all(axis=1)
+        fits &= waits[time - 1] + unfinished.sum(axis=1) == value
+        place = int(np.flatnonzero(fits)[0])
+        for i in np.flatnonzero(steps[place]):
+            times[i].append(time)
+        label, value = layers[time - 1][place], int(waits[time - 1][place])
+    return PausedSchedule.at_times(instance, [reversed(active) for active in times])
+
+
+def _tokens(given: Given, labels: Integers) -> Integers:
+    """Return the tokens of each request in each label."""
+    bits = np.diff(np.append(given.shifts, _BITS))
+    return (labels[:, None] >> given.shifts) & ((1 << bits) - 1)

@@ -1,0 +1,98 @@
+"""Schedules with pauses from orders: feasible, as the definition says, and nearly the best."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pause_oracle
+import pytest
+from oracle import Triple
+from strategies import instance_of, plain, random_instances
+
+from kvopt import Instance, generate
+from kvopt.errors import TooLarge
+from kvopt.heuristics import paused_orders
+from kvopt.heuristics.paused_orders import (
+    order_of,
+    schedule_by_order,
+    search_paused_orders,
+    usual_orders,
+)
+
+
+def round_by_round(
+    memory: int, requests: Sequence[Triple], order: Sequence[int]
+) -> list[list[int]]:
+    """Fill each round in the order, and skip what does not fit."""
+    times: list[list[int]] = [[] for _ in requests]
+    clock = 0
+    while any(len(t) < o for t, (_, _, o) in zip(times, requests, strict=True)):
+        room = memory
+        for i in order:
+            arrival, prompt, output = requests[i]
+            held = prompt + len(times[i]) + 1
+            if arrival <= clock and len(times[i]) < output and held <= room:
+                room -= held
+                times[i].append(clock + 1)
+        clock += 1
+    return times
+
+
+def test_an_order_fills_rounds() -> None:
+    source = random.Random(1)
+    for instance in random_instances(150, seed=2):
+        order = source.sample(range(len(instance)), len(instance))
+        schedule = schedule_by_order(instance, order)
+        memory, requests = plain(instance)
+        times = round_by_round(memory, requests, order)
+        assert schedule == type(schedule).at_times(instance, times)
+        assert schedule.check().feasible
+
+
+def test_usual_orders() -> None:
+    instance = instance_of(20, [(0, 9, 2), (0, 0, 3), (0, 0, 1)])
+    assert list(usual_orders(instance)) == [[2, 1, 0], [2, 0, 1]]
+    schedule = schedule_by_order(instance, [1, 0, 2])
+    assert order_of(schedule) == [2, 0, 1]
+
+
+@pytest.mark.slow
+def test_the_search_is_rarely_above_the_optimum() -> None:
+    missed = 0
+    for instance in random_instances(120, 11, most_memory=8, most_output=4, last_arrival=3):
+        found = search_paused_orders(instance, steps=300)
+        best = pause_oracle.optimum(*plain(instance))
+        assert found.check().feasible
+        assert found.objective >= best
+        missed += found.objective > best
+    assert missed <= 2
+
+
+def test_the_search_improves_and_repeats_itself() -> None:
+    instance = generate("arrival-2", n=30, seed=4)
+    first = min(schedule_by_order(instance, order).objective for order in usual_orders(instance))
+    found = [search_paused_orders(instance, seed=3, steps=2000) for _ in range(2)]
+    assert found[0] == found[1]
+    assert found[0].check().feasible
+    assert found[0].objective < first
+
+
+def test_limits_leave_a_schedule() -> None:
+    instance = generate("arrival-2", n=30, seed=4)
+    first = min(schedule_by_order(instance, order).objective for order in usual_orders(instance))
+    assert search_paused_orders(instance, 0).objective == first
+    assert search_paused_orders(instance, should_stop=lambda: True).objective == first
+
+
+@pytest.mark.parametrize("requests", [[], [(3, 1, 2)]])
+def test_nothing_to_order(requests: list[Triple]) -> None:
+    assert search_paused_orders(instance_of(5, requests)).objective == sum(
+        o for _, _, o in requests
+    )
+
+
+def test_a_horizon_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paused_orders, "LARGEST_HORIZON", 4)
+    with pytest.raises(TooLarge, match="5 rounds are more than the limit of 4"):
+        search_paused_orders(Instance(9, instance_of(9, [(2, 1, 3)]).requests))
