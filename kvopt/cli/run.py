@@ -18,8 +18,8 @@ from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.running import run as simulate
 from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.running import run as simulate
 from kvopt.simulation.runs import PolicyRun, summary
 
 _IN_ROUNDS = (

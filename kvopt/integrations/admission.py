@@ -15,7 +15,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.predictions import Beliefs
 from kvopt.policies.base import Need, View
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import ServerPolicy
+from kvopt.policies.servers import PausingPolicy
 
 POLICY = "KVOPT_POLICY"
 """Environment variable with the policy; `svf` where it is not set."""
@@ -36,7 +36,7 @@ class Admission:
         label = os.environ.get(POLICY, "svf")
         self._policy = policy_from(label)
         in_advance = {Need.ARRIVALS, Need.LP}.intersection(self._policy.needs)
-        if in_advance or isinstance(self._policy, ServerPolicy):
+        if in_advance or isinstance(self._policy, PausingPolicy):
             raise InvalidInput("cannot admit requests one by one", field=f"{POLICY} {label}")
         scheduler: Any = self
         if scheduler.policy.value != "fcfs":

@@ -239,3 +239,51 @@ def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
     paused = simulate(Instance(9, [Request(0, 1, 2)]), policy)
     with pytest.raises(InvalidInput, match="pauses requests"):
         certify(paused.instance, [paused])
+
+
+@examples(30)
+@given(cases(), st.booleans())
+def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
+    page = case.limits["block"]
+    policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
+    found = simulate(case.instance, policy)
+    assert isinstance(found, PausedRun)
+    assert found.paused_schedule.check().feasible
+    assert block_overflow(found.paused_schedule, page) is None
+
+
+def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
+    requests = [Request(0, 2, 8), Request(0, 3, 8), Request(0, 1, 8)]
+    found = simulate(
+        Instance(16, requests), "sglang:conservative=0.01,mixed=1,pred=lower,intervals=rough"
+    )
+    assert isinstance(found, PausedRun)
+    assert found.segments == (((1, 6), (14, 15)), ((1, 3), (9, 13)), ((1, 8),))
+    assert found.note == "2 pauses, 2 of them retractions"
+
+
+def test_prompts_alone_hold_up_those_that_run() -> None:
+    instance = Instance(20, [Request(0, 2, 4), Request(2, 3, 2)])
+    apart, mixed = simulate(instance, "sglang"), simulate(instance, "sglang:mixed=1")
+    assert isinstance(apart, PausedRun)
+    assert apart.segments == (((1, 2), (4, 5)), ((3, 4),))
+    assert (apart.objective, mixed.objective) == (7, 6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("sglang:page=0", "page: must be at least 1"),
+        ("sglang:conservative=0", "conservative: must be above 0"),
+        ("sglang:page=8", "request 'r0': page: needs 16 tokens in whole pages, memory has 8"),
+    ],
+)
+def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(Instance(9, [Request(0, 7, 2)]), policy)
+    assert str(caught.value).startswith(reason)
+
+
+def test_retraction_knows_no_seconds() -> None:
+    with pytest.raises(InvalidInput, match="in rounds, not in seconds"):
+        simulate(Instance(9, [Request(0, 1, 1)]), "sglang", clock=Seconds(MODEL))
