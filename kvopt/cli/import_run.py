@@ -21,8 +21,8 @@ def import_run_command(
 ) -> None:
     """Read what a server decided, replay it in integers, and write it as a run.
 
-    A record is what kvopt.integrations.vllm writes, or one JSON object with all rounds.  One that
-    breaks its own rules is refused with request and round.
+    A record is what kvopt.integrations.vllm writes, or one JSON object with
+    all rounds.  What breaks its own rules is refused with request and round.
     """
     try_outputs(output=output)
     run = read_record(record)

@@ -44,6 +44,10 @@ class RecordedRun:
 
     def __post_init__(self) -> None:
         checked_integer(self.block, "block", 1)
+        try:
+            json.dumps(dict(self.notes), allow_nan=False)
+        except (TypeError, ValueError):
+            raise InvalidInput("holds what no JSON file can carry", field="notes") from None
         check, requests = self.schedule.check(), self.instance.requests
         for request, segments in zip(requests, self.schedule.segments, strict=True):
             if segments[0][0] <= request.arrival:

@@ -45,6 +45,7 @@ class Admission:
         self._slack = _slack(scheduler.block_size // 2)
         self._view = View(Instance(memory, []), Beliefs([], [], []))
         self._policy.begin(self._view)
+        self._names: list[str] = []  # by place
         self._places: dict[str, int] = {}  # of requests that are not done
         self._started: dict[str, None] = {}  # by the policy, in its order
 
@@ -59,16 +60,22 @@ class Admission:
         view.arrivals.append(view.now)
         for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
             known.append(output)
+        self._names.append(request.request_id)
         self._places[request.request_id] = place
         self._policy.arrived(view, place)
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         """Let vLLM see those that the policy started, in its order."""
         self._forget_finished()
-        names = {place: name for name, place in self._places.items()}
+        admitted = []
         for place in self._policy.admit(self._view):
             self._view.start(place)
-            self._started[names[place]] = None
+            admitted.append(place)
+        for place in admitted:
+            if (name := self._names[place]) in self._places:
+                self._started[name] = None
+            else:  # a client gave it up while it waited
+                self._policy.finished(self._view, place, self._view.stop(place))
         queue: Any = self.waiting  # type: ignore[attr-defined]
         waiting = {request.request_id: request for request in queue}
         queue.clear()
@@ -79,7 +86,7 @@ class Admission:
         return output
 
     def _forget_finished(self) -> None:
-        """Tell the policy what is done; what a client gave up before its start waits no more."""
+        """Tell the policy what is done, or was given up."""
         there = self.requests  # type: ignore[attr-defined]
         for name in [name for name in self._places if name not in there]:
             place = self._places.pop(name)

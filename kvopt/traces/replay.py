@@ -13,7 +13,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.model.blocks import blocks_for
-from kvopt.model.instance import checked_integer
+from kvopt.model.instance import LARGEST_INTEGER, checked_integer
 
 SCHEMA = "kvopt.record/1"
 
@@ -94,16 +94,21 @@ class Replay:
             if not isinstance(line.get(name, shape()), shape):
                 wanted = "an object" if shape is dict else "a list of names"
                 raise InvalidInput(f"must be {wanted}, got {shown(line[name])}", field=name)
+            if not all(isinstance(each, str) for each in line.get(name, ())):
+                raise InvalidInput(f"must hold names, got {shown(line[name])}", field=name)
         {"arrived": self._arrived, "processed": self._processed, "tokens": self._tokens}[kind](
             line, number
         )
 
     def _arrived(self, line: dict[str, Any], number: int) -> None:
         name = line["arrived"]
-        if not isinstance(name, str) or name in self.seen:
-            raise InvalidInput("arrives twice" if name in self.seen else "is no text", request=name)
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"must be a name, got {shown(name)}", field="arrived")
+        if name in self.seen:
+            raise InvalidInput("arrives twice", request=repr(name))
         prompt = checked_integer(line["prompt"], "prompt", 1)
-        self.seen[name] = Seen(name, number, prompt, line.get("priority", 0))
+        priority = checked_integer(line.get("priority", 0), "priority", -LARGEST_INTEGER)
+        self.seen[name] = Seen(name, number, prompt, priority)
 
     def _processed(self, line: dict[str, Any], number: int) -> None:
         if number <= self.round:

@@ -70,3 +70,27 @@ def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
         assert found.schedule.pauses == 0
         latencies.append(found.schedule.objective)
     assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective  # type: ignore[operator]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(SOURCE is None, reason="KVOPT_VLLM_SOURCE says where vLLM's files are")
+def test_what_a_client_gave_up_is_forgotten(tmp_path: Path) -> None:
+    code = f"""
+import argparse, sys
+sys.path.insert(0, {str(BENCHMARK.parent)!r})
+from pathlib import Path
+import vllm_record
+vllm_record.use_source(Path({SOURCE!r}))
+options = argparse.Namespace(block=1, blocks=9, budget=99, max_seqs=9, watermark=0, policy="fcfs",
+                             chunked=True, asynchronous=False)
+scheduler = vllm_record.make_scheduler("KvoptScheduler", options)
+for i in range(4):
+    scheduler.add_request(vllm_record.request(i, 0, 4, 6, 0, 6))
+scheduler.schedule()
+from vllm.v1.request import RequestStatus
+scheduler.finish_requests(["r0", "r2"], RequestStatus.FINISHED_ABORTED)
+vllm_record.drive(scheduler, [])
+assert not scheduler.requests
+"""
+    environment = {**os.environ, "KVOPT_SLACK": "0"}
+    subprocess.run([PYTHON, "-c", code], check=True, env=environment, cwd=tmp_path)

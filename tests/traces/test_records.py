@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,11 @@ def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
         ((5, {"preempted": ["c"]}), "request 'c': is in round 2 and never arrived"),
         ((5, {"round": 1}), "round: must ascend, got 1 after 1"),
         ((6, {"round": 4}), "round: has tokens twice, or was not processed: 4"),
-        ((3, {"arrived": "a"}), "request a: arrives twice"),
+        ((3, {"arrived": "a"}), "request 'a': arrives twice"),
+        ((3, {"arrived": 1}), "arrived: must be a name, got 1"),
+        ((3, {"priority": "x"}), "priority: must be an integer, got 'x'"),
+        ((0, {"watermark": math.nan}), "notes: holds what no JSON file can carry"),
+        ((6, {"finished": [[]]}), "finished: must hold names, got [[]]"),
         ((2, {"processed": {"a": 0}}), "processed: must be at least 1, got 0"),
         ((2, {"processed": [1]}), "processed: must be an object, got [1]"),
         ((2, {"preempted": 1}), "preempted: must be a list of names, got 1"),
