@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import accumulate
 
 from kvopt.model.pausing import PausedSchedule
 
@@ -27,10 +28,12 @@ def block_overflow(schedule: PausedSchedule, block: int) -> tuple[int, int, int]
     for i, (time, change) in _changes(schedule, block):
         changes[time].append((change, i))
     for time in sorted(changes):
-        for change, i in sorted(changes[time]):  # blocks are given back first
-            needed += change
-            if needed > total:
-                return time, needed + sum(c for c, _ in changes[time] if c > 0) - change, i
+        in_order = sorted(changes[time])  # blocks are given back first
+        sums = list(accumulate((change for change, _ in in_order), initial=needed))
+        needed = sums[-1]
+        if needed > total:
+            last = next(k for k, after in enumerate(sums[1:]) if after > total)
+            return time, needed, in_order[last][1]
     return None
 
 

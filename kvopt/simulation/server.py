@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
+from kvopt.model.blocks import blocks_for
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import Segment
 from kvopt.simulation.clocks import Clock
@@ -59,7 +60,7 @@ class Limits:
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that hold so many tokens."""
-        return -(-tokens // self.block)
+        return blocks_for(tokens, self.block)
 
     def check(self, instance: Instance) -> None:
         """Refuse an instance with a request that could never finish."""
