@@ -40,6 +40,7 @@ class Recording:
         )
         self._began, self._round = time.monotonic_ns(), 0
         self._rounds: dict[int, int] = {}  # of outputs whose tokens are still to come
+        self._preempted: list[str] = []  # since the last round
         self._write(schema=SCHEMA, **_configuration(self))
 
     def _write(self, **event: Any) -> None:
@@ -59,14 +60,16 @@ class Recording:
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         """Note which tokens of which requests are processed in a round, and what is preempted."""
         output = super().schedule(*args, **kwargs)  # type: ignore[misc]
-        if output.num_scheduled_tokens or output.preempted_req_ids:
+        self._preempted += sorted(output.preempted_req_ids or ())
+        if output.num_scheduled_tokens:  # else nothing is computed, and that is no round
             self._round += 1
             self._rounds[id(output)] = self._round
             self._write(
                 round=self._round,
                 processed=output.num_scheduled_tokens,
-                preempted=sorted(output.preempted_req_ids or ()),
+                preempted=self._preempted,
             )
+            self._preempted = []
         return output
 
     def update_from_output(self, output: Any, *args: Any, **kwargs: Any) -> Any:

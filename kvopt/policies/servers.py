@@ -41,6 +41,8 @@ class ServerPolicy(PausingPolicy):
         Whether a prompt may be processed in pieces where the budget does not reach.
     watermark
         Share of the blocks that must stay free where a request is admitted beside others.
+    asynchronous
+        Whether a round is planned before the tokens of the last one are known.
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
@@ -50,6 +52,7 @@ class ServerPolicy(PausingPolicy):
     budget: int = 2048
     chunked: bool = True
     watermark: Fraction = Fraction(0)
+    asynchronous: bool = False
 
     def __post_init__(self) -> None:
         for name in ("block", "max_seqs"):

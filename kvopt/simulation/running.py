@@ -112,6 +112,7 @@ def _served(
         policy.budget,
         policy.chunked,
         watermark=int(policy.watermark * (instance.memory // policy.block + 1)),
+        asynchronous=policy.asynchronous,
     )
     server = Server(instance, clock, limits, policy.priorities(instance))
     server.to_the_end(should_stop)

@@ -71,6 +71,7 @@ class Case:
             int(self.watermark * (blocks + 1)),
             self.by_priority,
             model,
+            bool(limits["asynchronous"]),
         )
         server.serve(requests)
         return server, requests
@@ -96,6 +97,7 @@ def cases(draw: st.DrawFn) -> Case:
             )
         )
     limits = {"block": block, "max_seqs": max_seqs, "budget": budget, "chunked": int(chunked)}
+    limits["asynchronous"] = draw(st.integers(0, 1))
     watermark = draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2)]))
     return Case(Instance(memory, requests), limits, watermark, draw(st.booleans()))
 
@@ -111,7 +113,8 @@ def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
 def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
     found = case.served()
     server, requests = case.literal()
-    assert found.segments == tuple(in_stretches(one.times) for one in requests)
+    stretches = tuple(in_stretches(one.times) for one in requests)
+    assert found.paused_schedule.segments == stretches
     assert found.completions == tuple(one.completed for one in requests)
     assert found.paused_schedule.check().feasible
     assert block_overflow(found.paused_schedule, case.limits["block"]) is None

@@ -25,6 +25,7 @@ class One:
     blocks: int = 0
     times: list[int] = field(default_factory=list)
     completed: int = 0
+    lingers: bool = False
 
 
 @dataclass
@@ -39,6 +40,7 @@ class LiteralVllm:
     watermark: int
     by_priority: bool
     model: BatchTime | None = None
+    asynchronous: bool = False
     most_used: int = 0
 
     def order(self, one: One) -> tuple[int, int, int]:
@@ -63,6 +65,11 @@ class LiteralVllm:
                 self.waiting.sort(key=self.order)
             tokens = self.schedule()
             self.most_used = max(self.most_used, self.blocks - self.free())
+            for one in [one for one in self.running if one.lingers]:
+                one.blocks = one.computed = 0
+                self.running.remove(one)
+            if not tokens:
+                continue
             turn += 1
             time += self.lasts(tokens)
             for one, count in tokens:
@@ -72,8 +79,10 @@ class LiteralVllm:
                     one.times.append(turn)
                 if one.produced == one.output:
                     one.completed = time
-                    one.blocks = 0
-                    self.running.remove(one)
+                    one.lingers = self.asynchronous
+                    if not self.asynchronous:
+                        one.blocks = 0
+                        self.running.remove(one)
 
     def lasts(self, tokens: list[tuple[One, int]]) -> int:
         if self.model is None:
@@ -90,6 +99,9 @@ class LiteralVllm:
         at = 0
         while at < len(self.running) and budget:
             one = self.running[at]
+            if one.lingers:
+                at += 1
+                continue
             count = min(one.prompt + one.produced - one.computed, budget)
             while (needed := self.needed(one, count)) > self.free():
                 preempted = True
@@ -99,7 +111,8 @@ class LiteralVllm:
                 budget += sum(c for other, c in tokens if other is last)
                 tokens = [(other, c) for other, c in tokens if other is not last]
                 last.computed = last.blocks = 0
-                self.waiting.insert(0, last)
+                if not last.lingers:
+                    self.waiting.insert(0, last)
                 if last is one:
                     break
             else:
