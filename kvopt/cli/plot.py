@@ -16,6 +16,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.proofs import Prices
 from kvopt.simulation.running import run
+from kvopt.simulation.runs import Outcome
 
 _PRICE_SECONDS = 5.0
 """Seconds for the prices that --prices shows; more of them come nearer to the bound."""
@@ -65,9 +66,13 @@ def _made(
     assert policy is not None
     found = run(instance, policy)
     if found.schedule is None:
-        raise InvalidInput(
-            f"{policy} ends in a livelock, so there is no schedule", field="--policy"
+        is_paused = found.outcome is Outcome.COMPLETED
+        reason = (
+            "pauses requests, which is not drawn"
+            if is_paused
+            else "ends in a livelock, so there is no schedule"
         )
+        raise InvalidInput(f"{policy} {reason}", field="--policy")
     lost = f"; work lost in {found.evictions:,} evictions is not drawn" if found.evictions else ""
     return found.schedule, f"{policy}{lost}"
 

@@ -111,7 +111,8 @@ def _served(
         policy.max_seqs,
         policy.budget,
         policy.chunked,
-        watermark=int(policy.watermark * (instance.memory // policy.block + 1)),
+        # In floats, and with the block that is never used, as vLLM counts.
+        watermark=int(float(policy.watermark) * (instance.memory // policy.block + 1)),
         asynchronous=policy.asynchronous,
     )
     server = Server(instance, clock, limits, policy.priorities(instance))

@@ -76,7 +76,8 @@ class Limits:
             name = repr(request.id)
             if self.blocks(request.peak) > total:
                 reason = f"needs {self.blocks(request.peak)} blocks of {self.block} tokens"
-                raise InvalidInput(f"{reason}, memory has {total}", field="block", request=name)
+                reason += f", memory has {total}; block=1 counts tokens"
+                raise InvalidInput(reason, field="block", request=name)
             if not self.chunked and request.peak > self.budget:
                 reason = f"is below the {request.peak} tokens that a round may have to process"
                 raise InvalidInput(reason, field="budget", request=name)

@@ -68,7 +68,7 @@ class Case:
             limits["max_seqs"],
             limits["budget"],
             bool(limits["chunked"]),
-            int(self.watermark * (blocks + 1)),
+            int(float(self.watermark) * (blocks + 1)),
             self.by_priority,
             model,
             bool(limits["asynchronous"]),
@@ -220,6 +220,9 @@ def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) ->
     found = json.loads((tmp_path / "s.json").read_text())
     assert found["schema"] == "kvopt.schedule/2"
     assert found["segments"] == json.loads(out)["policies"][0]["segments"]
+    code, _, err = run("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
+    assert code == 2
+    assert "vllm-fcfs:block=1 pauses requests, which is not drawn" in err
 
 
 def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
