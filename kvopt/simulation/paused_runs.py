@@ -28,11 +28,14 @@ class Chunks(NamedTuple):
         The round at which the first of them begins.
     tokens
         What each of them processes.
+    is_lost
+        Whether the request was preempted before its next token, so that all is processed again.
     """
 
     request: int
     start: int
     tokens: tuple[int, ...]
+    is_lost: bool = False
 
     @property
     def end(self) -> int:
@@ -143,7 +146,8 @@ class PausedRun(PolicyRun):
 
     def _work(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield start and end of each segment, what it held before, and what it processes then."""
-        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in self.chunks}
+        kept = [chunks for chunks in self.chunks if not chunks.is_lost]
+        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
         for i, segments in enumerate(self.segments):
             before = self.instance.requests[i].prompt
             for first, last in segments:

@@ -282,7 +282,8 @@ class Server:
         work = self._running[i]
         first = self.now if work.start is None else work.start
         if work.chunks:
-            self.chunks.append(Chunks(i, first - len(work.chunks), tuple(work.chunks)))
+            pieces, is_lost = tuple(work.chunks), work.start is None
+            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost))
         if work.start is None:
             self._partial = None
             return
