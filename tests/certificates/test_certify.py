@@ -340,5 +340,8 @@ def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> N
     path = tmp_path / "c.json"
     write_certificate(certify(instance, time_limit=5), path)
     assert verify(path).valid
-    path.write_text(path.read_text().replace('"priority":2', '"priority":3'))
-    assert not verify(path).valid
+    text = path.read_text()
+    for old, new in (('"priority":2', '"priority":3'), ("kvopt.instance/2", "kvopt.instance/1")):
+        assert old in text
+        path.write_text(text.replace(old, new))
+        assert not verify(path).valid
