@@ -95,11 +95,11 @@ _SMALL = 6
 # those that may be left out), or a tuple of alternatives.
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
-    "predicted?": {"lower": int, "upper": int},
+    "predicted?": {"lower": int, "upper": int}, "priority?": int,
 }  # fmt: skip
 _INSTANCE = {
-    "schema": "kvopt.instance/1", "name?": str, "notes?": (str, dict), "memory": int,
-    "round_ms?": (int, float), "requests": [_REQUEST],
+    "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
+    "memory": int, "round_ms?": (int, float), "requests": [_REQUEST],
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
 _PROOFS = (
@@ -420,6 +420,8 @@ def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
             raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
     if not 1 <= memory <= LARGEST_FIELD:
         raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
+    if instance["schema"][-1] == "1" and any("priority" in row for row in rows):
+        raise Invalid("instance: priorities need the schema kvopt.instance/2")
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     if len(ids) < len(rows) or "" in ids:
         raise Invalid("instance: an id is empty or used twice")
@@ -436,6 +438,8 @@ def _hash(instance: dict[str, Any]) -> str:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_clock(row["arrival_seconds"]))
+        if "priority" in row:
+            rows[-1].append({"priority": row["priority"]})
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
     if "round_ms" in instance:
         content["round_ms"] = _clock(instance["round_ms"])

@@ -152,6 +152,7 @@ def compact_instance_text(instance: Instance) -> str:
     head = instance_to_json(
         Instance(instance.memory, (), instance.name, instance.notes, instance.round_ms)
     )
+    head["schema"] = instance.schema
     del head["requests"]
     rows = (_compact(encoder, request, position) for position, request in enumerate(instance))
     body = ",\n".join(rows)
@@ -160,7 +161,8 @@ def compact_instance_text(instance: Instance) -> str:
 
 def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     named = request.id != f"r{position}"  # which readers take when there is none
-    if not named and request.predicted is None and request.arrival_seconds is None:
+    labels = (request.predicted, request.arrival_seconds, request.priority)
+    if not named and labels == (None, None, None):
         return (  # almost every row, and there may be a million
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )

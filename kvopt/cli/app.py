@@ -18,6 +18,7 @@ from kvopt.cli import (
     generate,
     hunt,
     import_,
+    import_run,
     info,
     plot,
     policies,
@@ -40,9 +41,10 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     generate.generate_command, solve.solve_command, bound.bound_command, run.run_command,
     certify.certify_command, verify.verify_command, policies.policies_command, check.check_command,
     export.export_command, plot.plot_command, reduce.reduce_command, hunt.hunt_command,
-    info.info_command, import_.import_command, capacity.capacity_command,
-    batch_time.batch_time_command, study.study_command, report.report_command,
-    theory.theory_command, sweep.sweep_command, warmup.warmup_command,
+    info.info_command, import_.import_command, import_run.import_run_command,
+    capacity.capacity_command, batch_time.batch_time_command, study.study_command,
+    report.report_command, theory.theory_command, sweep.sweep_command,
+    warmup.warmup_command,
 )  # fmt: skip
 """In the order of the help text; ``NAME_command`` is the command ``NAME``."""
 

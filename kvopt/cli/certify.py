@@ -23,9 +23,12 @@ from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, read_schedule
 from kvopt.files.reading import name_of
+from kvopt.files.runs import read_run
 from kvopt.kernels.memory import parsed_size
+from kvopt.model.instance import Instance
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.measures import waiting_cells
+from kvopt.simulation.paused_runs import PausedRun
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
@@ -48,10 +51,12 @@ _OPTIONAL_IN_SECONDS = (
 
 
 def certify_command(
-    file: common.InstanceFile,
     output: Annotated[
         Path, option("--output -o", "The certificate; - is standard output.", "CERT")
     ],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help=f"Instance: {common.INSTANCES}")
+    ] = None,
     names: Annotated[
         list[str] | None,
         common.policies("A scheduler to judge; may be given several times."),
@@ -59,6 +64,10 @@ def certify_command(
     schedule: Annotated[
         Path | None,
         option("--schedule", "Judge this schedule as well.", "SCHEDULE"),
+    ] = None,
+    recorded: Annotated[
+        Path | None,
+        option("--run", "In place of FILE: judge a run that import-run wrote.", "RUN"),
     ] = None,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
@@ -91,19 +100,20 @@ def certify_command(
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance = read_instance(file, memory)
+    instance, made = _read(file, memory, recorded, seconds)
+    source = file or recorded or Path()
     reading = time.monotonic() - began
     try:
         clock.arrivals(instance)
     except InvalidInput as error:
-        raise error.located(file=name_of(file)) from None
+        raise error.located(file=name_of(source)) from None
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
-        with LiveProgress(common.label(file), quiet=json) as observer:
+        with LiveProgress(common.label(source), quiet=json) as observer:
             found = certify(
                 instance,
-                names or (),
+                [*made, *(names or ())],
                 given,
                 clock=clock,
                 scope=scope,
@@ -124,6 +134,22 @@ def certify_command(
     common.exit_by_signal(found.signal_number)
     if found.upper is None:
         raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _read(
+    file: Path | None, memory: int | None, recorded: Path | None, seconds: bool
+) -> tuple[Instance, list[PausedRun]]:
+    """Return the instance, of a recorded run its own, and that run."""
+    if (file is None) == (recorded is None):
+        raise InvalidInput("give FILE or --run, one of them", field="options")
+    if recorded is None:
+        assert file is not None
+        return read_instance(file, memory), []
+    for name, is_given in (("--seconds", seconds), ("--memory", memory is not None)):
+        if is_given:
+            raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
+    found = read_run(recorded)
+    return found.instance, [PausedRun.of(found.schedule, found.policy)]
 
 
 def _print(found: Certificate) -> None:

@@ -20,6 +20,7 @@ from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.measures import Measures, waiting_cells
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run as simulate
 from kvopt.simulation.runs import PolicyRun
 
@@ -106,6 +107,9 @@ def run_command(
 
 
 def _write_schedule(run: PolicyRun, output: Path) -> None:
+    if isinstance(run, PausedRun):
+        write_schedule(run.paused_schedule, output)
+        return
     if run.schedule is None:
         raise InvalidInput("did not finish every request, so there is no schedule", field="-o")
     write_schedule(run.schedule, output)

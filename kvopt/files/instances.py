@@ -1,4 +1,7 @@
-"""Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``."""
+"""Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
+
+The second schema is that of instances whose requests carry priorities, and of no others.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"
+NEWER_SCHEMA = "kvopt.instance/2"
 CSV_COLUMNS = ("arrival", "prompt", "output")
 
 _TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
@@ -89,7 +93,10 @@ def _is_csv(path: str | Path, text: str) -> bool:
 
 def instance_from_json(value: object, memory: int | None = None) -> Instance:
     """Build an instance from parsed JSON, with another memory where one is given."""
-    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, SCHEMA)
+    is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
+    schema = NEWER_SCHEMA if is_newer else SCHEMA
+    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, schema)
+    optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, _TOP_OPTIONAL)
     own = checked_integer(top["memory"], "memory", 1)
     rows = top["requests"]
@@ -97,19 +104,19 @@ def instance_from_json(value: object, memory: int | None = None) -> Instance:
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
     return Instance(
         memory=own if memory is None else memory,
-        requests=[_request_from_json(row, position) for position, row in enumerate(rows)],
+        requests=[_request_from_json(row, i, optional) for i, row in enumerate(rows)],
         name=top.get("name"),
         notes=top.get("notes"),
         round_ms=top.get("round_ms"),
     )
 
 
-def _request_from_json(value: object, position: int) -> Request:
+def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
     try:
-        row = check_fields(value, "request", _REQUEST_NEEDED, _REQUEST_OPTIONAL)
+        row = check_fields(value, "request", _REQUEST_NEEDED, optional)
         if len(row) == len(_REQUEST_NEEDED):
             return Request(row["arrival"], row["prompt"], row["output"], f"r{position}")
-        _refuse_nulls(row, _REQUEST_OPTIONAL)
+        _refuse_nulls(row, optional)
         predicted = None
         if "predicted" in row:
             predicted = Prediction(**check_fields(row["predicted"], "predicted", _PREDICTED_NEEDED))
@@ -176,7 +183,7 @@ def _integer_from_cell(cell: str, field: str) -> int:
 def instance_to_json(instance: Instance) -> dict[str, Any]:
     """Return the JSON object of an instance; absent fields are left out."""
     top = {
-        "schema": SCHEMA,
+        "schema": instance.schema,
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
@@ -194,6 +201,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
         row["predicted"] = {"lower": request.predicted.lower, "upper": request.predicted.upper}
     if request.arrival_seconds is not None:
         row["arrival_seconds"] = request.arrival_seconds
+    if request.priority is not None:
+        row["priority"] = request.priority
     return row
 
 
@@ -220,10 +229,10 @@ def _csv_text(instance: Instance, path: str) -> str:
     if instance.round_ms is not None:
         raise InvalidInput("CSV has no place for it: write JSON", field="round_ms", file=path)
     for position, request in enumerate(instance):
-        extra = request.predicted is not None or request.arrival_seconds is not None
-        if extra or request.id != f"r{position}":
+        labels = (request.predicted, request.arrival_seconds, request.priority)
+        if labels != (None, None, None) or request.id != f"r{position}":
             raise InvalidInput(
-                "CSV has no place for ids, predictions or seconds: write JSON instead",
+                "CSV has no place for ids, predictions, seconds or priorities: write JSON instead",
                 request=repr(request.id),
                 file=path,
             )

@@ -103,6 +103,8 @@ class Request:
         What a predictor says of the output.
     arrival_seconds
         Arrival on the clock of the trace that the request was taken from.
+    priority
+        For servers that go by it: a smaller one goes first.
     """
 
     arrival: int

@@ -24,7 +24,7 @@ _SIGNATURES = {
 _MODULES = {
     "paced": "fcfs", "mc-sf-total": "mc_sf", "alpha-beta": "alpha_protect", "a-random": "a_max",
     "a-switch": "a_l", "sorted-f-a-min": "sorted_f", "sorted-lp": "lp_order", "lp-swap": "lp_order",
-    "vllm-fcfs": "servers", "vllm-priority": "servers",
+    "vllm-fcfs": "servers", "vllm-priority": "servers", "sglang": "servers",
 }  # fmt: skip
 """Where policies are that share the module of another one; others have one of their name."""
 _BUILT_IN = (
@@ -32,7 +32,7 @@ _BUILT_IN = (
     "alpha-protect", "alpha-beta",
     "a-max", "a-min", "a-l", "a-switch", "a-random",
     "sorted-f", "sorted-f-a-min", "sorted-lp", "lp-swap",
-    "vllm-fcfs", "vllm-priority",
+    "vllm-fcfs", "vllm-priority", "sglang",
 )  # fmt: skip
 POLICIES: Registry[type[Policy]] = Registry(
     "policy",

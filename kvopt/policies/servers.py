@@ -14,9 +14,20 @@ from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
 
+PAUSES = "pauses requests with tokens kept, which the bound to judge it by does not cover"
+"""Why its runs are not compared with a bound for schedules without pauses."""
+
+
+class PausingPolicy(Policy):
+    """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Refuse: what is admitted depends on blocks, which its own simulator has."""
+        raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
 
 @dataclass
-class ServerPolicy(Policy):
+class ServerPolicy(PausingPolicy):
     """A scheduler that is simulated with the limits of a server, by `kvopt.simulation.server`.
 
     Parameters
@@ -31,6 +42,8 @@ class ServerPolicy(Policy):
         Whether a prompt may be processed in pieces where the budget does not reach.
     watermark
         Share of the blocks that must stay free where a request is admitted beside others.
+    asynchronous
+        Whether a round is planned before the tokens of the last one are known.
     """
 
     source = "vLLM 0.33.0, v1 scheduler"
@@ -40,6 +53,7 @@ class ServerPolicy(Policy):
     budget: int = 2048
     chunked: bool = True
     watermark: Fraction = Fraction(0)
+    asynchronous: bool = False
 
     def __post_init__(self) -> None:
         for name in ("block", "max_seqs"):
@@ -57,9 +71,11 @@ class ServerPolicy(Policy):
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return a number for each request: the smallest goes first, the largest pauses first."""
 
-    def admit(self, view: View) -> Iterable[int]:
-        """Refuse: what is admitted depends on blocks, which the server has."""
-        raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
+def refuse_pauses(policy: Policy, label: str) -> None:
+    """Refuse a policy that pauses requests where its runs meet bounds that do not cover that."""
+    if isinstance(policy, PausingPolicy):
+        raise InvalidInput(PAUSES, field=f"policy {label}")
 
 
 @register
@@ -111,3 +127,40 @@ def _carried(instance: Instance) -> list[int]:
         reason = "no request has a priority: take output, volume or prediction"
         raise InvalidInput(reason, field="by")
     return [request.priority or 0 for request in instance]
+
+
+@register
+@dataclass
+class Sglang(PausingPolicy):
+    """Admit by a share of what may still come; where memory runs out the youngest are retracted.
+
+    It is simulated in rounds, by `kvopt.simulation.retraction`.
+
+    Parameters
+    ----------
+    page
+        Tokens of a page; memory is given out in whole pages.
+    max_running
+        Most requests that run at once.
+    prefill
+        Most tokens of prompts in a round.
+    conservative
+        How much more than its share is reserved for what those that run may still produce.
+    mixed
+        Whether those that run yield tokens while prompts are processed.
+    """
+
+    name = "sglang"
+    source = "SGLang, schedule_policy and retract_decode"
+
+    page: int = 1
+    max_running: int = 1024
+    prefill: int = 16384
+    conservative: Fraction = Fraction(1)
+    mixed: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("page", "max_running", "prefill"):
+            checked_integer(getattr(self, name), name, 1)
+        if self.conservative <= 0:
+            raise InvalidInput(f"must be above 0, got {self.conservative}", field="conservative")

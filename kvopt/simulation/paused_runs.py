@@ -15,7 +15,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Piece, Stretch
-from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
 
 class Chunks(NamedTuple):
@@ -29,11 +29,14 @@ class Chunks(NamedTuple):
         The round at which the first of them begins.
     tokens
         What each of them processes.
+    is_lost
+        Whether the request was preempted before its next token, so that all is processed again.
     """
 
     request: int
     start: int
     tokens: tuple[int, ...]
+    is_lost: bool = False
 
     @property
     def end(self) -> int:
@@ -71,6 +74,13 @@ class PausedRun(PolicyRun):
 
     segments: tuple[tuple[Segment, ...], ...] = ()
     chunks: tuple[Chunks, ...] = ()
+
+    @classmethod
+    def of(cls, schedule: PausedSchedule, policy: str) -> PausedRun:
+        """Return a schedule in rounds as the run of a server."""
+        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
+        end = Outcome.COMPLETED
+        return cls(schedule.instance, policy, starts, (), end, 0.0, segments=schedule.segments)
 
     @property
     def scope(self) -> Scope:
@@ -154,7 +164,8 @@ class PausedRun(PolicyRun):
 
     def _work(self) -> Iterator[tuple[int, int, int, int]]:
         """Yield start and end of each segment, what it held before, and what it processes then."""
-        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in self.chunks}
+        kept = [chunks for chunks in self.chunks if not chunks.is_lost]
+        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
         for i, segments in enumerate(self.segments):
             before = self.instance.requests[i].prompt
             for first, last in segments:
@@ -198,4 +209,5 @@ class PausedRun(PolicyRun):
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt run --json`` prints for this policy."""
-        return {**super().to_json(), "pauses": self.pauses, "segments": self.segments}
+        said = {**super().to_json(), "pauses": self.pauses}
+        return {**said, "segments": self.segments} if self.clock.is_even else said

@@ -15,9 +15,10 @@ from kvopt.kernels.modules import line_of
 from kvopt.model.instance import Instance
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import ServerPolicy
+from kvopt.policies.servers import ServerPolicy, Sglang
 from kvopt.simulation.clocks import ROUNDS, Clock
 from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.retraction import Retraction
 from kvopt.simulation.runs import Outcome, PolicyRun
 from kvopt.simulation.server import Limits, Server
 from kvopt.simulation.simulator import Simulation
@@ -79,6 +80,8 @@ def run(
         label = policy if isinstance(policy, str) else policy.name
     if isinstance(scheduler, ServerPolicy):
         return _served(instance, scheduler, clock, label, should_stop)
+    if isinstance(scheduler, Sglang):
+        return _retracted(instance, scheduler, clock, label, should_stop)
     began = working_time()
     with _at_fault(scheduler, label):
         simulation = Simulation(instance, scheduler, clock)
@@ -114,7 +117,9 @@ def _served(
         policy.max_seqs,
         policy.budget,
         policy.chunked,
-        watermark=int(policy.watermark * (instance.memory // policy.block + 1)),
+        # In floats, and with the block that is never used, as vLLM counts.
+        watermark=int(float(policy.watermark) * (instance.memory // policy.block + 1)),
+        asynchronous=policy.asynchronous,
     )
     server = Server(instance, clock, limits, policy.priorities(instance))
     server.to_the_end(should_stop)
@@ -132,6 +137,29 @@ def _served(
     )
     note = f"{found.pauses:,} pauses with tokens kept" if found.pauses else None
     return _checked(replace(found, note=note))
+
+
+def _retracted(
+    instance: Instance, policy: Sglang, clock: Clock, label: str, should_stop: Callable[[], bool]
+) -> PausedRun:
+    """Simulate a server that retracts; arguments as of `run`."""
+    if not clock.is_even:
+        raise InvalidInput("is simulated in rounds, not in seconds", field=label)
+    began = working_time()
+    most = policy.prediction_model().beliefs(instance).output
+    server = Retraction(
+        instance,
+        most,
+        policy.page,
+        policy.max_running,
+        policy.prefill,
+        policy.conservative,
+        policy.mixed,
+    )
+    found = PausedRun.of(server.to_the_end(should_stop), label)
+    said = f"{found.pauses:,} pauses, {server.retractions:,} of them retractions"
+    note = said if found.pauses else None
+    return _checked(replace(found, wall_seconds=working_time() - began, note=note))
 
 
 def _checked(found: Made) -> Made:

@@ -11,6 +11,10 @@ This is what vLLM's v1 scheduler decides, said in kvopt's terms.  In a round:
    blocks, less a watermark where others run; the first that does not fit stops the line.  They
    are processed again, and yield the next token in this round if the budget reaches so far.
 
+With asynchronous scheduling a round is planned before the tokens of the last one are known.  What
+yielded its last token then keeps its blocks and its place while the next round is planned, and
+may be preempted for the last time, which costs it nothing.
+
 A request with prompt s holds s + j tokens in the round that yields its j-th token, as everywhere
 in kvopt.  That request has s + 1 prompt tokens for vLLM, where the last token is never stored.
 
@@ -26,6 +30,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvopt.errors import InvalidInput
+from kvopt.model.blocks import blocks_for
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import Segment
 from kvopt.simulation.clocks import Clock
@@ -49,6 +54,8 @@ class Limits:
         Whether a prompt may be processed in pieces where the budget does not reach.
     watermark
         Blocks that must stay free where a request is admitted beside others.
+    asynchronous
+        Whether a round is planned before the tokens of the last one are known.
     """
 
     block: int
@@ -56,10 +63,11 @@ class Limits:
     budget: int
     chunked: bool
     watermark: int
+    asynchronous: bool = False
 
     def blocks(self, tokens: int) -> int:
         """Return the blocks that hold so many tokens."""
-        return -(-tokens // self.block)
+        return blocks_for(tokens, self.block)
 
     def check(self, instance: Instance) -> None:
         """Refuse an instance with a request that could never finish."""
@@ -68,10 +76,11 @@ class Limits:
             name = repr(request.id)
             if self.blocks(request.peak) > total:
                 reason = f"needs {self.blocks(request.peak)} blocks of {self.block} tokens"
-                raise InvalidInput(f"{reason}, memory has {total}", field="block", request=name)
+                reason += f", memory has {total}; block=1 counts tokens"
+                raise InvalidInput(reason, field="block", request=name)
             if not self.chunked and request.peak > self.budget:
-                reason = f"is below {request.peak} tokens, which no chunks would have to process"
-                raise InvalidInput(f"{reason} in one round", field="budget", request=name)
+                reason = f"is below the {request.peak} tokens that a round may have to process"
+                raise InvalidInput(reason, field="budget", request=name)
 
 
 @dataclass(slots=True)
@@ -138,6 +147,7 @@ class Server:
         self._to_come = sorted(self._rank, key=lambda rank: rank[1:], reverse=True)
         self._waiting: list[tuple[int, int, int]] = []  # a heap
         self._running: dict[int, Work] = {}  # in the order of admission
+        self._done: set[int] = set()  # of these, what waits for its blocks to be taken back
         self._free = instance.memory // limits.block
         self._growing = [0] * limits.block  # how many need a block, by round modulo block
         self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
@@ -168,9 +178,16 @@ class Server:
         needed = self._growing[self.now % self.limits.block]
         if self._partial is None and needed <= self._free:  # then the order does not matter
             self._free -= needed
-            self._admit(self.limits.budget - len(self._running))
+            self._admit(self.limits.budget - len(self._running) + len(self._done))
         elif (budget := self._in_order()) is not None:
             self._admit(budget)
+        for i in list(self._done):
+            self._leave(i)
+        if self._running:
+            self._pass()
+
+    def _pass(self) -> None:
+        """Let the round pass, and see what is complete."""
         active, held = len(self._running), self._base
         if self._partial is not None:
             active -= 1
@@ -179,8 +196,12 @@ class Server:
         self.time += self.clock.batch_time.round_ns(active, self._prompts, held)
         self.now += 1
         for i, work in self._ends.pop(self.now, ()):
-            if self._running.get(i) is work:
-                self._free += self.limits.blocks(work.held(self.now))
+            if self._running.get(i) is not work:
+                continue
+            self._yielded(i)
+            if self.limits.asynchronous:
+                self._done.add(i)
+            else:
                 self._leave(i)
 
     def _in_order(self) -> int | None:
@@ -194,7 +215,7 @@ class Server:
         limits, budget, is_calm = self.limits, self.limits.budget, True
         went_on: dict[int, int] = {}
         for i, work in list(self._running.items()):
-            if i not in self._running:
+            if i not in self._running or i in self._done:
                 continue
             held = work.held(self.now)
             tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
@@ -214,10 +235,11 @@ class Server:
         return budget if is_calm else None
 
     def _preempt(self, i: int, tokens: int) -> None:
-        """Let a request wait again; its blocks are free, with those of tokens of this round."""
-        self._free += self.limits.blocks(self._running[i].held(self.now) + tokens)
-        self._leave(i)
-        heapq.heappush(self._waiting, self._rank[i])
+        """Let a request wait again, which may have processed tokens in this round."""
+        if i not in self._done:
+            self._yielded(i)
+            heapq.heappush(self._waiting, self._rank[i])
+        self._leave(i, tokens)
 
     def _admit(self, budget: int) -> None:
         """Admit from the front of the line while it fits."""
@@ -255,12 +277,13 @@ class Server:
         left = self.instance.requests[i].output - self._produced[i]
         self._ends[self.now + left].append((i, work))
 
-    def _leave(self, i: int) -> None:
+    def _yielded(self, i: int) -> None:
         """Note what a request did since it was admitted."""
-        work = self._running.pop(i)
+        work = self._running[i]
         first = self.now if work.start is None else work.start
         if work.chunks:
-            self.chunks.append(Chunks(i, first - len(work.chunks), tuple(work.chunks)))
+            pieces, is_lost = tuple(work.chunks), work.start is None
+            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost))
         if work.start is None:
             self._partial = None
             return
@@ -268,3 +291,10 @@ class Server:
         self._growing[(work.start - work.before) % self.limits.block] -= 1
         self._produced[i] += self.now - work.start
         self.segments[i].append((work.start + 1, self.now))
+
+    def _leave(self, i: int, tokens: int = 0) -> None:
+        """Take back the blocks of a request, with those of tokens of this round."""
+        work = self._running.pop(i)
+        held = self.instance.requests[i].peak if i in self._done else work.held(self.now)
+        self._free += self.limits.blocks(held + tokens)
+        self._done.discard(i)

@@ -18,7 +18,7 @@ from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 import kvopt
-from kvopt import BatchTime, Instance, Line, Schedule, certify, generate
+from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generate
 from kvopt.certificates import sides, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
@@ -334,3 +334,15 @@ class TestCommands:
         target = tmp_path / "c.json"
         assert run("certify", uneven, "-t", 0, "-o", target)[0] == 3
         assert verify(target).valid
+
+
+def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> None:
+    instance = Instance(9, [Request(0, 3, 1, priority=2), Request(0, 2, 5)])
+    path = tmp_path / "c.json"
+    write_certificate(certify(instance, time_limit=5), path)
+    assert verify(path).valid
+    text = path.read_text()
+    for old, new in (('"priority":2', '"priority":3'), ("kvopt.instance/2", "kvopt.instance/1")):
+        assert old in text
+        path.write_text(text.replace(old, new))
+        assert not verify(path).valid

@@ -191,7 +191,7 @@ WRONG: list[tuple[Place, Any]] = [
     (("policies", 1, "value"), 3),
     (("provenance",), None),
     (("instance",), []),
-    (("instance", "schema"), "kvopt.instance/2"),
+    (("instance", "schema"), "kvopt.instance/3"),
     (("instance", "memory"), None),
     (("instance", "requests"), None),
     (("instance", "requests", 0), [0, 1, 1]),

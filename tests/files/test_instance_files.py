@@ -79,8 +79,8 @@ REFUSED: list[tuple[Place, object, str]] = [
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
     (
         ("schema",),
-        "kvopt.instance/2",
-        "schema: must be 'kvopt.instance/1', got 'kvopt.instance/2'",
+        "kvopt.instance/3",
+        "schema: must be 'kvopt.instance/1', got 'kvopt.instance/3'",
     ),
     (("schema",), 1, "schema: "),
     (("memory",), MISSING, "memory: is missing"),
@@ -231,6 +231,23 @@ def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         read_instance(tmp_path / name, 5)
     assert str(caught.value).startswith(f"{tmp_path / name}: cannot be read: ")
+
+
+def test_priorities_have_a_schema_of_their_own(tmp_path: Path) -> None:
+    plain = Instance(9, [Request(0, 3, 1), Request(0, 2, 5)])
+    ranked = Instance(9, [Request(0, 3, 1), Request(0, 2, 5, priority=-7)])
+    path = tmp_path / "a.json"
+    write_instance(ranked, path)
+    assert json.loads(path.read_text())["schema"] == "kvopt.instance/2"
+    assert read_instance(path) == ranked
+    assert len({plain.hash, ranked.hash, Instance(9, reversed(ranked.requests)).hash}) == 3
+    path.write_text(path.read_text().replace("instance/2", "instance/1"))
+    with pytest.raises(InvalidInput, match="request 'r1': priority: is not a known field"):
+        read_instance(path)
+    with pytest.raises(InvalidInput, match="CSV has no place"):
+        write_instance(ranked, tmp_path / "a.csv")
+    with pytest.raises(InvalidInput, match="priority: must be an integer"):
+        Request(0, 1, 1, priority=1.5)  # type: ignore[arg-type]
 
 
 def test_document_is_read_in_full(tmp_path: Path) -> None:

@@ -142,6 +142,8 @@ def test_every_policy_skips_gaps() -> None:
         "alpha-beta": ":alpha=0.3,beta=0.2",
         "alpha-protect": ":alpha=0.4",
         "sorted-lp": ":hindsight=1",
+        "vllm-fcfs": ":block=1",
+        "vllm-priority": ":block=1",
     }
     for name in policies():
         policy = name + keys.get(name, "")

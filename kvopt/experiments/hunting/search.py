@@ -19,6 +19,7 @@ from kvopt.files.instances import instance_to_json
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import checked_integer
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import refuse_pauses
 from kvopt.simulation.simulator import Stopped
 from kvopt.verify import verify
 
@@ -154,6 +155,8 @@ def hunt(
     """
     began = working_time()
     chosen = [policy_from(label) for label in policies]
+    for policy, label in zip(chosen, policies, strict=True):
+        refuse_pauses(policy, label)
     if not chosen:
         raise InvalidInput("needs at least one", field="--policy")
     checked_integer(memory, "--memory", 1)

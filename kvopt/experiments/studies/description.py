@@ -19,6 +19,7 @@ from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import refuse_pauses
 
 _TOP = (
     "name", "title", "clock", "batch_time", "certify", "policies", "predictions", "claims",
@@ -193,7 +194,7 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     for name, model in product(table.take("policies", check=texts), models):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
         try:
-            policy_from(label)
+            refuse_pauses(policy_from(label), label)
         except InvalidInput as error:
             raise table.fault("policies", f"{label}: {error}") from None
         found.append(label)

@@ -1,0 +1,1 @@
+"""What runs inside other programs; importing it loads none of them."""

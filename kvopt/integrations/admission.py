@@ -1,0 +1,102 @@
+"""A kvopt policy decides which requests vLLM may admit; vLLM does the rest.
+
+Blocks, the token budget and preemption stay with vLLM, so a wrong prediction costs time and
+breaks nothing.  A request may say how many tokens it is believed to produce, as
+``"vllm_xargs": {"output": 120}``; of one that does not, ``max_tokens`` are believed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from kvopt.errors import InvalidInput
+from kvopt.model.instance import Instance
+from kvopt.model.predictions import Beliefs
+from kvopt.policies.base import Need, View
+from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import PausingPolicy
+
+POLICY = "KVOPT_POLICY"
+"""Environment variable with the policy; `svf` where it is not set."""
+SLACK = "KVOPT_SLACK"
+"""Environment variable with the tokens that every request is promised besides its own."""
+
+
+class Admission:
+    """Goes before a scheduler of vLLM; what the policy has not started it does not see.
+
+    Promises are made in tokens and kept in whole blocks: every request is promised half a block
+    more, what the last of its blocks wastes on average.  With a block less a token no promise of
+    true outputs is broken; with less than half a block more requests start, and more are preempted.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label = os.environ.get(POLICY, "svf")
+        self._policy = policy_from(label)
+        in_advance = {Need.ARRIVALS, Need.LP}.intersection(self._policy.needs)
+        if in_advance or isinstance(self._policy, PausingPolicy):
+            raise InvalidInput("cannot admit requests one by one", field=f"{POLICY} {label}")
+        scheduler: Any = self
+        if scheduler.policy.value != "fcfs":
+            raise InvalidInput("goes with --scheduling-policy fcfs", field=POLICY)
+        memory = (scheduler.kv_cache_manager.block_pool.num_gpu_blocks - 1) * scheduler.block_size
+        self._slack = _slack(scheduler.block_size // 2)
+        self._view = View(Instance(memory, []), Beliefs([], [], []))
+        self._policy.begin(self._view)
+        self._names: list[str] = []  # by place
+        self._places: dict[str, int] = {}  # of requests that are not done
+        self._started: dict[str, None] = {}  # by the policy, in its order
+
+    def add_request(self, request: Any) -> None:
+        """Tell the policy of a request."""
+        super().add_request(request)  # type: ignore[misc]
+        view, place = self._view, len(self._view.prompts)
+        said = (request.sampling_params.extra_args or {}).get("output", request.max_tokens)
+        prompt = request.num_prompt_tokens - 1
+        output = max(1, min(said, view.memory - prompt))
+        view.prompts.append(min(prompt + self._slack, view.memory - output))
+        view.arrivals.append(view.now)
+        for known in (view.beliefs.output, view.beliefs.lower, view.beliefs.upper):
+            known.append(output)
+        self._names.append(request.request_id)
+        self._places[request.request_id] = place
+        self._policy.arrived(view, place)
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        """Let vLLM see those that the policy started, in its order."""
+        self._forget_finished()
+        admitted = []
+        for place in self._policy.admit(self._view):
+            self._view.start(place)
+            admitted.append(place)
+        for place in admitted:
+            if (name := self._names[place]) in self._places:
+                self._started[name] = None
+            else:  # a client gave it up while it waited
+                self._policy.finished(self._view, place, self._view.stop(place))
+        queue: Any = self.waiting  # type: ignore[attr-defined]
+        waiting = {request.request_id: request for request in queue}
+        queue.clear()
+        queue.extend(waiting.pop(name) for name in self._started if name in waiting)
+        output = super().schedule(*args, **kwargs)  # type: ignore[misc]
+        queue.extend(waiting.values())
+        self._view.now += bool(output.num_scheduled_tokens)
+        return output
+
+    def _forget_finished(self) -> None:
+        """Tell the policy what is done, or was given up."""
+        there = self.requests  # type: ignore[attr-defined]
+        for name in [name for name in self._places if name not in there]:
+            place = self._places.pop(name)
+            if name in self._started:
+                del self._started[name]
+                self._policy.finished(self._view, place, self._view.stop(place))
+
+
+def _slack(default: int) -> int:
+    text = os.environ.get(SLACK, str(default))
+    if not text.isdecimal():
+        raise InvalidInput(f"must be a number of tokens, got {text!r}", field=SLACK)
+    return int(text)

@@ -1,0 +1,127 @@
+r"""A recorder for vLLM, which writes down what its scheduler decides.
+
+    KVOPT_RECORD=record.jsonl vllm serve MODEL --no-enable-prefix-caching \
+        --scheduler-cls kvopt.integrations.vllm.AsyncRecorder
+
+``AsyncRecorder`` goes with asynchronous scheduling, vLLM's default, ``Recorder`` with
+``--no-async-scheduling``.  ``KvoptScheduler`` and ``AsyncKvoptScheduler`` let a policy of kvopt
+admit, see `kvopt.integrations.admission`, and record where ``KVOPT_RECORD`` says so.  The format
+of the record stands in ``docs/vllm.md``.
+
+vLLM is imported when one of its classes is asked for, not with this module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from importlib import import_module
+from typing import Any
+
+SCHEMA = "kvopt.record/1"
+RECORD = "KVOPT_RECORD"
+"""Environment variable with the name of the record."""
+
+_SCHEDULERS = "vllm.v1.core.sched"
+
+
+class Recording:
+    """Goes before a scheduler of vLLM, and writes a line for all that it is asked and answers."""
+
+    record = "kvopt-record.jsonl"
+    """Where to, if the environment does not say."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._file = open(  # noqa: SIM115 - as long as the server lives
+            os.environ.get(RECORD, self.record), "w", buffering=1, encoding="utf-8"
+        )
+        self._began, self._round = time.monotonic_ns(), 0
+        self._rounds: dict[int, int] = {}  # of outputs whose tokens are still to come
+        self._preempted: list[str] = []  # since the last round
+        self._write(schema=SCHEMA, **_configuration(self))
+
+    def _write(self, **event: Any) -> None:
+        event["ns"] = time.monotonic_ns() - self._began
+        self._file.write(json.dumps(event) + "\n")
+
+    def add_request(self, request: Any) -> None:
+        """Note when a request came, and its prompt."""
+        self._write(
+            arrived=request.request_id,
+            round=self._round,
+            prompt=request.num_prompt_tokens,
+            priority=request.priority,
+        )
+        super().add_request(request)  # type: ignore[misc]
+
+    def schedule(self, *args: Any, **kwargs: Any) -> Any:
+        """Note which tokens of which requests are processed in a round, and what is preempted."""
+        output = super().schedule(*args, **kwargs)  # type: ignore[misc]
+        self._preempted += sorted(output.preempted_req_ids or ())
+        if output.num_scheduled_tokens:  # else nothing is computed, and that is no round
+            self._round += 1
+            self._rounds[id(output)] = self._round
+            self._write(
+                round=self._round,
+                processed=output.num_scheduled_tokens,
+                preempted=self._preempted,
+            )
+            self._preempted = []
+        return output
+
+    def update_from_output(self, output: Any, *args: Any, **kwargs: Any) -> Any:
+        """Note how many tokens a round yielded, and what is done."""
+        found = super().update_from_output(output, *args, **kwargs)  # type: ignore[misc]
+        number = self._rounds.pop(id(output), None)
+        if number is not None:
+            answers = [answer for each in found.values() for answer in each.outputs]
+            self._write(
+                tokens={a.request_id: len(a.new_token_ids) for a in answers if a.new_token_ids},
+                round=number,
+                finished=[a.request_id for a in answers if a.finish_reason is not None],
+            )
+        return found
+
+
+def _configuration(scheduler: Any) -> dict[str, Any]:
+    """Return what a server has, and what would break the record's rules."""
+    settings, groups = scheduler.scheduler_config, scheduler.kv_cache_config.kv_cache_groups
+    windows = [getattr(group.kv_cache_spec, "sliding_window", None) for group in groups]
+    return {
+        "engine": f"vllm {getattr(sys.modules['vllm'], '__version__', '')}".strip(),
+        "policy": str(scheduler.policy.value),
+        "block": groups[0].kv_cache_spec.block_size,
+        "blocks": scheduler.kv_cache_manager.block_pool.num_gpu_blocks - 1,  # one is never used
+        "budget": scheduler.max_num_scheduled_tokens,
+        "max_seqs": scheduler.max_num_running_reqs,
+        "chunked": bool(settings.enable_chunked_prefill),
+        "watermark": settings.watermark,
+        "asynchronous": bool(settings.async_scheduling),
+        "prefix_caching": bool(scheduler.cache_config.enable_prefix_caching),
+        "speculation": bool(scheduler.num_spec_tokens),
+        "sliding_window": any(window is not None for window in windows) or len(groups) > 1,
+    }
+
+
+_BASES = {
+    "Recorder": "scheduler.Scheduler",
+    "AsyncRecorder": "async_scheduler.AsyncScheduler",
+    "KvoptScheduler": "scheduler.Scheduler",
+    "AsyncKvoptScheduler": "async_scheduler.AsyncScheduler",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BASES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, base = _BASES[name].partition(".")
+    kinds: list[Any] = [Recording, getattr(import_module(f"{_SCHEDULERS}.{module}"), base)]
+    content: dict[str, Any] = {"__module__": __name__}
+    if name.endswith("KvoptScheduler"):
+        kinds.insert(1, import_module("kvopt.integrations.admission").Admission)
+        content["record"] = os.devnull
+    globals()[name] = kind = type(name, tuple(kinds), content)
+    return kind

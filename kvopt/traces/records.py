@@ -1,0 +1,132 @@
+"""What a server decided, read from a record of it and replayed in integers.
+
+A server counts a prompt of s tokens where kvopt counts s - 1: the j-th token is computed while
+s + j - 1 tokens are stored, and the last one never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import FalseClaim, InvalidInput, shown
+from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.runs import RecordedRun
+from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.pausing import PausedSchedule
+from kvopt.traces.replay import Replay, replayed
+
+_COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()
+_COMPACT_MORE = (
+    "columns", "max_num_batched_tokens", "max_num_seqs", "chunked_prefill", "prefix_caching",
+    "policy", "preemptions", "total_latency_rounds", "steps", "speculation", "sliding_window",
+)  # fmt: skip
+
+_REFUSED = {
+    "prefix_caching": "requests share what is cached, which kvopt does not count: record "
+    "with --no-enable-prefix-caching",
+    "speculation": "a round may yield several tokens of a request, which kvopt does not count: "
+    "record without a draft model",
+    "sliding_window": "memory does not grow with every token where attention is limited to a "
+    "window or layers differ: record a model with full attention",
+}
+"""Why a record is not read, by what the server had switched on."""
+
+
+def read_record(path: str | Path) -> RecordedRun:
+    """Read what a server decided: ``kvopt.record/1``, or one JSON object with all rounds.
+
+    Raises
+    ------
+    InvalidInput
+        Where the record breaks its own rules, with request and round; or where the server
+        did what kvopt does not count, with the reason.
+    """
+    try:
+        text = read_text(path)
+        if '"kvopt.record/' in text.partition("\n")[0]:
+            return _of_replay(replayed(text))
+        return _of_compact(parse_json(text))
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+
+
+def refuse_features(found: Mapping[str, Any]) -> None:
+    """Refuse a record of a server with what breaks the problem."""
+    for name, reason in _REFUSED.items():
+        if found.get(name):
+            raise InvalidInput(reason, field=name)
+
+
+def _of_replay(replay: Replay) -> RecordedRun:
+    refuse_features(replay.settings)
+    settings = replay.settings
+    done = [seen for seen in replay.seen.values() if seen.is_finished]
+    if not done:
+        raise InvalidInput("no request finished")
+    has_priorities = settings["policy"] == "priority"
+    requests = [
+        Request(
+            seen.arrival,
+            seen.prompt - 1,
+            len(seen.tokens),
+            seen.name,
+            priority=seen.priority if has_priorities else None,
+        )
+        for seen in done
+    ]
+    instance = Instance(settings["block"] * settings["blocks"], requests)
+    schedule = PausedSchedule.at_times(instance, (seen.tokens for seen in done))
+    left = {"schema", "ns", *_REFUSED}
+    notes = {name: value for name, value in settings.items() if name not in left}
+    notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
+    notes["left_out"] = len(replay.seen) - len(done)
+    return RecordedRun(
+        f"{settings['engine']}, {settings['policy']}", schedule, settings["block"], notes
+    )
+
+
+def _of_compact(value: object) -> RecordedRun:
+    top = check_fields(value, "record", _COMPACT, _COMPACT_MORE)
+    refuse_features(top)
+    block = checked_integer(top["block_size"], "block_size", 1)
+    memory = block * checked_integer(top["blocks"], "blocks", 1)
+    rows, rounds = top["requests"], top["token_rounds"]
+    if not isinstance(rows, list) or not isinstance(rounds, list) or len(rows) != len(rounds):
+        raise InvalidInput("must be as many as requests", field="token_rounds")
+    requests = [_request(row, i) for i, row in enumerate(rows)]
+    for request, segments in zip(requests, rounds, strict=True):
+        _refuse_double(request, segments)
+    schedule = PausedSchedule(Instance(memory, requests), rounds)
+    notes = {name: top[name] for name in _COMPACT_MORE[1:8] if name in top}
+    engine = str(top["engine"]).partition(",")[0]
+    run = RecordedRun(f"{engine}, {top.get('policy', 'unknown')}", schedule, block, notes)
+    claimed = top.get("total_latency_rounds", schedule.objective)
+    if claimed != schedule.objective:
+        reason = f"says {shown(claimed)}, the rounds give {schedule.objective}"
+        raise FalseClaim(reason, field="total_latency_rounds")
+    return run
+
+
+def _request(row: object, position: int) -> Request:
+    name = f"r{position}"
+    try:
+        if not isinstance(row, list) or len(row) != 3:
+            reason = f"must be [arrival, prompt, output], got {shown(row)}"
+            raise InvalidInput(reason, field="requests")
+        return Request(row[0], checked_integer(row[1], "prompt", 1) - 1, row[2], name)
+    except InvalidInput as error:
+        raise error.located(request=repr(name)) from None
+
+
+def _refuse_double(request: Request, segments: object) -> None:
+    """Say it in a record's words where segments overlap; what is misshapen is refused later."""
+    last = None
+    for pair in segments if isinstance(segments, list) else ():
+        if not (isinstance(pair, list) and len(pair) == 2 and {type(t) for t in pair} == {int}):
+            return
+        if last is not None and pair[0] == last:
+            reason = f"yields two tokens in round {last}"
+            raise InvalidInput(reason, request=repr(request.id))
+        last = pair[1]

@@ -1,0 +1,303 @@
+"""Servers that pause requests, against one that is written down literally."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from literal_vllm import LiteralVllm, One
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Prediction,
+    Request,
+    certify,
+    write_instance,
+)
+from kvopt import run as simulate
+from kvopt.model.blocks import block_overflow
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.paused_runs import Chunks, PausedRun
+
+MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
+
+
+@dataclass
+class Case:
+    instance: Instance
+    limits: dict[str, int]
+    watermark: Fraction
+    by_priority: bool
+
+    @property
+    def policy(self) -> str:
+        keys = ",".join(f"{key}={value}" for key, value in self.limits.items())
+        name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
+        return f"{name},{keys},watermark={self.watermark}"
+
+    def served(self, clock: Clock = ROUNDS) -> PausedRun:
+        found = simulate(self.instance, self.policy, clock=clock)
+        assert isinstance(found, PausedRun)
+        return found
+
+    def literal(self, model: BatchTime | None = None) -> tuple[LiteralVllm, list[One]]:
+        clock = ROUNDS if model is None else Seconds(model)
+        requests = [
+            One(i, arrival, r.prompt + 1, r.output, r.priority or 0)
+            for i, (r, arrival) in enumerate(
+                zip(self.instance, clock.arrivals(self.instance), strict=True)
+            )
+        ]
+        limits = self.limits
+        blocks = self.instance.memory // limits["block"]
+        server = LiteralVllm(
+            limits["block"],
+            blocks,
+            limits["max_seqs"],
+            limits["budget"],
+            bool(limits["chunked"]),
+            int(float(self.watermark) * (blocks + 1)),
+            self.by_priority,
+            model,
+            bool(limits["asynchronous"]),
+        )
+        server.serve(requests)
+        return server, requests
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    block = draw(st.sampled_from([1, 1, 2, 3, 8]))
+    memory = block * draw(st.integers(1, 40 // block))
+    max_seqs = draw(st.sampled_from([1, 2, 3, 100]))
+    budget = max_seqs + draw(st.sampled_from([0, 1, 5, 40]))
+    chunked = draw(st.booleans())
+    most = memory if chunked else min(memory, budget)
+    peaks = draw(st.lists(st.integers(1, most), min_size=1, max_size=9))
+    requests, arrival = [], 0
+    for peak in peaks:
+        output = draw(st.integers(1, peak))
+        arrival += draw(st.sampled_from([0, 0, 0, 1, 7]))
+        priority = draw(st.integers(-2, 2))
+        requests.append(
+            Request(
+                arrival, peak - output, output, arrival_seconds=arrival / 10**7, priority=priority
+            )
+        )
+    limits = {"block": block, "max_seqs": max_seqs, "budget": budget, "chunked": int(chunked)}
+    limits["asynchronous"] = draw(st.integers(0, 1))
+    watermark = draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2)]))
+    return Case(Instance(memory, requests), limits, watermark, draw(st.booleans()))
+
+
+def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
+    groups = groupby(enumerate(times), lambda pair: pair[1] - pair[0])
+    runs = ([time for _, time in group] for _, group in groups)
+    return tuple((times[0], times[-1]) for times in runs)
+
+
+@examples(30)
+@given(cases())
+def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
+    found = case.served()
+    server, requests = case.literal()
+    stretches = tuple(in_stretches(one.times) for one in requests)
+    assert found.paused_schedule.segments == stretches
+    assert found.completions == tuple(one.completed for one in requests)
+    assert found.paused_schedule.check().feasible
+    assert block_overflow(found.paused_schedule, case.limits["block"]) is None
+    assert found.peak_memory <= server.most_used * case.limits["block"] <= case.instance.memory
+
+
+@examples(30)
+@given(cases())
+def test_seconds_are_those_of_a_literal_server(case: Case) -> None:
+    found = case.served(Seconds(MODEL))
+    _, requests = case.literal(MODEL)
+    assert found.completions == tuple(one.completed for one in requests)
+    assert found.objective is not None
+
+
+def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> None:
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    found = simulate(Instance(16, requests), "vllm-fcfs:block=1")
+    assert isinstance(found, PausedRun)
+    assert found.segments == (((1, 7),), ((1, 2),), ((1, 5), (8, 11)), ((1, 3), (8, 9)))
+    assert (found.objective, found.pauses, found.schedule) == (29, 2, None)
+    assert found.to_json()["segments"] == found.segments
+    assert found.first_tokens == (1, 1, 1, 1)
+
+
+def test_whole_blocks_leave_less_room() -> None:
+    instance = Instance(16, [Request(0, 0, 5), Request(0, 0, 5), Request(0, 0, 5)])
+    together = simulate(instance, "vllm-fcfs:block=1")
+    apart = simulate(instance, "vllm-fcfs:block=8")
+    assert (together.objective, apart.objective) == (15, 20)
+
+
+def test_prompts_in_pieces_yield_no_token_until_the_last() -> None:
+    instance = Instance(50, [Request(0, 0, 8), Request(0, 9, 2)])
+    found = simulate(instance, "vllm-fcfs:block=1,max_seqs=4,budget=4")
+    assert isinstance(found, PausedRun)
+    assert found.chunks == (Chunks(1, 0, (3, 3, 3)),)
+    assert found.segments == (((1, 8),), ((4, 5),))
+    assert found.peak_memory == 5 + 9 + 2
+
+
+@pytest.mark.parametrize(
+    ("by", "first"), [("output", 1), ("volume", 0), ("prediction", 2), ("priority", 3)]
+)
+def test_priorities_are_what_by_says(by: str, first: int) -> None:
+    requests = [
+        Request(0, 0, 4, predicted=Prediction(8, 8)),
+        Request(0, 9, 3, predicted=Prediction(9, 9)),
+        Request(0, 4, 5, predicted=Prediction(1, 2)),
+        Request(0, 5, 6, predicted=Prediction(9, 9), priority=-1),
+    ]
+    found = simulate(Instance(14, requests), f"vllm-priority:by={by},block=1,max_seqs=1")
+    assert found.starts[first] == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("vllm-fcfs:block=0", "block: must be at least 1, got 0"),
+        ("vllm-fcfs:budget=10", "budget: must be at least max_seqs, 1024, got 10"),
+        ("vllm-fcfs:watermark=1", "watermark: must be at least 0 and below 1, got 1"),
+        ("vllm-fcfs", "request 'r0': block: needs 1 blocks of 16 tokens, memory has 0"),
+        (
+            "vllm-fcfs:block=1,max_seqs=1,budget=2,chunked=0",
+            "request 'r0': budget: is below the 3 tokens that a round may have to process",
+        ),
+        ("vllm-priority:block=1,by=priority", "by: no request has a priority"),
+    ],
+)
+def test_what_a_server_cannot_serve_is_refused(policy: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(Instance(9, [Request(0, 1, 2)]), policy)
+    assert str(caught.value).startswith(reason)
+
+
+def test_runs_are_checked() -> None:
+    instance = Instance(9, [Request(2, 3, 2)])
+    found = simulate(instance, "vllm-fcfs:block=1")
+    assert isinstance(found, PausedRun)
+    assert found.violations() == []
+
+    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__dataclass_fields__}
+
+    def violation(**changes: object) -> str:
+        return PausedRun(**{**fields, **changes}).violations()[0]
+
+    assert "2 tokens" in violation(segments=(((3, 3),),))
+    assert "not those of the last" in violation(starts=(3,))
+    assert "before its arrival" in violation(segments=(((2, 3),),), starts=(1,))
+    assert "cannot process" in violation(chunks=(Chunks(0, 1, (9,)),))
+    assert "cannot process" in violation(chunks=(Chunks(0, 2, (1,)),))
+
+
+def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "i.json"
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    write_instance(Instance(16, requests), path)
+    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1")
+    assert code == 0
+    assert "2 pauses" in out
+    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "s.json", "--json")
+    assert code == 0
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert found["schema"] == "kvopt.schedule/2"
+    assert found["segments"] == json.loads(out)["policies"][0]["segments"]
+    code, _, err = run("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
+    assert code == 2
+    assert "vllm-fcfs:block=1 pauses requests, which is not drawn" in err
+
+
+def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
+    run: Run, tmp_path: Path
+) -> None:
+    path, policy = tmp_path / "i.json", "vllm-fcfs:block=1"
+    write_instance(Instance(9, [Request(0, 1, 2)]), path)
+    (tmp_path / "s.toml").write_text(
+        f'policies = ["{policy}"]\n[[instances]]\nfamily = "arrival-1"\ncount = 1\n'
+    )
+    for command in (
+        ("certify", path, "--policy", policy, "-o", tmp_path / "c.json"),
+        ("study", tmp_path / "s.toml", "--out", tmp_path / "out"),
+        ("hunt", "--policy", policy, "--n", "2", "--memory", "4"),
+    ):
+        code, out, err = run(*command)
+        assert (code, out) == (2, ""), command
+        assert "pauses requests with tokens kept" in err, command
+    assert not (tmp_path / "c.json").exists()
+    paused = simulate(Instance(9, [Request(0, 1, 2)]), policy)
+    with pytest.raises(InvalidInput, match="pauses requests"):
+        certify(paused.instance, [paused])
+
+
+@examples(30)
+@given(cases(), st.booleans())
+def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
+    page = case.limits["block"]
+    policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
+    found = simulate(case.instance, policy)
+    assert isinstance(found, PausedRun)
+    assert found.paused_schedule.check().feasible
+    assert block_overflow(found.paused_schedule, page) is None
+
+
+def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
+    requests = [Request(0, 2, 8), Request(0, 3, 8), Request(0, 1, 8)]
+    found = simulate(
+        Instance(16, requests), "sglang:conservative=0.01,mixed=1,pred=lower,intervals=rough"
+    )
+    assert isinstance(found, PausedRun)
+    assert found.segments == (((1, 6), (14, 15)), ((1, 3), (9, 13)), ((1, 8),))
+    assert found.note == "2 pauses, 2 of them retractions"
+
+
+def test_prompts_alone_hold_up_those_that_run() -> None:
+    instance = Instance(20, [Request(0, 2, 4), Request(2, 3, 2)])
+    apart, mixed = simulate(instance, "sglang"), simulate(instance, "sglang:mixed=1")
+    assert isinstance(apart, PausedRun)
+    assert apart.segments == (((1, 2), (4, 5)), ((3, 4),))
+    assert (apart.objective, mixed.objective) == (7, 6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("sglang:page=0", "page: must be at least 1"),
+        ("sglang:conservative=0", "conservative: must be above 0"),
+        ("sglang:page=8", "request 'r0': page: needs 16 tokens in whole pages, memory has 8"),
+    ],
+)
+def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(Instance(9, [Request(0, 7, 2)]), policy)
+    assert str(caught.value).startswith(reason)
+
+
+def test_retraction_knows_no_seconds() -> None:
+    with pytest.raises(InvalidInput, match="in rounds, not in seconds"):
+        simulate(Instance(9, [Request(0, 1, 1)]), "sglang", clock=Seconds(MODEL))
+
+
+def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:
+    instance = Instance(11, [Request(0, 0, 6), Request(0, 0, 5), Request(1, 6, 1)])
+    found = simulate(instance, "vllm-fcfs:block=1,max_seqs=3,budget=4")
+    assert isinstance(found, PausedRun)
+    assert found.chunks == (Chunks(2, 1, (2, 2), is_lost=True), Chunks(2, 6, (4,)))
+    assert [stretch.prompts for stretch in found.stretches] == [0, 2, 2, 0, 0, 4, 2]

@@ -1,0 +1,198 @@
+"""Records of servers: replayed in integers, and refused with request and round."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+from refusals import MISSING, edited, refusal
+
+from kvopt import FalseClaim, run
+from kvopt.files.runs import read_run, write_run
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.traces.records import read_record
+
+RECORDS = Path(__file__).parent / "records"
+"""Made by ``benchmarks/vllm_record.py``; lengths drawn by `kvopt.generate`."""
+
+POLICIES = {
+    "fcfs": "vllm-fcfs",
+    "priority": "vllm-priority:by=priority,max_seqs=12,budget=48",
+    "asynchronous": "vllm-fcfs:asynchronous=1",
+}
+
+COMPACT: dict[str, Any] = {
+    "engine": "vllm 0.33.0, v1 scheduler",
+    "block_size": 2,
+    "blocks": 4,
+    "prefix_caching": False,
+    "policy": "fcfs",
+    "total_latency_rounds": 10,
+    "requests": [[0, 3, 4], [1, 1, 3]],
+    "token_rounds": [[[1, 3], [6, 6]], [[2, 2], [4, 5]]],
+}
+
+LINES: list[dict[str, Any]] = [
+    {"schema": "kvopt.record/1", "engine": "vllm", "policy": "fcfs", "block": 2, "blocks": 3,
+     "prefix_caching": False, "speculation": False, "sliding_window": False},
+    {"arrived": "a", "round": 0, "prompt": 2},
+    {"round": 1, "processed": {"a": 2}, "preempted": []},
+    {"arrived": "b", "round": 1, "prompt": 2},
+    {"tokens": {"a": 1}, "round": 1, "finished": []},
+    {"round": 2, "processed": {"a": 1, "b": 2}, "preempted": []},
+    {"tokens": {"a": 1, "b": 1}, "round": 2, "finished": ["a"]},
+    {"round": 3, "processed": {"b": 1}, "preempted": []},
+    {"tokens": {"b": 1}, "round": 3, "finished": ["b"]},
+]  # fmt: skip
+
+
+def lines(*changes: tuple[int, dict[str, Any]]) -> str:
+    """Return the record with some lines changed."""
+    made = [dict(line) for line in LINES]
+    for number, change in changes:
+        made[number] |= change
+    return "".join(f"{json.dumps(line)}\n" for line in made)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_vllm_decided_is_what_the_simulator_decides(name: str) -> None:
+    record = read_record(RECORDS / f"{name}.jsonl")
+    found = run(record.instance, POLICIES[name])
+    assert isinstance(found, PausedRun)
+    assert found.paused_schedule.segments == record.schedule.segments
+    assert record.schedule.pauses > 0
+    assert record.policy == f"vllm 0.33.0, {'priority' if name == 'priority' else 'fcfs'}"
+
+
+def test_asynchronous_scheduling_can_be_read() -> None:
+    record = read_record(RECORDS / "asynchronous.jsonl")
+    assert record.notes["asynchronous"]
+    assert record.notes["preemptions"] >= record.schedule.pauses > 0
+    assert record.schedule.objective > read_record(RECORDS / "fcfs.jsonl").schedule.objective
+
+
+def test_prompts_are_counted_as_kvopt_counts_them(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines())
+    record = read_record(path)
+    assert [(r.id, *r.kind) for r in record.instance] == [("a", 0, 1, 2), ("b", 1, 1, 2)]
+    assert record.schedule.segments == (((1, 2),), ((2, 3),))
+    assert (record.instance.memory, record.block, record.schedule.objective) == (6, 2, 4)
+
+
+def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines((8, {"finished": []})))
+    code, out, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, out) == (0, "")
+    assert "left out 1 requests that did not finish" in err
+    assert [r.id for r in read_run(tmp_path / "run.json").instance] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ((6, {"tokens": {"a": 2, "b": 1}}), "request 'a': yields 2 tokens in round 2 (line 7)"),
+        ((5, {"processed": {"a": 1, "b": 4}}), "request 'b': takes a block in round 2, where 4"),
+        ((3, {"round": 2}), "request 'b': is processed in round 2, arrives at 2"),
+        ((5, {"processed": {"a": 1}}), "request 'b': yields a token in round 2, which did not"),
+        ((5, {"processed": {"a": 1, "b": 1}}), "request 'b': yields a token in round 2 with 1 "),
+        ((5, {"preempted": ["c"]}), "request 'c': is in round 2 and never arrived"),
+        ((5, {"round": 1}), "round: must ascend, got 1 after 1"),
+        ((6, {"round": 4}), "round: has tokens twice, or was not processed: 4"),
+        ((3, {"arrived": "a"}), "request 'a': arrives twice"),
+        ((3, {"arrived": 1}), "arrived: must be a name, got 1"),
+        ((3, {"priority": "x"}), "priority: must be an integer, got 'x'"),
+        ((0, {"watermark": math.nan}), "notes: holds what no JSON file can carry"),
+        ((6, {"finished": [[]]}), "finished: must hold names, got [[]]"),
+        ((2, {"processed": {"a": 0}}), "processed: must be at least 1, got 0"),
+        ((2, {"processed": [1]}), "processed: must be an object, got [1]"),
+        ((2, {"preempted": 1}), "preempted: must be a list of names, got 1"),
+        ((6, {"finished": "a"}), "finished: must be a list of names, got 'a'"),
+        ((4, {"odd": 1}), "odd: is not a known field"),
+        ((0, {"schema": "kvopt.record/2"}), "schema: must be 'kvopt.record/1'"),
+        ((0, {"prefix_caching": True}), "prefix_caching: requests share what is cached"),
+        ((0, {"speculation": True}), "speculation: a round may yield several tokens"),
+        ((0, {"sliding_window": True}), "sliding_window: memory does not grow with every"),
+    ],
+)
+def test_a_record_that_breaks_its_rules_is_refused(
+    change: tuple[int, dict[str, Any]], reason: str, tmp_path: Path
+) -> None:
+    found = refusal(read_record, tmp_path / "record", lines(change))
+    assert found.startswith(reason)
+
+
+def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
+    rounds = [{"round": 4, "processed": {"b": 1}, "preempted": []},
+              {"tokens": {"b": 1}, "round": 4, "finished": ["b"]}]  # fmt: skip
+    found = refusal(read_record, tmp_path / "record", lines((7, rounds[0]), (8, rounds[1])))
+    assert found.startswith("request 'b': yields no token from round 3 to 3, and was not preempted")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("token_rounds", 0, 1), [3, 3], "request 'r0': yields two tokens in round 3"),
+        (("token_rounds", 1, 0), [1, 1], "request 'r1': yields a token in round 1, arrives at 1"),
+        (("blocks",), 2, "request 'r0': output: needs 6 tokens (prompt + output), memory is"),
+        (("requests", 1, 1), 6, "request 'r1': takes a block in round 2, where 5 are needed; me"),
+        (("requests", 0, 2), 5, "request 'r0': segments: hold 4 times for 5 tokens"),
+        (("requests", 0), [0, 3], "request 'r0': requests: must be [arrival, prompt, output]"),
+        (("requests", 1, 1), 0, "request 'r1': prompt: must be at least 1, got 0"),
+        (("token_rounds",), [[[1, 4]]], "token_rounds: must be as many as requests"),
+        (("prefix_caching",), True, "prefix_caching: requests share what is cached"),
+        (("blocks",), MISSING, "blocks: is missing"),
+    ],
+)
+def test_a_compact_record_that_breaks_its_rules_is_refused(
+    place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    found = refusal(read_record, tmp_path / "r.json", edited(place, value, COMPACT))
+    assert found.startswith(reason)
+
+
+def test_a_false_total_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(edited(("total_latency_rounds",), 9, COMPACT))
+    with pytest.raises(FalseClaim, match="says 9, the rounds give 10"):
+        read_record(tmp_path / "r.json")
+
+
+def test_import_run_writes_what_can_be_read_again(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(COMPACT))
+    code, out, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, out) == (0, "")
+    assert "2 requests, total latency 10 rounds, 2 pauses" in err
+    found = read_run(tmp_path / "run.json")
+    assert found == read_record(path)
+    write_run(found, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+    judged = PausedRun.of(found.schedule, found.policy)
+    assert (judged.objective, judged.violations()) == (10, [])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("value",), 9, "value: says 9, the segments give 10"),
+        (("segments", 0, 1), [3, 3], "request 'r0': segments: must ascend, got [3, 3]"),
+        (("instance", "requests", 1, "prompt"), 5, "request 'r1': takes a block in round 2, wh"),
+        (("block",), 0, "block: must be at least 1"),
+        (("policy",), 1, "policy: must be text, got 1"),
+        (("schema",), "kvopt.run/2", "schema: must be 'kvopt.run/1'"),
+    ],
+)
+def test_a_run_that_breaks_the_rules_is_refused(
+    place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "r.json").write_text(json.dumps(COMPACT))
+    write_run(read_record(tmp_path / "r.json"), tmp_path / "run.json")
+    original = json.loads((tmp_path / "run.json").read_text())
+    assert refusal(read_run, tmp_path / "bad.json", edited(place, value, original)).startswith(
+        reason
+    )
