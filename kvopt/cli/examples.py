@@ -16,7 +16,10 @@ EXAMPLES = {
         "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
         "kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100",
     ),
-    "certify": ("kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",),
+    "certify": (
+        "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
+        "kvopt certify a.json --policy vllm-fcfs --time-limit 20 -o vllm.cert.json",
+    ),
     "verify": ("kvopt verify a.cert.json",),
     "policies": ("kvopt policies",),
     "check": ("kvopt check a.json best.json",),
@@ -32,6 +35,7 @@ EXAMPLES = {
     "hunt": ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
     "info": ("kvopt info", "kvopt info --params"),
     "import": ("kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",),
+    "import-run": ("kvopt import-run samples/vllm.jsonl -o run.json",),
     "capacity": ("kvopt capacity --model mistral-7b --gpu a10-24gb --gpus 1",),
     "batch-time": (
         "kvopt batch-time samples/batches.csv --kv-ns 40 -o mine.json",

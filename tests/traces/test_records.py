@@ -17,6 +17,8 @@ from kvopt.simulation.paused_runs import PausedRun
 from kvopt.traces.records import read_record
 
 RECORDS = Path(__file__).parent / "records"
+FILES = {path.stem: path for path in RECORDS.glob("*.jsonl")}
+FILES["fcfs"] = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
 """Made by ``benchmarks/vllm_record.py``; lengths drawn by `kvopt.generate`."""
 
 POLICIES = {
@@ -60,7 +62,7 @@ def lines(*changes: tuple[int, dict[str, Any]]) -> str:
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_vllm_decided_is_what_the_simulator_decides(name: str) -> None:
-    record = read_record(RECORDS / f"{name}.jsonl")
+    record = read_record(FILES[name])
     found = run(record.instance, POLICIES[name])
     assert isinstance(found, PausedRun)
     assert found.paused_schedule.segments == record.schedule.segments
@@ -72,7 +74,7 @@ def test_asynchronous_scheduling_can_be_read() -> None:
     record = read_record(RECORDS / "asynchronous.jsonl")
     assert record.notes["asynchronous"]
     assert record.notes["preemptions"] >= record.schedule.pauses > 0
-    assert record.schedule.objective > read_record(RECORDS / "fcfs.jsonl").schedule.objective
+    assert record.schedule.objective > read_record(FILES["fcfs"]).schedule.objective
 
 
 def test_prompts_are_counted_as_kvopt_counts_them(tmp_path: Path) -> None:
