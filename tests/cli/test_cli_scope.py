@@ -1,0 +1,83 @@
+"""``--scope`` in the commands, and ``certify --run``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Run
+
+from kvopt import Instance, Request, write_instance
+from kvopt.model.scopes import Scope
+
+RECORD = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """Return the file of two requests: 14 without pauses, 12 with one."""
+    path = tmp_path / "pair.json"
+    write_instance(Instance(10, [Request(0, 0, 10), Request(6, 5, 1)], round_ms=5), path)
+    return path
+
+
+def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) -> None:
+    out_file = pair.with_name("s.json")
+    code, out, _ = run("solve", pair, "--scope", "pauses", "--json", "-o", out_file)
+    said = json.loads(out)
+    assert (code, said["objective"], said["lower_bound"], said["scope"]) == (0, 12, 12, "pauses")
+    assert said["starts"] is None
+    assert said["segments"] == [[[1, 6], [8, 11]], [[7, 7]]]
+    assert json.loads(out_file.read_text())["schema"] == "kvopt.schedule/2"
+    code, out, _ = run("solve", pair, "--scope", "pauses", "--start", out_file, "-t", "0", "--json")
+    assert (code, json.loads(out)["objective"]) == (0, 12)
+    code, _, err = run("solve", pair, "--scope", "pauses", "--engine", "highs")
+    assert (code, err) == (2, "kvopt: engine: goes without pauses\n")
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_every_command_takes_every_scope(run: Run, pair: Path, scope: Scope) -> None:
+    best = 12 if scope.covers(Scope.PAUSES) else 14
+    cert = pair.with_name("c.json")
+    code, out, _ = run("solve", pair, "--scope", str(scope), "--json")
+    assert (code, json.loads(out)["objective"], json.loads(out)["scope"]) == (0, best, scope)
+    code, out, err = run("bound", pair, "--scope", str(scope), "--json")
+    assert (code, json.loads(out)["value"] <= best, json.loads(out)["scope"]) == (0, True, scope)
+    for seconds in ([], ["--seconds", "--policy", "svf"]):
+        code, out, err = run(
+            "certify", pair, "--scope", str(scope), *seconds, "-t", "5", "-o", cert
+        )
+        assert code == 0
+        assert scope.sentence in " ".join(err.split())
+        assert scope.sentence in run("verify", cert)[1]
+
+
+def test_a_recorded_run_is_judged(run: Run, tmp_path: Path) -> None:
+    made, cert = tmp_path / "run.json", tmp_path / "c.json"
+    assert run("import-run", RECORD, "-o", made)[0] == 0
+    code, out, _ = run("certify", "--run", made, "-t", "2", "-o", cert, "--json")
+    said = json.loads(out)
+    (judged,) = said["policies"]
+    assert (code, said["scope"], judged["value"]) == (0, "pauses", 970)
+    assert said["lower"] <= said["upper"] <= 970
+    assert run("verify", cert)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "options: give FILE or --run, one of them"),
+        (["a.json", "--run", "r.json"], "options: give FILE or --run, one of them"),
+        (["--run", "r.json", "-m", "5"], "--memory: goes without --run"),
+        (["--run", "r.json", "--seconds"], "--seconds: goes without --run"),
+        (["--run", "no.json"], "no.json"),
+    ],
+)
+def test_what_does_not_go_with_a_run_is_refused(
+    run: Run, tmp_path: Path, arguments: list[str], reason: str
+) -> None:
+    code, out, err = run("certify", *arguments, "-o", tmp_path / "c.json")
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert not (tmp_path / "c.json").exists()
