@@ -122,7 +122,8 @@ class SidesWithPauses:
         search = self._search
         search.engine = "solve"
         with _left_at_a_signal(search):
-            self._search_orders(0.0)
+            if not self._is_over():
+                self._search_orders(0.0)
             if math.isfinite(search.remaining) and not self._is_over():
                 self._stages.work(improve, search.remaining / 2)
             if not self._is_over():

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvopt.engines.portfolio import climb, offer_volume
+from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -66,9 +67,12 @@ class _Work:
         offer_volume(self.search)
 
     def begin(self, start: PausedSchedule | None) -> None:
-        """Take a schedule that was given, if it is feasible."""
+        """Take a schedule that was given, and what list schedules find without pauses."""
         if start is not None:
             self._offer(start, "given schedule")
+        offer_list_schedules(self.search)
+        if (plain := self.search.schedule) is not None:
+            self._offer(PausedSchedule.of(plain), self.search.found_by or "list schedule")
 
     def order(self) -> None:
         """Find schedules by orders; the first one is there whatever the limit is."""

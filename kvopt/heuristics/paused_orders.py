@@ -138,9 +138,13 @@ def _placed(instance: Instance, problem: PausedProblem, order: Sequence[int]) ->
 
 
 def _schedule(instance: Instance, problem: PausedProblem, placed: Placed) -> PausedSchedule:
-    edges = pairwise(problem.offsets.tolist())
-    times = placed.times.tolist()
-    return PausedSchedule.at_times(instance, [times[first:end] for first, end in edges])
+    begins = np.diff(placed.times, prepend=-1) != 1
+    begins[problem.offsets[:-1]] = True
+    (first,) = begins.nonzero()
+    ends = np.append(first, len(placed.times))[1:] - 1
+    pairs = list(zip(placed.times[first].tolist(), placed.times[ends].tolist(), strict=True))
+    edges = np.searchsorted(first, problem.offsets).tolist()
+    return PausedSchedule(instance, [pairs[a:b] for a, b in pairwise(edges)])
 
 
 @compiled
