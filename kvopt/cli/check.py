@@ -9,7 +9,8 @@ import typer
 
 from kvopt.cli import common
 from kvopt.errors import FalseClaim
-from kvopt.files import read_instance, read_schedule
+from kvopt.files import read_either_schedule, read_instance
+from kvopt.model.pausing import PausedSchedule
 
 
 def check_command(
@@ -27,7 +28,8 @@ def check_command(
     """
     instance = read_instance(file, memory)
     try:
-        check = read_schedule(schedule, instance).check()
+        judged = read_either_schedule(schedule, instance)
+        check = judged.check()
     except FalseClaim as error:
         if json:
             common.print_json({"feasible": False, "violations": [str(error)]})
@@ -40,10 +42,12 @@ def check_command(
     else:
         for line in check.violations:
             print(line)
+        pauses = judged.pauses if isinstance(judged, PausedSchedule) else 0
+        paused = f", {pauses:,} pause{'s' * (pauses > 1)} with tokens kept" if pauses else ""
         verdict = "feasible" if check.feasible else "not feasible"
         print(
             f"{verdict}: total latency {check.objective:,}, peak memory {check.peak_memory:,} of "
-            f"{instance.memory:,} at time {check.peak_time:,}, makespan {check.makespan:,}"
+            f"{instance.memory:,} at time {check.peak_time:,}, makespan {check.makespan:,}{paused}"
         )
     if not check.feasible:
         raise typer.Exit(common.FAILED)

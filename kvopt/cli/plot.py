@@ -12,8 +12,9 @@ from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, read_schedule
+from kvopt.files import read_either_schedule, read_instance
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.search.proofs import Prices
 from kvopt.simulation.running import run
@@ -41,7 +42,13 @@ def plot_command(
     _modules: common.Modules = None,
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone."""
-    from kvopt.plots import plot_instance, plot_runs, plot_schedule, refuse_unknown_suffix
+    from kvopt.plots import (
+        plot_instance,
+        plot_run,
+        plot_runs,
+        plot_schedule,
+        refuse_unknown_suffix,
+    )
 
     refuse_unknown_suffix(output)
     try_outputs(output=output)
@@ -58,10 +65,16 @@ def plot_command(
         run(instance, policy, clock=clock, label=name)
         for name, policy in zip(names or (), chosen, strict=True)
     ]
-    made, known = (None if schedule is None else read_schedule(schedule, instance)), None
+    made = None if schedule is None else read_either_schedule(schedule, instance)
+    known = None
     if len(runs) == 1 and (prices or not runs[0].evictions):
         made, known = runs[0].schedule, _known(runs[0])
-    if made is not None:
+    paused = isinstance(made, PausedSchedule) or any(getattr(run, "pauses", 0) for run in runs)
+    if prices and paused:
+        raise InvalidInput("are of schedules without pauses, this one pauses", field="--prices")
+    if isinstance(made, PausedSchedule):
+        write_output(output, partial(plot_run, made))
+    elif made is not None:
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
         draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)

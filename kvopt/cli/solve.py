@@ -16,7 +16,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, read_paused_schedule, read_schedule, write_schedule
+from kvopt.files import read_either_schedule, read_instance, write_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
@@ -78,9 +78,7 @@ def solve_command(
         instances.append(read_instance(file, memory))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
-    pauses = scope is not None and scope.covers(Scope.PAUSES)
-    read = read_paused_schedule if pauses else read_schedule
-    given = None if start is None else read(start, instances[0])
+    given = None if start is None else read_either_schedule(start, instances[0])
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         for file, instance, spent in zip(files, instances, read_for, strict=True):
             with LiveProgress(common.label(file), quiet=json) as observer:

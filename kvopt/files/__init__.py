@@ -7,11 +7,17 @@ from kvopt.files.instances import (
     read_instance,
     write_instance,
 )
-from kvopt.files.schedules import read_paused_schedule, read_schedule, write_schedule
+from kvopt.files.schedules import (
+    read_either_schedule,
+    read_paused_schedule,
+    read_schedule,
+    write_schedule,
+)
 
 __all__ = [
     "instance_from_json",
     "instance_to_json",
+    "read_either_schedule",
     "read_instance",
     "read_paused_schedule",
     "read_schedule",

@@ -35,13 +35,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     an infeasible schedule is a thing one may want to look at.
     """
     with _located(path):
-        text = read_text(path)
-        if is_solution(text):
-            return schedule_of_solution(text, instance)
-        if text.lstrip()[:1] not in ("{", "["):
-            solvers = "a solution of HiGHS (in its raw style), SCIP or Gurobi"
-            raise InvalidInput(f"is neither JSON nor {solvers}")
-        return _without_pauses(parse_json(text), instance)
+        return _of_text(read_text(path), instance)
 
 
 def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule:
@@ -53,13 +47,18 @@ def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule
         value = parse_json(read_text(path))
         if isinstance(value, dict) and value.get("schema") == SCHEMA:
             return PausedSchedule.of(_without_pauses(value, instance))
-        optional = (*_OPTIONAL, "starts")
-        top = check_fields(value, "schedule", _SEGMENTS, optional, PAUSED_SCHEMA)
-        schedule = _judged(top, "segments", instance, PausedSchedule)
-        if "starts" in top and top["starts"] != (begins := list(schedule.begins)):
-            reason = f"says {shown(top['starts'])}, the segments give {shown(begins)}"
-            raise FalseClaim(reason, field="starts")
-        return schedule
+        return _with_pauses(value, instance)
+
+
+def read_either_schedule(path: str | Path, instance: Instance) -> Schedule | PausedSchedule:
+    """Read a schedule by what the file is: with pauses only in the second schema."""
+    with _located(path):
+        text = read_text(path)
+        if text.lstrip()[:1] == "{":
+            value = parse_json(text)
+            if isinstance(value, dict) and value.get("schema") == PAUSED_SCHEMA:
+                return _with_pauses(value, instance)
+        return _of_text(text, instance)
 
 
 def write_schedule(schedule: Schedule | PausedSchedule, path: str | Path) -> None:
@@ -77,6 +76,25 @@ def write_schedule(schedule: Schedule | PausedSchedule, path: str | Path) -> Non
     else:
         content["starts"] = schedule.begins
     write_atomically(path, json.dumps(content) + "\n")
+
+
+def _of_text(text: str, instance: Instance) -> Schedule:
+    if is_solution(text):
+        return schedule_of_solution(text, instance)
+    if text.lstrip()[:1] not in ("{", "["):
+        solvers = "a solution of HiGHS (in its raw style), SCIP or Gurobi"
+        raise InvalidInput(f"is neither JSON nor {solvers}")
+    return _without_pauses(parse_json(text), instance)
+
+
+def _with_pauses(value: object, instance: Instance) -> PausedSchedule:
+    optional = (*_OPTIONAL, "starts")
+    top = check_fields(value, "schedule", _SEGMENTS, optional, PAUSED_SCHEMA)
+    schedule = _judged(top, "segments", instance, PausedSchedule)
+    if "starts" in top and top["starts"] != (begins := list(schedule.begins)):
+        reason = f"says {shown(top['starts'])}, the segments give {shown(begins)}"
+        raise FalseClaim(reason, field="starts")
+    return schedule
 
 
 def _without_pauses(value: object, instance: Instance) -> Schedule:

@@ -1,0 +1,80 @@
+"""Schedules that pause, at each command that reads a schedule."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Run
+from strategies import instance_of
+
+from kvopt.files import write_instance, write_schedule
+from kvopt.model.pausing import PausedSchedule
+
+INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+PAUSED = PausedSchedule(INSTANCE, [[(1, 6), (8, 11)], [(7, 7)]])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    write_instance(INSTANCE, tmp_path / "two.json")
+    write_schedule(PAUSED, tmp_path / "paused.json")
+    return tmp_path / "two.json", tmp_path / "paused.json"
+
+
+def test_check_judges_it(run: Run, files: tuple[Path, Path]) -> None:
+    code, out, _ = run("check", *files)
+    assert code == 0
+    assert out.startswith("feasible: total latency 12, peak memory 10 of 10")
+    assert out.endswith(", 1 pause with tokens kept\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"segments": [[[1, 7], [9, 11]], [[7, 7]]]}, "13 tokens held, memory is 10"),
+        ({"segments": [[[1, 7], [9, 11]], [[8, 8]]], "objective": 12}, "the segments give 13"),
+    ],
+)
+def test_check_says_what_breaks(
+    run: Run, files: tuple[Path, Path], change: dict[str, object], words: str
+) -> None:
+    content = json.loads(files[1].read_text())
+    content.pop("objective")
+    files[1].write_text(json.dumps({**content, **change}))
+    code, out, _ = run("check", *files)
+    assert code == 1
+    assert words in out
+
+
+def test_plot_draws_it_and_has_no_prices_of_it(
+    run: Run, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    picture = tmp_path / "paused.svg"
+    assert run("plot", files[0], "--schedule", files[1], "-o", picture)[0] == 0
+    assert "1 pause" in picture.read_text()
+    code, _, err = run("plot", files[0], "--schedule", files[1], "--prices", "-o", picture)
+    assert code == 2
+    assert "this one pauses" in err
+
+
+def test_plot_knows_that_a_server_finished(run: Run, tmp_path: Path) -> None:
+    requests = [(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    write_instance(instance_of(16, requests), tmp_path / "four.json")
+    rest = ("-P", "vllm-fcfs:block=1", "--prices", "-o", tmp_path / "four.svg")
+    code, _, err = run("plot", tmp_path / "four.json", *rest)
+    assert code == 2
+    assert "this one pauses" in err
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "words"), [("pauses", 0, ""), ("runs", 2, "has pauses, which the scope runs")]
+)
+def test_solve_begins_from_it(
+    run: Run, files: tuple[Path, Path], scope: str, code: int, words: str
+) -> None:
+    rest = ("--start", files[1], "--scope", scope, "-t", 5)
+    found, _, err = run("solve", files[0], *rest)
+    assert found == code
+    assert words in err
