@@ -11,7 +11,7 @@ from typing import Any
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.instances import instance_from_json, instance_to_json
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import check_fields, name_of, parse_json, read_text
 from kvopt.model.blocks import block_overflow
 from kvopt.model.instance import Instance, checked_integer
 from kvopt.model.pausing import PausedSchedule
@@ -107,4 +107,4 @@ def read_run(path: str | Path) -> RecordedRun:
             raise FalseClaim(reason, field="value")
         return found
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=name_of(path)) from None

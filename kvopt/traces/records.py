@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import check_fields, is_standard_input, name_of, parse_json, read_text
 from kvopt.files.runs import RecordedRun
 from kvopt.model.instance import Instance, Request, checked_integer
 from kvopt.model.pausing import PausedSchedule
@@ -37,19 +37,22 @@ _REFUSED = {
 def read_record(path: str | Path) -> RecordedRun:
     """Read what a server decided: ``kvopt.record/1``, or one JSON object with all rounds.
 
+    The instance is called as the file is.
+
     Raises
     ------
     InvalidInput
         Where the record breaks its own rules, with request and round; or where the server
         did what kvopt does not count, with the reason.
     """
+    name = None if is_standard_input(path) else Path(path).stem
     try:
         text = read_text(path)
         if '"kvopt.record/' in text.partition("\n")[0]:
-            return _of_replay(replayed(text))
-        return _of_compact(parse_json(text))
+            return _of_replay(replayed(text), name)
+        return _of_compact(parse_json(text), name)
     except InvalidInput as error:
-        raise error.located(file=str(path)) from None
+        raise error.located(file=name_of(path)) from None
 
 
 def refuse_features(found: Mapping[str, Any]) -> None:
@@ -59,7 +62,7 @@ def refuse_features(found: Mapping[str, Any]) -> None:
             raise InvalidInput(reason, field=name)
 
 
-def _of_replay(replay: Replay) -> RecordedRun:
+def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
     refuse_features(replay.settings)
     settings = replay.settings
     done = [seen for seen in replay.seen.values() if seen.is_finished]
@@ -76,10 +79,10 @@ def _of_replay(replay: Replay) -> RecordedRun:
         )
         for seen in done
     ]
-    instance = Instance(settings["block"] * settings["blocks"], requests)
+    instance = Instance(settings["block"] * settings["blocks"], requests, name)
     schedule = PausedSchedule.at_times(instance, (seen.tokens for seen in done))
     left = {"schema", "ns", *_REFUSED}
-    notes = {name: value for name, value in settings.items() if name not in left}
+    notes = {key: value for key, value in settings.items() if key not in left}
     notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
     notes["left_out"] = len(replay.seen) - len(done)
     return RecordedRun(
@@ -87,7 +90,7 @@ def _of_replay(replay: Replay) -> RecordedRun:
     )
 
 
-def _of_compact(value: object) -> RecordedRun:
+def _of_compact(value: object, name: str | None) -> RecordedRun:
     top = check_fields(value, "record", _COMPACT, _COMPACT_MORE)
     refuse_features(top)
     block = checked_integer(top["block_size"], "block_size", 1)
@@ -98,8 +101,8 @@ def _of_compact(value: object) -> RecordedRun:
     requests = [_request(row, i) for i, row in enumerate(rows)]
     for request, segments in zip(requests, rounds, strict=True):
         _refuse_double(request, segments)
-    schedule = PausedSchedule(Instance(memory, requests), rounds)
-    notes = {name: top[name] for name in _COMPACT_MORE[1:8] if name in top}
+    schedule = PausedSchedule(Instance(memory, requests, name), rounds)
+    notes = {key: top[key] for key in _COMPACT_MORE[1:8] if key in top}
     engine = str(top["engine"]).partition(",")[0]
     run = RecordedRun(f"{engine}, {top.get('policy', 'unknown')}", schedule, block, notes)
     claimed = top.get("total_latency_rounds", schedule.objective)

@@ -91,8 +91,9 @@ def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
     path.write_text(lines((8, {"finished": []})))
     code, out, err = run("import-run", path, "-o", tmp_path / "run.json")
     assert (code, out) == (0, "")
-    assert "left out 1 requests that did not finish" in err
-    assert [r.id for r in read_run(tmp_path / "run.json").instance] == ["a"]
+    assert "left out 1 request that did not finish" in err
+    found = read_run(tmp_path / "run.json").instance
+    assert ([r.id for r in found], found.name) == (["a"], "record")
 
 
 @pytest.mark.parametrize(
