@@ -135,7 +135,7 @@ def _served(
         segments=tuple(map(tuple, server.segments)),
         chunks=tuple(server.chunks),
     )
-    note = f"{found.pauses:,} pauses with tokens kept" if found.pauses else None
+    note = f"{_pauses(found.pauses)} with tokens kept" if found.pauses else None
     return _checked(replace(found, note=note))
 
 
@@ -157,7 +157,7 @@ def _retracted(
         policy.mixed,
     )
     found = PausedRun.of(server.to_the_end(should_stop), label)
-    said = f"{found.pauses:,} pauses, {server.retractions:,} of them retractions"
+    said = f"{_pauses(found.pauses)}, {server.retractions:,} of them retractions"
     note = said if found.pauses else None
     return _checked(replace(found, wall_seconds=working_time() - began, note=note))
 
@@ -184,3 +184,8 @@ def _at_fault(policy: Policy, label: str) -> Iterator[None]:
             raise  # not the fault of what others wrote
         reason = f"{type(error).__name__}: {error}"
         raise PolicyFault(f"{file}: line {line}: {label} failed: {one_line(reason)}") from error
+
+
+def _pauses(count: int) -> str:
+    """Return how many pauses, in words."""
+    return f"{count:,} pause{'s' * (count != 1)}"

@@ -194,9 +194,13 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     for name, model in product(table.take("policies", check=texts), models):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
         try:
-            refuse_pauses(policy_from(label), label)
+            chosen = policy_from(label)
         except InvalidInput as error:
             raise table.fault("policies", f"{label}: {error}") from None
+        try:
+            refuse_pauses(chosen, label)
+        except InvalidInput as error:
+            raise table.fault("policies", f"{label}: {error.reason}") from None
         found.append(label)
     return tuple(found)
 
