@@ -27,7 +27,7 @@ def bound_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
-    scope: common.Covers = None,
+    scope: common.Allows = None,
     memory: common.Memory = None,
     json: common.Json = False,
     _modules: common.Modules = None,

@@ -22,6 +22,7 @@ from kvopt.cli.messages import say as say
 from kvopt.cli.names import completing
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
+from kvopt.errors import InvalidInput
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.scopes import Scope
@@ -77,16 +78,24 @@ TimeLimit = Annotated[
 Threads = Annotated[
     int | None, option("--threads", "Solver threads; default: every core.", "N", min=1)
 ]
-Covers = Annotated[
-    Scope | None,
-    option(
-        "--scope",
-        "What schedules may do: one of {scopes}; default: what the policies need, else runs.",
-        "NAME",
-        names="scopes",
-        parser=Scope.parse,
-    ),
-]
+
+
+def _scope(default: str) -> Any:
+    """Return the option for what schedules may do."""
+    text = f"What schedules may do: one of {{scopes}}; default: {default}."
+    return option("--scope", text, "NAME", names="scopes", parser=_parsed_scope)
+
+
+def _parsed_scope(text: str) -> Scope:
+    """Return the scope of a name, else raise what names the option."""
+    try:
+        return Scope.parse(text)
+    except InvalidInput as error:
+        raise typer.BadParameter(error.reason) from None
+
+
+Allows = Annotated[Scope | None, _scope("runs")]
+Covers = Annotated[Scope | None, _scope("what the policies need, else runs")]
 Seconds = Annotated[bool, option("--seconds", "Let a round last as long as its batch.")]
 BatchTime = Annotated[
     str | None,

@@ -39,7 +39,7 @@ def solve_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
-    scope: common.Covers = None,
+    scope: common.Allows = None,
     memory: common.Memory = None,
     start: Annotated[
         Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
@@ -138,6 +138,8 @@ def _report(
             f"{result.seconds:.2f}",
         )
     common.print_table(table)
+    if done and not Scope.RUNS.covers(done[0][2].scope):
+        common.say(done[0][2].scope.sentence)
     for file, _, result in done:
         for line in (*result.faults, *result.notes):
             common.say(f"{common.label(file)}: {line}")

@@ -108,7 +108,7 @@ def solve(
         _refuse(instance, start)
     if scope.covers(Scope.PAUSES):
         if engine != "auto":
-            raise InvalidInput("goes without pauses", field="engine")
+            raise InvalidInput(f"must be auto with the scope {scope}, got {engine}", field="engine")
         given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
         found = solve_with_pauses(
             instance, given, time_limit=time_limit, threads=threads, seed=seed, ram=ram,

@@ -78,3 +78,27 @@ def test_solve_begins_from_it(
     found, _, err = run("solve", files[0], *rest)
     assert found == code
     assert words in err
+
+
+@pytest.mark.parametrize(("scope", "said"), [("pauses", True), ("runs", False)])
+def test_solve_says_what_is_covered_where_it_is_more_than_runs(
+    run: Run, files: tuple[Path, Path], scope: str, said: bool
+) -> None:
+    code, out, err = run("solve", files[0], "--scope", scope, "-t", 5)
+    assert code == 0
+    assert ("12" if said else "14") in out
+    assert ("covered: every schedule" in err) is said
+
+
+@pytest.mark.parametrize("command", ["solve", "bound"])
+def test_an_unknown_scope_is_refused(run: Run, files: tuple[Path, Path], command: str) -> None:
+    code, _, err = run(command, files[0], "--scope", "pausse")
+    assert code == 2
+    assert "must be one of runs" in err
+    assert "Value error" not in err
+
+
+def test_an_engine_that_knows_no_pauses_is_refused(run: Run, files: tuple[Path, Path]) -> None:
+    code, _, err = run("solve", files[0], "--scope", "pauses", "--engine", "exact")
+    assert code == 2
+    assert "engine: must be auto with the scope pauses, got exact" in err
