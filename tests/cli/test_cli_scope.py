@@ -33,7 +33,7 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
     code, out, _ = run("solve", pair, "--scope", "pauses", "--start", out_file, "-t", "0", "--json")
     assert (code, json.loads(out)["objective"]) == (0, 12)
     code, _, err = run("solve", pair, "--scope", "pauses", "--engine", "highs")
-    assert (code, err) == (2, "kvopt: engine: goes without pauses\n")
+    assert (code, err) == (2, "kvopt: engine: must be auto with the scope pauses, got highs\n")
 
 
 @pytest.mark.parametrize("scope", list(Scope))
