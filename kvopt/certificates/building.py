@@ -14,6 +14,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
@@ -24,6 +25,7 @@ from kvopt.search.params import SolveParams
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -36,7 +38,7 @@ _OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
 def certify(
     instance: Instance | str | Path,
     policies: str | Iterable[str | Policy | PolicyRun] = (),
-    schedule: Schedule | None = None,
+    schedule: Schedule | PausedSchedule | None = None,
     *,
     clock: Clock = ROUNDS,
     scope: Scope | str | None = None,
@@ -115,9 +117,12 @@ def certify(
     runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(search, choice, clock) for choice in chosen]
-    covered = _scope(scope, [policy for _, policy in labelled], clock)
+    used = [*labelled, *((run.policy, run) for run in runs)]
+    covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered)
     with signals_remembered(search.interrupt):
+        if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
+            sides.offer(PausedRun.of(schedule, GIVEN))
         sides.first()
         runs += _judged(search, sides, labelled, clock)
         sides.rest()
@@ -126,7 +131,7 @@ def certify(
 
 
 def _scope(
-    given: Scope | str | None, policies: Iterable[Policy | PolicyRun], clock: Clock
+    given: Scope | str | None, policies: Iterable[Policy | PolicyRun | JudgedRun], clock: Clock
 ) -> Scope:
     """Return the scope that was asked for, else what policies and runs need."""
     if given is not None:
@@ -168,13 +173,18 @@ def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
     return replace(judged, waited=run.measures())
 
 
-def _given(search: Search, schedule: Schedule, clock: Clock) -> JudgedRun:
+def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) -> JudgedRun:
     if not clock.is_even:
         raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
     check = schedule.check()
     if schedule.instance.hash != search.instance.hash or not check.feasible:
         reason = check.violations[0] if check.violations else "is for another instance"
         raise InvalidInput(reason, field="schedule")
+    if isinstance(schedule, PausedSchedule):
+        plain = schedule.without_pauses()
+        if plain is None:
+            return JudgedRun.with_pauses(GIVEN, schedule)
+        schedule = plain
     search.offer_starts(schedule.starts, "given schedule")
     return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
 

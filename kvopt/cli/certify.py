@@ -21,9 +21,10 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, read_schedule
+from kvopt.files import read_instance
 from kvopt.files.reading import name_of
 from kvopt.files.runs import read_run
+from kvopt.files.schedules import read_either_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
 from kvopt.policies.registry import policy as policy_from
@@ -108,7 +109,7 @@ def certify_command(
     except InvalidInput as error:
         raise error.located(file=name_of(source)) from None
     say_assumed_clock(clock, model)
-    given = None if schedule is None else read_schedule(schedule, instance)
+    given = None if schedule is None else read_either_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
         with LiveProgress(common.label(source), quiet=json) as observer:
             found = certify(

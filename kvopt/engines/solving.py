@@ -114,7 +114,7 @@ def solve(
             instance, given, time_limit=time_limit, threads=threads, seed=seed, ram=ram,
             params=params, observer=observer, stop=stop,
         )  # fmt: skip
-        return replace(found, scope=scope)
+        return replace(found, scope=scope, engine=engine)
     if isinstance(start, PausedSchedule):
         plain = start.without_pauses()
         if plain is None:

@@ -32,6 +32,16 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
     assert json.loads(out_file.read_text())["schema"] == "kvopt.schedule/2"
     code, out, _ = run("solve", pair, "--scope", "pauses", "--start", out_file, "-t", "0", "--json")
     assert (code, json.loads(out)["objective"]) == (0, 12)
+    cert = pair.with_name("c.json")
+    code, out, _ = run("certify", pair, "--schedule", out_file, "-t", "2", "-o", cert, "--json")
+    (judged,) = json.loads(out)["policies"]
+    assert (code, judged["value"], judged["scope"], json.loads(out)["upper"]) == (
+        0,
+        12,
+        "pauses",
+        12,
+    )
+    assert run("verify", cert)[0] == 0
     code, _, err = run("solve", pair, "--scope", "pauses", "--engine", "highs")
     assert (code, err) == (2, "kvopt: engine: must be auto with the scope pauses, got highs\n")
 
