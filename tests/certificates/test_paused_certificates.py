@@ -157,6 +157,18 @@ class TestSeconds:
         text = verified(found, tmp_path / "c")
         assert "nothing: it has prompts in pieces, which the bounds do not cover" in text
 
+    def test_what_does_more_than_the_scope_is_no_upper_side(self, tmp_path: Path) -> None:
+        clock = Seconds(BatchTime([Line(100, 0), Line(0, 10)]))
+        instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+        server = "vllm-fcfs:block=1,max_seqs=2,budget=10"
+        chunked = certify(instance, [server], clock=clock)
+        assert chunked.objective == chunked.runs[0].value  # no run with whole prompts is as good
+        for scope in ("runs", "restarts", "pauses"):
+            found = certify(instance, [server], clock=clock, scope=scope)
+            assert found.objective is not None
+            assert found.objective > chunked.objective
+            verified(found, tmp_path / "c")
+
 
 def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:
     found = certify(crowded(random.Random(7)), scope="pauses", time_limit=0)
