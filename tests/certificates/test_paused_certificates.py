@@ -12,8 +12,9 @@ from certificates import judged
 from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
-from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
+from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Request
 from kvopt.model.pausing import PausedSchedule
@@ -168,6 +169,15 @@ class TestSeconds:
             assert found.objective is not None
             assert found.objective > chunked.objective
             verified(found, tmp_path / "c")
+
+    def test_a_wait_while_nothing_runs_is_not_read_as_another_value(self, tmp_path: Path) -> None:
+        instance = Instance(9, [Request(0, 1, 1)], round_ms=5.0)
+        clock = Seconds(BatchTime([Line(1, 0)]))
+        content = json.loads(certificate_text(certify(instance, clock=clock)))
+        content["upper"] = {"value": 51, "starts": [3], "waits": [[0, 50]]}
+        assert judged(tmp_path / "c", content).valid
+        with pytest.raises(InvalidInput, match="waits at a round at which nothing begins"):
+            read_certificate(tmp_path / "c")
 
 
 def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:
