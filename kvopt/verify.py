@@ -553,16 +553,19 @@ def _chunks(requests: list[Request], claim: dict[str, Any], what: str) -> list[d
     """
     rows = sorted(claim.get("chunks", []), key=lambda row: (row["request"], row["start"]))
     free: dict[int, int] = {}
+    made: dict[int, list[int]] = {}  # by a request before each of its segments
     for row in rows:
         i, start, tokens = row["request"], row["start"], row["tokens"]
         if not 0 <= i < len(requests) or not tokens or min(tokens) < 1 or start < free.get(i, 0):
             raise Invalid(f"{what}: pieces of a prompt of request {i} are not in order")
         free[i] = end = start + len(tokens)
         segments = claim["segments"][i]
+        if i not in made:
+            made[i] = [0, *accumulate(last - first + 1 for first, last in segments)]
         place = bisect_right(segments, start, key=lambda segment: segment[0] - 1)
-        made = sum(last - first + 1 for first, last in segments[:place])
-        apart = all(last <= start for _, last in segments[:place]) and place < len(segments)
-        if not apart or segments[place][0] <= end or sum(tokens) > requests[i].prompt + made:
+        apart = place < len(segments) and (place == 0 or segments[place - 1][1] <= start)
+        most = requests[i].prompt + made[i][place]
+        if not apart or segments[place][0] <= end or sum(tokens) > most:
             raise Invalid(f"{what}: request {i} has no prompt to process at {start:,} .. {end:,}")
     return rows
 

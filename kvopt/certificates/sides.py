@@ -179,7 +179,9 @@ class SidesInSeconds:
         )
 
     def offer(self, made: PolicyRun) -> None:
-        """Take what a policy did for an upper side."""
+        """Take what a policy did for an upper side, unless it did more than the scope covers."""
+        if not self._scope.covers(made.scope):
+            return
         known = None if self._best is None else self._best.objective
         if made.objective is not None and (known is None or made.objective < known):
             self._best = made

@@ -196,11 +196,17 @@ class PausedRun(PolicyRun):
 
     def _wrong_chunks(self) -> Iterator[str]:
         """Say which pieces of prompts do not belong to what was still to be processed."""
-        for chunks in self.chunks:
+        free: dict[int, int] = defaultdict(int)
+        for chunks in sorted(self.chunks, key=lambda chunks: (chunks.request, chunks.start)):
+            if not 0 <= chunks.request < len(self.instance):
+                yield f"a prompt of request {chunks.request}, of which there is none, in pieces"
+                continue
             request = self.instance.requests[chunks.request]
             segments = self.segments[chunks.request]
             produced = sum(last - first + 1 for first, last in segments if first <= chunks.start)
             is_busy = any(first <= chunks.end and last > chunks.start for first, last in segments)
+            is_busy |= not free[chunks.request] <= chunks.start < segments[-1][1]
+            free[chunks.request] = chunks.end
             total = sum(chunks.tokens)
             if is_busy or min(chunks.tokens, default=0) < 1 or total > request.prompt + produced:
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"

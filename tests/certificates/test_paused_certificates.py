@@ -12,8 +12,9 @@ from certificates import judged
 from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
-from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
+from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Request
 from kvopt.model.pausing import PausedSchedule
@@ -156,6 +157,27 @@ class TestSeconds:
         assert found.ratio(found.runs[0]) == (None, None)
         text = verified(found, tmp_path / "c")
         assert "nothing: it has prompts in pieces, which the bounds do not cover" in text
+
+    def test_what_does_more_than_the_scope_is_no_upper_side(self, tmp_path: Path) -> None:
+        clock = Seconds(BatchTime([Line(100, 0), Line(0, 10)]))
+        instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
+        server = "vllm-fcfs:block=1,max_seqs=2,budget=10"
+        chunked = certify(instance, [server], clock=clock)
+        assert chunked.objective == chunked.runs[0].value  # no run with whole prompts is as good
+        for scope in ("runs", "restarts", "pauses"):
+            found = certify(instance, [server], clock=clock, scope=scope)
+            assert found.objective is not None
+            assert found.objective > chunked.objective
+            verified(found, tmp_path / "c")
+
+    def test_a_wait_while_nothing_runs_is_not_read_as_another_value(self, tmp_path: Path) -> None:
+        instance = Instance(9, [Request(0, 1, 1)], round_ms=5.0)
+        clock = Seconds(BatchTime([Line(1, 0)]))
+        content = json.loads(certificate_text(certify(instance, clock=clock)))
+        content["upper"] = {"value": 51, "starts": [3], "waits": [[0, 50]]}
+        assert judged(tmp_path / "c", content).valid
+        with pytest.raises(InvalidInput, match="waits at a round at which nothing begins"):
+            read_certificate(tmp_path / "c")
 
 
 def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:

@@ -77,6 +77,22 @@ def a_long_gap() -> dict[str, Any]:
     return claimed(2**52, rows((0, 1, 10**7)), proof)
 
 
+def pieces_between_pauses() -> dict[str, Any]:
+    """Return a request that pauses after each token, with a piece of its prompt in each pause."""
+    many = 40_000
+    found = claimed(many + 5, rows((0, 1, many)), {})
+    pieces = [{"request": 0, "start": 2 * j, "tokens": [1]} for j in range(many)]
+    segments = [[[2 * j + 2, 2 * j + 2] for j in range(many)]]
+    return {
+        **found,
+        "schema": "kvopt.seconds-certificate/2",
+        "scope": "pauses+chunks",
+        "model": {"lines": [{"round_ns": 1, "token_ns": 0}], "kv_ns": 0, "prompt_ns": 0},
+        "upper": {"value": 2 * many, "segments": segments, "chunks": pieces},
+        "lower": None,
+    }
+
+
 class TestSmallFiles:
     """None of them is checked for long, nor takes much memory."""
 
@@ -88,6 +104,7 @@ class TestSmallFiles:
             (a_long_staircase, 2, "staircases would take too long"),
             (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
+            (pieces_between_pauses, 0, "VALID"),
         ],
     )
     def test_refused_in_time(self, tmp_path: Path, made: Any, status: int, words: str) -> None:

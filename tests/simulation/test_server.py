@@ -205,6 +205,13 @@ def test_runs_are_checked() -> None:
     assert "before its arrival" in violation(segments=(((2, 3),),), starts=(1,))
     assert "cannot process" in violation(chunks=(Chunks(0, 1, (9,)),))
     assert "cannot process" in violation(chunks=(Chunks(0, 2, (1,)),))
+    later = {"segments": (((5, 6),),), "starts": (4,)}
+    apart, same = Chunks(0, 2, (1,)), Chunks(0, 3, (2,))
+    assert PausedRun(**{**fields, **later, "chunks": (same, apart)}).violations() == []
+    assert "cannot process" in violation(**later, chunks=(same, same))
+    assert "cannot process" in violation(**later, chunks=(Chunks(0, 2, (1, 1)), same))
+    assert "cannot process" in violation(**later, chunks=(Chunks(0, 6, (1,)),))
+    assert "of which there is none" in violation(**later, chunks=(Chunks(1, 2, (1,)),))
 
 
 def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) -> None:
