@@ -69,6 +69,7 @@ def messages_shown() -> Iterator[None]:
     _shown.setLevel(logging.INFO)
     _LOGGER.addHandler(_shown)
     _LOGGER.setLevel(logging.INFO)
+    _LOGGER.disabled = False  # which other packages that set up logging turn on
     out, show = sys.stdout, warnings.showwarning
     warnings.showwarning = _say_warning
     try:

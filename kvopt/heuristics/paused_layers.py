@@ -104,7 +104,9 @@ def search_layers(
         if len(labels) and labels[place] == everything:
             upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
             labels, waited = labels[:place], waited[:place]
-        kept = ~_behind(given, labels, waited)
+        behind = np.zeros(len(labels), dtype=np.bool_)
+        _mark_behind(given, labels, waited, behind)
+        kept = ~behind
         layers.append(labels[kept])
         waits.append(waited[kept])
     schedule = None if best is None else _schedule(instance, given, best, waits, upper)
@@ -182,9 +184,8 @@ def _costs_ahead(arrival: int, prompt: int, output: int, prices: Integers, unit:
 
 
 @compiled
-def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
-    """Return which labels, in ascending order, have another one a token further beside them."""
-    dropped = np.zeros(len(labels), dtype=np.bool_)
+def _mark_behind(given: Given, labels: Integers, waits: Integers, dropped: Flags) -> None:
+    """Mark which labels, in ascending order, have another one a token further beside them."""
     for label in range(len(labels)):
         for i in range(len(given.outputs)):
             if _tokens_of(given, labels[label], i) == given.outputs[i]:
@@ -194,7 +195,6 @@ def _behind(given: Given, labels: Integers, waits: Integers) -> Flags:
             if place < len(labels) and labels[place] == further and waits[place] <= waits[label]:
                 dropped[label] = True
                 break
-    return dropped
 
 
 @compiled
