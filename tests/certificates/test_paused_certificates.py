@@ -163,6 +163,7 @@ class TestSeconds:
         instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])
         server = "vllm-fcfs:block=1,max_seqs=2,budget=10"
         chunked = certify(instance, [server], clock=clock)
+        assert chunked.objective is not None
         assert chunked.objective == chunked.runs[0].value  # no run with whole prompts is as good
         for scope in ("runs", "restarts", "pauses"):
             found = certify(instance, [server], clock=clock, scope=scope)
