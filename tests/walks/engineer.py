@@ -39,10 +39,12 @@ def first_hour(walk: Walk) -> Path:
     memory = fits["memory"]
     walk.kvopt(
         "read the log",
-        f"import log.csv --format csv --memory {memory} -o log.json --time-column timestamp "
-        "--prompt-column prompt_tokens --output-column output_tokens",
+        f"import log.csv --format csv --memory {memory} -o log.json",
     )
-    ran = walk.asked("what users wait", "run log.json --seconds --policy fcfs --policy svf")
+    ran = walk.asked(
+        "what users wait",
+        "run log.json --seconds --batch-time llama-3-8b@h100 --policy vllm-fcfs --policy svf",
+    )
     assert all(row["outcome"] == "completed" for row in ran["policies"])
     said = walk.kvopt(
         "certify",
@@ -53,12 +55,9 @@ def first_hour(walk: Walk) -> Path:
     walk.write("study.toml", STUDY)
     walk.kvopt("a study of it", "study study.toml --out study")
     walk.kvopt("its report", "report study")
+
+    walk.write("record.jsonl", (ROOT / "samples" / "vllm.jsonl").read_text(encoding="utf-8"))
+    walk.kvopt("what vLLM decided", "import-run record.jsonl -o run.json")
+    judged = walk.asked("judge it", "certify --run run.json --time-limit 5 -o run.cert.json")
+    assert judged["lower"] <= judged["upper"] <= judged["policies"][0]["value"]
     return walk.folder / "study" / "report.html"
-
-
-def own_machine(walk: Walk) -> None:
-    """Put the times of one's own model and GPU in place of the default."""
-    walk.asked(
-        "times of one's own machine",
-        "run log.json --seconds --batch-time llama-3-8b@h100 --policy fcfs --policy svf",
-    )

@@ -72,9 +72,5 @@ def first_hour(walk: Walk) -> None:
     assert "feasible" in walk.kvopt("check that solution", "check a.json model.sol")
     again = walk.asked("begin from it", "solve a.json --start model.sol")
     assert again["objective"] == best["objective"]
-
-
-def tables(walk: Walk) -> None:
-    """Take results into a data frame and into a paper."""
     walk.script("a data frame of a run", FRAME)
     walk.script("a table in LaTeX", LATEX)

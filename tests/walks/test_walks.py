@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import engineer
@@ -15,10 +14,7 @@ from first_hours import installed
 from package import ROOT, build, wrong_in_wheel
 from walking import Walk
 
-from kvopt import generate, write_instance
-
 BROWSER = CHROMIUM is not None and DRIVER is not None
-LATER = "comes with the steps on notebooks and on batch times of common pairs"
 
 
 @pytest.fixture
@@ -56,15 +52,6 @@ def test_a_researcher_gets_from_an_instance_to_a_solver_and_back(here: Walk) -> 
 @pytest.mark.slow
 def test_an_engineer_gets_from_a_log_to_a_verdict(here: Walk, tmp_path: Path) -> None:
     look_at(engineer.first_hour(here), tmp_path / "profile")
-
-
-@pytest.mark.slow
-@pytest.mark.xfail(reason=LATER, strict=False)
-@pytest.mark.parametrize("walk", [researcher.tables, engineer.own_machine])
-def test_steps_that_come_later(walk: Callable[[Walk], None], here: Walk) -> None:
-    write_instance(generate("arrival-1", n=6, seed=3), here.folder / "a.json")
-    write_instance(generate("conversation", n=6), here.folder / "log.json")
-    walk(here)
 
 
 @pytest.mark.thorough
