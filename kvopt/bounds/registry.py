@@ -23,7 +23,7 @@ register = BOUNDS.register
 """Make a bound known by a name; a decorator."""
 
 PAUSED_BOUNDS: Registry[Bound] = Registry(
-    "method",
+    "method with pauses",
     "kvopt.paused_bounds",
     dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.engines.paused_bounding"),
 )

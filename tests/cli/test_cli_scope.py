@@ -91,3 +91,9 @@ def test_what_does_not_go_with_a_run_is_refused(
     assert (code, out) == (2, "")
     assert reason in err
     assert not (tmp_path / "c.json").exists()
+
+
+def test_a_method_that_does_not_cover_pauses_is_refused(run: Run, pair: Path) -> None:
+    code, out, err = run("bound", pair, "--scope", "pauses", "--method", "configuration")
+    assert (code, out) == (2, "")
+    assert "method with pauses: must be one of volume, lagrangian, auto" in err
