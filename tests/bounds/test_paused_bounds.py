@@ -187,7 +187,9 @@ def test_proofs_are_evaluated_again() -> None:
 
 @pytest.mark.parametrize("method", ["lp", "configuration", "some"])
 def test_methods_that_do_not_cover_pauses_are_refused(method: str) -> None:
-    with pytest.raises(InvalidInput, match="method with pauses: must be one of volume, lagrangian, auto, got"):
+    with pytest.raises(
+        InvalidInput, match="method with pauses: must be one of volume, lagrangian, auto, got"
+    ):
         bound(instance_of(3, [(0, 0, 1)]), method, scope="pauses")
 
 
