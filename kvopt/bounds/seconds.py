@@ -18,7 +18,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_fleet
+from kvopt.model.instance import LARGEST_INTEGER, Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
@@ -70,7 +70,8 @@ def seconds_bound(
         How long rounds last; they may last longer than it says, never less.
     scope
         What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
-        line of the model or a mix of two, and no company, and covers pauses too.
+        line of the model or a mix of two, and no company, and covers pauses too.  Company is of
+        one worker, so a fleet does without it.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -84,7 +85,6 @@ def seconds_bound(
     >>> seconds_bound(two, BatchTime([Line(1000, 0)])).value_ns
     3000
     """
-    refuse_fleet(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance)
     chunks = Scope.parse(scope).covers(Scope.CHUNKS)
@@ -112,11 +112,12 @@ def _proofs(
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        return _Weights(instance.memory, when, _part(instance, model, chosen)), chosen
+        return _Weights(instance.total_memory, when, _part(instance, model, chosen)), chosen
 
     largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
+    company = not chunks and instance.workers == 1
     for climb, chosen in (*map(started, single if chunks else ()), largest):
-        yield from _climbed(climb, chosen, not chunks, is_late)
+        yield from _climbed(climb, chosen, company, is_late)
 
 
 def _value(pair: tuple[_Weights, SharesProof]) -> float:

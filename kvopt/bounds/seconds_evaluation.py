@@ -15,7 +15,7 @@ lines may be left out in this; alone, a round with request i lasts at least as l
 say.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
-that sum to at most 1, from its arrival on.  Let B_i be the mean of the times at which it is
+that sum to at most 1, from its arrival on, and at most to the number of workers of a fleet.  Let B_i be the mean of the times at which it is
 served, delta_i the least time from there to its completion, and E_i its time alone.  The latency
 of i is counted in three shares:
 
@@ -65,7 +65,7 @@ def shares_bound(
     instance: Instance, model: BatchTime, proof: SharesProof, arrivals: Sequence[int] | None = None
 ) -> int:
     """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up."""
-    memory = instance.memory
+    memory = instance.total_memory  # one of this size is served as fast as all workers
     model, lines, scale = mixed(model, proof)
     when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
     part = shares(instance, model, lines, object)
@@ -82,6 +82,7 @@ def shares_bound(
         total += 2 * memory * ((unit - slope * x) * (a + own) - unit * a)
         total += slope * (memory * delay + square)
     if proof.company:
+        assert instance.workers == 1, "company is of one worker"
         rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
         added = company_value(when, alone, part.prompts.tolist(), proof.company, rest)
         total += 2 * memory * (unit // FULL) * added
