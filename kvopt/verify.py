@@ -973,9 +973,9 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 #
 #     D (total latency) - L  =  sum_i (reduced cost of i) + sum_t (R_t - F_t of what is active),
 #
-# with no negative term on the right.  Each worker of a fleet shows states of its own, so R_t is that
-# of one worker times their number.  So no total latency is below L / D.  A schedule below the
-# *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
+# with no negative term on the right.  (Each worker of a fleet shows states of its own, so R_t is
+# that of one worker times their number.)  So no total latency is below L / D.  A schedule below
+# the *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
 # reduced cost.  What comes next needs to hold only for schedules of the starts that are left.
 # Each request keeps its cheapest start, whose reduced cost is 0.
 

@@ -15,9 +15,9 @@ lines may be left out in this; alone, a round with request i lasts at least as l
 say.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
-that sum to at most 1, from its arrival on, and at most to the number of workers of a fleet.  Let B_i be the mean of the times at which it is
-served, delta_i the least time from there to its completion, and E_i its time alone.  The latency
-of i is counted in three shares:
+that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Let B_i
+be the mean of the times at which it is served, delta_i the least time from there to its completion,
+and E_i its time alone.  The latency of i is counted in three shares:
 
 *weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
 is that of one that always serves the largest weight_i / takes_i.

@@ -6,7 +6,6 @@ import json
 import random
 from collections import Counter
 
-import kvopt.verify as checker
 import pytest
 from certificates import random_proof
 from effort import many
@@ -15,6 +14,7 @@ from strategies import plain, random_instances
 from test_seconds_bounds import MODELS, batch_time, timed_instance
 from timed_oracle import Server
 
+import kvopt.verify as checker
 from kvopt import Instance, Request, bound
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.seconds import seconds_bound
