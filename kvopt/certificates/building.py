@@ -13,13 +13,14 @@ from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
+from kvopt.routers.base import Router
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
 from kvopt.search.result import StopReason
@@ -41,6 +42,7 @@ def certify(
     schedule: Schedule | PausedSchedule | None = None,
     *,
     clock: Clock = ROUNDS,
+    router: str | Router = "central",
     scope: Scope | str | None = None,
     time_limit: float | None = None,
     reserve: float = 0.0,
@@ -64,6 +66,8 @@ def certify(
         A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
     clock
         How long rounds last, see `run`; totals are in its unit.
+    router
+        Of a fleet, how requests come to the workers that policies run on, see `run`.
     scope
         What schedules may do that the optimum is of; by default what the policies may do.  A
         policy that does more is run, and not compared.
@@ -103,7 +107,6 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
-    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     search = Search(
         instance,
@@ -120,12 +123,12 @@ def certify(
     labelled = [_labelled(search, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
-    sides = sides_of(search, clock, covered)
+    sides = sides_of(search, clock, covered, router)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
             sides.offer(PausedRun.of(schedule, GIVEN))
         sides.first()
-        runs += _judged(search, sides, labelled, clock)
+        runs += _judged(search, sides, labelled, clock, router)
         sides.rest()
     found = _certificate(search, sides, clock, runs, time_limit, command)
     return replace(found, scope=covered)
@@ -146,7 +149,11 @@ def _scope(
 
 
 def _judged(
-    search: Search, sides: Sides, labelled: Iterable[tuple[str, Policy | PolicyRun]], clock: Clock
+    search: Search,
+    sides: Sides,
+    labelled: Iterable[tuple[str, Policy | PolicyRun]],
+    clock: Clock,
+    router: str | Router,
 ) -> Iterator[JudgedRun]:
     """Run the policies, but for `svf` where what it does is known.
 
@@ -155,10 +162,14 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         if sides.served is not None and policy == Svf():
-            known = JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            known = JudgedRun.scheduled(label, sides.served)
             yield _counted(known, known.on(search.instance, clock))
             continue
-        made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
+        made: PolicyRun | str
+        if isinstance(policy, Policy):
+            made = attempt(search, policy, label, clock, router)
+        else:
+            made = policy
         if isinstance(made, str):
             search.note(f"{label}: {made}")
             yield JudgedRun(label, UNFINISHED)
@@ -186,8 +197,8 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
         if plain is None:
             return JudgedRun.with_pauses(GIVEN, schedule)
         schedule = plain
-    search.offer_starts(schedule.starts, "given schedule")
-    return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
+    search.offer_starts(schedule.starts, "given schedule", schedule.workers)
+    return JudgedRun.scheduled(GIVEN, schedule)
 
 
 def _labelled(

@@ -9,7 +9,7 @@ import math
 from contextlib import AbstractContextManager
 from signal import SIGINT
 
-from kvopt.bounds.registry import PAUSED_BOUNDS
+from kvopt.bounds.registry import PAUSED_BOUNDS, bounds_for
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve
@@ -21,6 +21,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.policies.patient import LeastShare
+from kvopt.routers.base import Router
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import CheckedBound
@@ -72,7 +73,7 @@ class SidesInRounds:
         if found is not None and found.instance is self._search.instance:
             self._search.offer_schedule(found, found_by)
         elif found is not None:
-            self._search.offer_starts(found.starts, found_by)
+            self._search.offer_starts(found.starts, found_by, found.workers)
 
     def rest(self) -> None:
         """Bring the sides together in the time that policies left."""
@@ -81,6 +82,28 @@ class SidesInRounds:
             if self._stages is not None and not search.should_stop():
                 search.engine = "solve"
                 self._stages.work(lambda part, _: portfolio(part))
+
+
+class SidesOfFleet(SidesInRounds):
+    """The same of several workers, in rounds: of a bound that may have to cover pauses."""
+
+    def __init__(self, search: Search, scope: Scope) -> None:
+        super().__init__(search)
+        self._bounds = bounds_for(scope)
+
+    def first(self) -> None:
+        """Look for a schedule, and a bound that is there at once."""
+        search = self._search
+        with _left_at_a_signal(search):
+            offer_list_schedules(search)
+            self._bounds.find("volume")(search)
+
+    def rest(self) -> None:
+        """Look for a better bound in the time that policies left."""
+        search = self._search
+        with _left_at_a_signal(search):
+            search.engine = "bound"
+            Divided(search).work(lambda part, _: self._bounds.find("auto")(part))
 
 
 class SidesWithPauses:
@@ -156,8 +179,10 @@ class SidesInSeconds:
 
     served = None
 
-    def __init__(self, search: Search, clock: Seconds, scope: Scope) -> None:
-        self._search, self._clock, self._scope = search, clock, scope
+    def __init__(
+        self, search: Search, clock: Seconds, scope: Scope, router: str | Router = "central"
+    ) -> None:
+        self._search, self._clock, self._scope, self._router = search, clock, scope, router
         self._best: PolicyRun | None = None
         self._bound: SecondsBound | None = None
 
@@ -192,7 +217,7 @@ class SidesInSeconds:
         model, lines = self._clock.batch_time, self._bound.proof.lines
         for way in _WAYS:
             order = LeastShare.of(self._search.instance, model, lines, *way)
-            made = attempt(self._search, order, order.name, self._clock)
+            made = attempt(self._search, order, order.name, self._clock, self._router)
             if isinstance(made, PolicyRun):
                 self.offer(made)
 
@@ -200,14 +225,18 @@ class SidesInSeconds:
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
 
 
-def sides_of(search: Search, clock: Clock, scope: Scope) -> Sides:
+def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router) -> Sides:
     """Return what looks for both sides on a clock, among the schedules of a scope."""
     if isinstance(clock, Seconds):
-        return SidesInSeconds(search, clock, scope)
+        return SidesInSeconds(search, clock, scope, router)
+    if search.instance.workers > 1:
+        return SidesOfFleet(search, scope)
     return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
 
 
-def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:
+def attempt(
+    search: Search, policy: Policy, label: str, clock: Clock, router: str | Router = "central"
+) -> PolicyRun | str:
     """Run a policy within the limit of a search; return what it did, or why it did not end."""
 
     def is_over() -> bool:
@@ -217,7 +246,10 @@ def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyR
         if is_over():
             raise Stopped
         with _left_at_a_signal(search):
-            return run(search.instance, policy, clock=clock, label=label, should_stop=is_over)
+            return run(
+                search.instance, policy, router=router, clock=clock, label=label,
+                should_stop=is_over,
+            )  # fmt: skip
     except KeyboardInterrupt as interrupt:
         if search.signal_number is not None and not isinstance(interrupt, Abandoned):
             raise  # the second one ends the work at once

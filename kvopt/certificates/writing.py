@@ -85,7 +85,7 @@ def _best(certificate: Certificate) -> JudgedRun:
         case PausedSchedule() as schedule:
             return JudgedRun.with_pauses("", schedule)
         case Schedule() as schedule:
-            return JudgedRun("", "completed", schedule.objective, schedule.starts)
+            return JudgedRun.scheduled("", schedule)
         case None:
             return JudgedRun("", UNFINISHED)
 
@@ -94,7 +94,11 @@ def _plain_text(certificate: Certificate) -> str:
     clock, best, lower = certificate.clock, _best(certificate), certificate.lower
     proof = None if lower is None else proof_to_json(lower.proof)
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
-    is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
+    is_newer = (
+        is_wider
+        or certificate.instance.workers > 1
+        or any(run.segments for run in (best, *certificate.runs))
+    )
     is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
@@ -121,15 +125,25 @@ def _claim(run: JudgedRun) -> dict[str, Any]:
         claim["segments"] = run.segments
     else:
         claim["starts"] = run.starts
+    if run.workers:
+        claim["workers"] = run.workers
     if run.chunks:
         claim["chunks"] = [
             {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
         ]
     if run.lost:
         claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
-    if waits := sorted((number, time) for number, time in run.resumed.items() if time):
+    if waits := _waits(run):
         claim["waits"] = waits
     return claim
+
+
+def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
+    """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
+    if not run.workers:
+        return sorted((number, time) for number, time in run.resumed.items() if time)
+    pairs = run.resumed_by_worker.items()
+    return sorted((r, time, own) for own, known in pairs for r, time in known.items() if time)
 
 
 def with_budget(text: str, newer: str, needed: int) -> str:

@@ -72,7 +72,8 @@ def _configuration(search: Search) -> None:
 def _auto(search: Search) -> None:
     """Take the quick ones, then configurations or, where they are too many, prices."""
     offer_volume(search)
-    offer_list_schedules(search)
+    if search.schedule is None:
+        offer_list_schedules(search)
     if has_configurations(search):
         _configuration(search)
     else:

@@ -6,8 +6,6 @@ start from and to improve.
 
 from __future__ import annotations
 
-from heapq import heapreplace
-
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
@@ -32,44 +30,13 @@ def one_after_another(instance: Instance) -> list[int]:
     return starts
 
 
-def dealt(instance: Instance) -> list[int]:
-    """Return a worker for each request: the one that would be done first if volumes were water."""
-    workers, place = [0] * len(instance), instance.requests
-    free = [(0, worker) for worker in range(instance.used_workers)]
-    for i in sorted(range(len(instance)), key=lambda i: (place[i].arrival, place[i].volume)):
-        end, workers[i] = free[0]
-        begin = max(end, place[i].arrival * instance.memory)
-        heapreplace(free, (begin + place[i].volume, workers[i]))
-    return workers
-
-
-def _offer_dealt(search: Search) -> Schedule | None:
-    """Deal the requests to the workers of a fleet, each of which serves the smallest first."""
-    instance, workers, starts = search.instance, dealt(search.instance), [0] * len(search.instance)
-    for worker in range(instance.used_workers):
-        members = [i for i, own in enumerate(workers) if own == worker]
-        part = instance.of_one_worker(members)
-        try:
-            schedule = run(part, Svf(), should_stop=search.should_stop).schedule
-        except Stopped:
-            return None
-        assert schedule is not None, "true outputs never overflow"
-        for i, start in zip(members, schedule.starts, strict=True):
-            starts[i] = start
-    found = Schedule(instance, starts, workers)
-    search.offer_schedule(found, "svf, dealt to workers")
-    return found
-
-
 def offer_list_schedules(search: Search) -> Schedule | None:
     """Give a search something feasible to start from, whatever its limit is.
 
     Returns what the usually best policy does, None where it did not come to its end.
     """
     instance = search.instance
-    if instance.workers > 1:
-        return _offer_dealt(search)
-    search.offer_starts(one_after_another(instance), "one after another")
+    search.offer_starts(one_after_another(instance), "one after another", [0] * len(instance))
     tried = _POLICIES if len(instance) <= search.params.portfolio.list_requests else _POLICIES[:1]
     first: Schedule | None = None
     for policy in tried:

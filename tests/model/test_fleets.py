@@ -15,7 +15,6 @@ from kvopt import (
     PausedSchedule,
     Request,
     Schedule,
-    certify,
     export,
     read_instance,
     read_schedule,
@@ -122,7 +121,6 @@ def test_a_table_names_the_workers() -> None:
     "work",
     [
         solve,
-        certify,
         lambda instance: run(instance, "fcfs"),
         lambda instance: export(instance, "x.mps"),
         lambda instance: PausedSchedule(instance, []),
