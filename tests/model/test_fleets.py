@@ -18,7 +18,6 @@ from kvopt import (
     export,
     read_instance,
     read_schedule,
-    run,
     solve,
     write_instance,
     write_schedule,
@@ -121,7 +120,6 @@ def test_a_table_names_the_workers() -> None:
     "work",
     [
         solve,
-        lambda instance: run(instance, "fcfs"),
         lambda instance: export(instance, "x.mps"),
         lambda instance: PausedSchedule(instance, []),
     ],
