@@ -2,11 +2,10 @@
 
     python benchmarks/pieces.py --data DIR [--cases conv:1000 conv:5000:6 ...]
 
-Cases are those of `seconds_bounds`.  Each request is
-planned to its end when it is admitted, with pieces that fill rounds up to a number of tokens, and
-only if memory suffices in every round.  The first ``--depth`` in the order of what they take of
-the machine are tried.  Each schedule is checked in integers; all figures are shares of the bound
-for prompts at once.
+Cases are those of `seconds_bounds`.  Each request is planned to its end when it is admitted, with
+pieces that fill rounds up to a number of tokens, and only if memory suffices in every round.  The
+first ``--depth`` in the order of what they take of the machine are tried.  Each schedule is checked
+in integers; all figures are shares of the bound for prompts at once.
 """
 
 from __future__ import annotations
