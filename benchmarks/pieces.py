@@ -42,7 +42,8 @@ class Rounds:
 
     def plan(self, i: int, now: int) -> list[int] | None:
         """Return what rounds from now on process of a prompt, None if it does not fit."""
-        request, pieces, left = self.instance.requests[i], [], self.instance.requests[i].prompt + 1
+        request, pieces = self.instance.requests[i], list[int]()
+        left = request.prompt + 1
         while left:
             t = now + len(pieces)
             pieces.append(int(min(left, self.most - self.prompts[t] - self.active[t])))
