@@ -119,14 +119,14 @@ class TestSeconds:
             text = verified(found, tmp_path / "c")
             assert COVERED_BY[scope] in text
 
-    def test_company_is_not_used_where_prompts_come_in_pieces(self) -> None:
-        instance = crowded(random.Random(4))
-        for scope in Scope:
-            found = certify(instance, clock=ROOF, scope=scope)
-            assert found.lower is not None
-            proof = found.lower.proof
-            if scope.covers(Scope.CHUNKS):
-                assert not any(proof.company)  # type: ignore[union-attr]
+    @pytest.mark.parametrize("scope", ["pauses", "pauses+chunks"])
+    def test_company_covers_pieces_in_its_own_way(self, tmp_path: Path, scope: str) -> None:
+        instance = Instance(60, [Request(40 * i, 9, 4) for i in range(12)], round_ms=1e-6)
+        slow = Seconds(BatchTime([Line(12, 1), Line(0, 2)]))
+        found = certify(instance, ["svf"], clock=slow, scope=scope)
+        assert found.lower is not None
+        assert any(found.lower.proof.company)  # type: ignore[union-attr]
+        assert COVERED_BY[scope] in verified(found, tmp_path / "c")
 
     @pytest.mark.parametrize(
         ("change", "reason"),
