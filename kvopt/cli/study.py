@@ -150,8 +150,8 @@ def _print(found: StudyResult) -> None:
     in_seconds = limits[0].batch_time is not None
     scoped = any(each.scope is not Scope.RUNS for each in limits)
     table = common.new_table(
-        "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
-        *(["mean s>"] if in_seconds else []), optional=("proved",),
+        "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>",
+        "mean x optimum>", "worst x optimum>", *(["mean s>"] if in_seconds else []), optional=("proved",),
     )  # fmt: skip
     rows = by_policy(found.records)
     for row in rows:

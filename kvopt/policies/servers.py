@@ -25,7 +25,6 @@ def uncovered(needed: Scope) -> str:
     return f"{does}, which the bound to judge it by does not cover; the scope {needed} does"
 
 
-
 class PausingPolicy(Policy):
     """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
 
@@ -33,7 +32,7 @@ class PausingPolicy(Policy):
         """Refuse: what is admitted depends on blocks, which its own simulator has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
 
-    def scope(self, *, rounds: bool) -> Scope:  # noqa: ARG002
+    def scope(self, *, rounds: bool) -> Scope:
         """Return what it may make use of: pauses."""
         return Scope.PAUSES
 

@@ -204,9 +204,7 @@ def hunt(
     )
 
 
-def _scope(
-    given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]
-) -> Scope:
+def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:
     """Return the scope of the optimum; refuse one that leaves out what is judged, or nothing."""
     needed = [policy.scope(rounds=True) for policy in chosen]
     scope = least_scope(needed) if given is None else Scope.parse(given)

@@ -124,9 +124,9 @@ def _is_tried(memory: int, table: Any, done: Any, time: int, chosen: int) -> boo
     if room < 0:
         return False
     for i in range(len(table)):
-        if not chosen >> i & 1 and table[i, 0] <= time and done[i] < table[i, 2]:
-            if table[i, 1] + done[i] + 1 <= room:
-                return False
+        is_left = not chosen >> i & 1 and table[i, 0] <= time and done[i] < table[i, 2]
+        if is_left and table[i, 1] + done[i] + 1 <= room:
+            return False
     return True
 
 

@@ -81,11 +81,7 @@ def draw(run: PolicyRun, left: int, right: int) -> Markup:
     return frame.svg(
         said + f"at most {run.peak_memory:,} of {instance.memory:,} tokens held",
         frame.bottom(),
-        *(
-            _Rows(instance, frame.x, row, floor).drawn(kept, lost)
-            if rows
-            else _bands(run, frame)
-        ),
+        *(_Rows(instance, frame.x, row, floor).drawn(kept, lost) if rows else _bands(run, frame)),
         *_memory(run, kept, lost, frame),
         frame.tokens(instance.memory),
     )
