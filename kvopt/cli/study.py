@@ -151,7 +151,8 @@ def _print(found: StudyResult) -> None:
     scoped = any(each.scope is not Scope.RUNS for each in limits)
     table = common.new_table(
         "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>",
-        "mean x optimum>", "worst x optimum>", *(["mean s>"] if in_seconds else []), optional=("proved",),
+        "mean x optimum>", "worst x optimum>", *(["mean s>"] if in_seconds else []),
+        optional=("proved",),
     )  # fmt: skip
     rows = by_policy(found.records)
     for row in rows:
