@@ -38,6 +38,9 @@ _ENUMERATION_SHARE = 0.6
 _SEARCH_SHARE = 0.8
 """Share of the time for the search; the rest is for shrinking and the certificate."""
 
+_LEAST_PROOF = 5.0
+"""Seconds for a proof at least; of so few requests it takes one or two, and is the answer."""
+
 _PATIENCE = 400
 """Steps without anything better before a local search begins anew."""
 
@@ -291,11 +294,11 @@ def _certified(
     name = f"hunt-{'-'.join(policies) or scope}-n{len(requests)}-m{memory}"
     notes = {"found_by": "kvopt hunt", "policies": list(policies)}
     instance = instance_of(found.case, name, notes)
-    # A proof of so few requests takes a second or two; without it there would be no answer.
-    limit = max(seconds, 5.0)
+    # With pauses more time seldom closes a gap that is left.
+    limit = _LEAST_PROOF if scope.covers(Scope.PAUSES) else max(seconds, _LEAST_PROOF)
     if policies:
         return None, certify(instance, policies, scope=scope, time_limit=limit)
-    runs = certify(instance, time_limit=limit)
+    runs = certify(instance, time_limit=max(seconds, _LEAST_PROOF))
     best = runs.upper if isinstance(runs.upper, Schedule) else None
     return runs, certify(instance, schedule=best, scope=scope, time_limit=limit)
 
