@@ -22,6 +22,7 @@ from kvopt.files.reading import (
     name_of,
     parse_json,
     read_text,
+    semicolons,
 )
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
@@ -95,6 +96,8 @@ def instance_from_json(value: object, memory: int | None = None) -> Instance:
     """Build an instance from parsed JSON, with another memory where one is given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
+    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+        raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
     top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, schema)
     optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, _TOP_OPTIONAL)
@@ -143,7 +146,7 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
         columns = [name.strip() for name in header]
         if sorted(columns) != sorted(CSV_COLUMNS):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
-            raise InvalidInput(reason, field="header")
+            raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
                 requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))
