@@ -23,10 +23,13 @@ from kvopt import (
     Line,
     Prediction,
     Request,
+    certify,
     write_instance,
 )
 from kvopt import run as simulate
+from kvopt.experiments.hunting import hunt
 from kvopt.model.blocks import block_overflow
+from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.paused_runs import Chunks, PausedRun
 
@@ -305,5 +308,6 @@ def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> No
 
 def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
     found = certify(Instance(4, [Request(0, 0, 3)] * 2), ["sglang"], time_limit=1)
-    assert (found.scope, found.runs[0].scope) == (Scope.PAUSES, Scope.PAUSES)
-    assert found.ratio(found.runs[0])[0] is not None
+    assert found.scope is Scope.PAUSES
+    with pytest.raises(InvalidInput, match="pauses requests"):
+        hunt(["sglang"], n=1, memory=2, scope="runs")
