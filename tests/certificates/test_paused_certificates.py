@@ -14,7 +14,6 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
-from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Request
 from kvopt.model.pausing import PausedSchedule
@@ -171,14 +170,23 @@ class TestSeconds:
             assert found.objective > chunked.objective
             verified(found, tmp_path / "c")
 
-    def test_a_wait_while_nothing_runs_is_not_read_as_another_value(self, tmp_path: Path) -> None:
-        instance = Instance(9, [Request(0, 1, 1)], round_ms=5.0)
+    @pytest.mark.parametrize(
+        ("claim", "wanted"),
+        [
+            ({"starts": [3], "waits": [[0, 50]]}, 53),
+            ({"starts": [0], "waits": [[1, 50], [2, 60]]}, 61),
+            ({"segments": [[[1, 1], [3, 4]]], "waits": [[1, 50], [3, 60]]}, 61),
+        ],
+    )
+    def test_a_wait_where_nothing_begins_counts(
+        self, claim: dict[str, object], wanted: int, tmp_path: Path
+    ) -> None:
+        instance = Instance(9, [Request(0, 1, 3)], round_ms=5.0)
         clock = Seconds(BatchTime([Line(1, 0)]))
-        content = json.loads(certificate_text(certify(instance, clock=clock)))
-        content["upper"] = {"value": 51, "starts": [3], "waits": [[0, 50]]}
+        content = json.loads(certificate_text(certify(instance, clock=clock, scope="pauses")))
+        content["upper"] = {"value": wanted, **claim}
         assert judged(tmp_path / "c", content).valid
-        with pytest.raises(InvalidInput, match="waits at a round at which nothing begins"):
-            read_certificate(tmp_path / "c")
+        assert read_certificate(tmp_path / "c").objective == wanted
 
 
 def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:
