@@ -78,6 +78,8 @@ def both_sides(instance: Instance) -> Counter[str]:
     tight = Counter(svf=made == best)
     for method in METHODS:
         found = bound(instance, method, threads=1)
+        if method == "lp" and found.value is None:
+            continue  # its prices are those of a horizon, and may say nothing beyond it
         assert found.value is not None
         assert found.checked is not None
         assert found.value == verified(instance, found.checked.proof) <= best
