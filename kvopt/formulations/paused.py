@@ -119,7 +119,7 @@ def shared_rounds(plan: Layout, i: int, h: int) -> range:
 class _Family(NamedTuple):
     """Rows of one kind: their number, and entries as (row, column, value)."""
 
-    count: int
+    size: int
     entries: list[tuple[Positions, Positions, Floats | float]]
 
 
@@ -161,10 +161,10 @@ def paused_arrays(
         _done(columns), _keep(columns), _after(columns), _memory(instance, plan, columns),
         _order(plan, columns),
     ]  # fmt: skip
-    upper = np.zeros(sum(family.count for family in families))
+    upper = np.zeros(sum(family.size for family in families))
     lower = np.full_like(upper, -np.inf)
-    upper[: families[0].count] = lower[: families[0].count] = 1.0
-    memory = sum(family.count for family in families[:3])
+    upper[: families[0].size] = lower[: families[0].size] = 1.0
+    memory = sum(family.size for family in families[:3])
     upper[memory : memory + plan.num_times] = instance.memory
     start, index, value = _compressed(families, len(cost))
     return PausedProgram(cost, start, index, value, lower, upper, instance, plan, columns)
@@ -195,7 +195,7 @@ def _compressed(
             shape = np.broadcast(rows, places).shape
             spread = (np.broadcast_to(part, shape).ravel() for part in (rows + first, places))
             parts.append((*spread, np.broadcast_to(values, shape).ravel()))  # type: ignore[arg-type]
-        first += family.count
+        first += family.size
     if not parts:
         empty = np.zeros(0, dtype=np.int32)
         return np.zeros(1, dtype=np.int32), empty, np.zeros(0)

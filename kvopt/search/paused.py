@@ -14,8 +14,8 @@ from kvopt.search.result import SolveResult
 class PausedSearch(Search):
     """Both sides of a search of schedules with pauses.
 
-    Bounds have to hold for all of these.  Schedules without pauses are among them; the best such one
-    is ``schedule``, the best of all is ``paused``.
+    Bounds have to hold for all of these.  Schedules without pauses are among them; the best of
+    those is ``schedule``, the best of all is ``paused``.
     """
 
     paused: PausedSchedule | None = None
