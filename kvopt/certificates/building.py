@@ -13,7 +13,7 @@ from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -103,6 +103,7 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     search = Search(
         instance,

@@ -16,7 +16,7 @@ from kvopt.engines.registry import engines_for
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -107,6 +107,7 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
+    refuse_fleet(instance, "solve")
     if start is not None:
         _refuse(instance, start)
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
