@@ -17,16 +17,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from scope_guard import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
+from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
 
 
 def compared(guard: Iterator[Figures], count: int, seconds: float) -> Figures:
     """Compare so many instances, or what some seconds allow."""
-    began, figures = time.monotonic(), Figures()
-    for figures in islice(guard, count):
+    began, known = time.monotonic(), Figures()
+    for known in islice(guard, count):  # noqa: B007 - the last one is returned
         if time.monotonic() - began > seconds:
             break
-    return figures
+    return known
 
 
 def main() -> int:

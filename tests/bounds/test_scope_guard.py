@@ -10,7 +10,7 @@ import pause_oracle
 import pytest
 import restart_oracle
 from effort import many
-from scope_guard import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
+from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
 from strategies import plain, random_instances
 
 from kvopt.model.scopes import Scope
