@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import oracle
@@ -15,11 +16,11 @@ from strategies import plain, random_instances
 
 from kvopt.model.scopes import Scope
 
+Guard = Callable[[Scope, int], Iterator[Figures]]
 GUARDS = [(in_rounds, scope) for scope in ROUNDS] + [(in_seconds, scope) for scope in SECONDS]
 
 
-def compared(guard: object, scope: Scope, count: int) -> Figures:
-    assert callable(guard)
+def compared(guard: Guard, scope: Scope, count: int) -> Figures:
     (figures,) = deque(islice(guard(scope, 7), count), maxlen=1)
     assert figures.instances == count
     assert figures.bounds >= count
@@ -28,7 +29,7 @@ def compared(guard: object, scope: Scope, count: int) -> Figures:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("guard", "scope"), GUARDS)
-def test_no_bound_is_above_the_optimum(guard: object, scope: Scope) -> None:
+def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
     figures = compared(guard, scope, many(30))
     assert figures.violations == 0
     assert figures.met > 0
@@ -36,7 +37,7 @@ def test_no_bound_is_above_the_optimum(guard: object, scope: Scope) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("guard", "scope"), GUARDS)
-def test_no_bound_of_ten_thousand_is_above_the_optimum(guard: object, scope: Scope) -> None:
+def test_no_bound_of_ten_thousand_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
     assert compared(guard, scope, 10_000).violations == 0
 
 

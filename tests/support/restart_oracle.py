@@ -31,7 +31,7 @@ def optimum(memory: int, requests: Sequence[Triple]) -> int:
             )
             for new in _next(memory, requests, state, clock):
                 rest = sum(done) - sum(new)  # each token takes a round in which it is waited for
-                if after + rest < min(best, following.get(new, best)):
+                if after + rest < best and after < following.get(new, best):
                     following[new] = after
         clock += 1
         best = min(best, following.pop(done, best))
