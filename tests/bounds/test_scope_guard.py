@@ -30,7 +30,7 @@ def compared(guard: Guard, scope: Scope, count: int) -> Figures:
 @pytest.mark.slow
 @pytest.mark.parametrize(("guard", "scope"), GUARDS)
 def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
-    figures = compared(guard, scope, many(30))
+    figures = compared(guard, scope, many(15))
     assert figures.violations == 0
     assert figures.met > 0
 
