@@ -96,6 +96,7 @@ _SMALL = 6
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
+    "deadline?": int,
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
@@ -420,8 +421,10 @@ def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
             raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
     if not 1 <= memory <= LARGEST_FIELD:
         raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
-    if instance["schema"][-1] == "1" and any("priority" in row for row in rows):
-        raise Invalid("instance: priorities need the schema kvopt.instance/2")
+    if instance["schema"][-1] == "1" and any("priority" in r or "deadline" in r for r in rows):
+        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
+    if not all(1 <= row.get("deadline", 1) <= LARGEST_FIELD for row in rows):
+        raise Invalid("instance: a deadline is too small or too large")
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     if len(ids) < len(rows) or "" in ids:
         raise Invalid("instance: an id is empty or used twice")
@@ -438,8 +441,8 @@ def _hash(instance: dict[str, Any]) -> str:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_clock(row["arrival_seconds"]))
-        if "priority" in row:
-            rows[-1].append({"priority": row["priority"]})
+        if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
+            rows[-1].append(newer)
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
     if "round_ms" in instance:
         content["round_ms"] = _clock(instance["round_ms"])

@@ -161,8 +161,8 @@ def compact_instance_text(instance: Instance) -> str:
 
 def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     named = request.id != f"r{position}"  # which readers take when there is none
-    labels = (request.predicted, request.arrival_seconds, request.priority)
-    if not named and labels == (None, None, None):
+    labels = (request.predicted, request.arrival_seconds, request.priority, request.deadline)
+    if not named and labels == (None,) * 4:
         return (  # almost every row, and there may be a million
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )
