@@ -35,16 +35,16 @@ from kvopt.search.proofs import DeadlinePrices
 
 _CELLS_OF_A_DEADLINE = 32
 """Cells of equal prices in a typical deadline."""
-_LEAST_CELLS, _MOST_CELLS = 64, 2048
+_LEAST_CELLS, _MOST_CELLS = 64, 1024
 _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
 _LARGEST = 2**61
 """The same of a nanosecond."""
 _BITS = 24
 """Of the largest numerator."""
-_STEPS, _PATIENCE, _MEMORY = 400, 16, 0.8
+_STEPS, _PATIENCE, _MEMORY = 400, 20, 0.8
 """Most steps; how many may fail before they become shorter; how much of the last ones is kept."""
-_FIRST_AIM, _LAST_AIM = 0.03, 5e-4
+_FIRST_AIM, _LAST_AIM = 0.02, 5e-4
 """What a step hopes to gain, as a share of the ceiling: at first, and at the end."""
 _LEAST_SCALE = 1e-2
 """Least size of a price, as a share of the largest one, where steps are scaled by sizes."""

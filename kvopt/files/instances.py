@@ -243,7 +243,9 @@ def _csv_text(instance: Instance, path: str) -> str:
             )
     if any(r.deadline is not None for r in instance):
         more = ("" if r.deadline is None else r.deadline for r in instance)
-        rows = [f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more)]
+        rows = [
+            f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more, strict=True)
+        ]
         return ",".join((*CSV_COLUMNS, "deadline")) + "\n" + "".join(rows)
     rows = [f"{r.arrival},{r.prompt},{r.output}\n" for r in instance]
     return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)

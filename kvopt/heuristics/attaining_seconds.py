@@ -133,7 +133,9 @@ class _Server:
         ranks = np.empty_like(line)
         ranks[line] = np.arange(count)
         starts, resumed = np.full(count, -1, dtype=np.int64), np.zeros((count + 1, 2), dtype=int)
-        lines = Line(line, ranks, np.zeros(count + 1, dtype=int), np.zeros((count + 1, 3), dtype=int))
+        lines = Line(
+            line, ranks, np.zeros(count + 1, dtype=int), np.zeros((count + 1, 3), dtype=int)
+        )
         attained, waits = serve(
             self._timed, lines, kept.astype(np.int64), way.window, way.patience, starts, resumed
         )

@@ -79,6 +79,14 @@ class Deadline:
             return f"{before}{whole}{f'.{part:09}'.rstrip('0') if part else ''}s"
         return before + (OWN if self.rounds is None else str(self.rounds))
 
+    def of_all(self, instance: Instance, *, rounds: bool) -> int | None:
+        """Return how long all requests may take, None if each has a deadline of its own."""
+        if self.nanoseconds is not None:
+            return int(self.nanoseconds / _round_ns(instance)) if rounds else self.nanoseconds
+        if self.rounds is None or rounds:
+            return self.rounds
+        return int(self.rounds * _round_ns(instance))
+
     def allowed(self, instance: Instance, *, rounds: bool) -> list[int]:
         """Return how long each request may take, on a clock of rounds or of nanoseconds.
 
@@ -87,12 +95,10 @@ class Deadline:
         InvalidInput
             If a request has no deadline, or seconds and rounds meet and ``round_ms`` is missing.
         """
-        if self.nanoseconds is not None:
-            of_all = self.nanoseconds
-            if rounds:
-                of_all = int(of_all / _round_ns(instance))
+        of_all = self.of_all(instance, rounds=rounds)
+        if of_all is not None:
             return [of_all] * len(instance)
-        own = [self.rounds or request.deadline for request in instance]
+        own = [request.deadline for request in instance]
         if None in own:
             name = repr(instance.requests[own.index(None)].id)
             raise InvalidInput("is missing", field="deadline", request=name)
@@ -110,9 +116,7 @@ def _round_ns(instance: Instance) -> Fraction:
     return Fraction(instance.round_ms) * MILLISECOND
 
 
-def attained(
-    times: Iterable[int | None], arrivals: Sequence[int], allowed: Sequence[int]
-) -> int:
+def attained(times: Iterable[int | None], arrivals: Sequence[int], allowed: Sequence[int]) -> int:
     """Return how many of some times are at most so long after the arrivals; None is never."""
     rows = zip(times, arrivals, allowed, strict=True)
     return sum(time is not None and time - arrival <= most for time, arrival, most in rows)
