@@ -1720,8 +1720,7 @@ def _in_time(
                 raise Invalid(f"deadlines: {what} must have a number if and only if it completed")
             continue
         if run is best:
-            used = _uncovered(run, certificate.get("scope", "restarts"))
-            if used:
+            if used := _uncovered(run, certificate.get("scope", "restarts")):
                 raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
             if rounds:
                 _peak_of(memory, requests, work, run, what)
@@ -1731,7 +1730,7 @@ def _in_time(
     if best and best["attained"] > claim["ceiling"]:
         raise Invalid("deadlines: more attain than the ceiling, an error of the checker itself")
     ceiling, aim = claim["ceiling"], "have their first token" if first else "complete"
-    used = [f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}"]
+    checked = [f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}"]
     after = claim["after"]
     within = "by a deadline of their own"
     if isinstance(after, int):
@@ -1744,7 +1743,7 @@ def _in_time(
         for run, attained in zip(runs, claim["attained"], strict=True)
         if attained is not None
     ]
-    return used, lines
+    return checked, lines
 
 
 def _allowed(instance: dict[str, Any], after: int | str, rounds: bool) -> list[int]:
@@ -2013,8 +2012,8 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
     in_time: list[str] = []
     if "deadlines" in certificate:
-        used, in_time = _in_time(certificate, requests, work)
-        lines += used
+        checked, in_time = _in_time(certificate, requests, work)
+        lines += checked
     lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios, *in_time]
     if lower is not None:
         lines.append(COVERED_BY[scope])

@@ -2,6 +2,7 @@
 
 Prices are constant in cells of equal length: with borders ``b_0 = 0, b_1, ..`` the price of the
 times ``b_c + 1 .. b_{c+1}`` is ``p_c``, and after the last border it is 0.
+They are float64 to look for prices, and int64 to prove: sums may pass 64 bits, costs may not.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
+from kvopt.bounds.prices import Numbers
 from kvopt.kernels.compiled import compiled
-
-Numbers = np.ndarray[Any, np.dtype[Any]]
-"""float64 to look for prices, int64 to prove: sums may pass 64 bits, costs of runs may not."""
 
 
 def sums_of(prices: Numbers, width: int) -> tuple[Numbers, Numbers]:

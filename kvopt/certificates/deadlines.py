@@ -180,7 +180,7 @@ class Attainment:
         if not len(self._instance):
             return
         costs, aim = self._ceiling.costs, self._deadline.aim
-        limits = {"seed": search.seed, "time_limit": share, "should_stop": is_over}
+        limits: dict[str, Any] = {"seed": search.seed, "time_limit": share, "should_stop": is_over}
         if model is None:
             self._found = attaining_in_rounds(self._instance, self._allowed, aim, costs, **limits)
         elif getattr(self._instance, "workers", 1) == 1:

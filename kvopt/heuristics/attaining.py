@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvopt.bounds.deadlines import workers_of
+from kvopt.bounds.deadline_kinds import workers_of
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.decode import LARGEST_HORIZON
 from kvopt.kernels.compiling import working_time

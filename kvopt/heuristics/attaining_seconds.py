@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,14 @@ class _Way:
     noise: int = 0
 
 
-_LIMITS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf)
-_PATIENCE = (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5)
-_WINDOWS = (1, 4, 8, 32)
-_NOISES = tuple(range(9))
+_CHOICES: dict[str, tuple[float, ...]] = {
+    "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
+    "patience": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5),
+    "by_deadline": (False, True),
+    "window": (1, 4, 8, 32),
+    "noise": tuple(range(9)),
+}
+"""What is tried, one part of a way after the other."""
 _NOISE = 0.05
 """By how much costs and volumes are varied, as a share."""
 _TURNS = 4
@@ -63,7 +68,7 @@ def attaining_in_seconds(
     """
     arrivals = arrivals_ns(instance)
     part = shares(instance, model, model.lines, object)
-    if max(arrivals, default=0) + sum(part.takes) >= _LARGEST or not arrivals:
+    if max(arrivals, default=0) + sum(part.alone) >= _LARGEST or not arrivals:
         return None
     end = working_time() + time_limit
     server = _Server(instance, model, arrivals, allowed, aim, costs, seed)
@@ -75,15 +80,12 @@ def attaining_in_seconds(
     server.tried(way)
     for _ in range(_TURNS):
         before = server.best.count
-        for name, values in (
-            ("limit", _LIMITS), ("patience", _PATIENCE), ("by_deadline", (False, True)),
-            ("window", _WINDOWS), ("noise", _NOISES),
-        ):  # fmt: skip
+        for name, values in _CHOICES.items():
             for value in values:
                 if is_over():
                     return server.best
-                other = replace(way, **{name: value})
-                if server.tried(other):
+                changed: dict[str, Any] = {name: value}
+                if server.tried(other := replace(way, **changed)):
                     way = other
         if server.best.count == before:
             break

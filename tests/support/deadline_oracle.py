@@ -26,7 +26,8 @@ def most_by_sets(memory: int, requests: Sequence[Triple], allowed: Sequence[int]
     for size in range(len(requests), 0, -1):
         for chosen in combinations(range(len(requests)), size):
             some = [requests[i] for i in chosen]
-            windows = [range(a, a + allowed[i] - o + 1) for i, (a, _, o) in zip(chosen, some)]
+            pairs = zip(chosen, some, strict=True)
+            windows = [range(a, a + allowed[i] - o + 1) for i, (a, _, o) in pairs]
             if optimum_within(memory, some, windows) is not None:
                 return size
     return 0
