@@ -24,11 +24,6 @@ _BITS = 24
 """Of the largest numerator."""
 
 
-def workers_of(instance: Instance) -> int:
-    """Return how many servers there are."""
-    return int(getattr(instance, "workers", 1))
-
-
 @dataclass(frozen=True)
 class Window:
     """When requests may be active, from the first arrival on, and cells of equal prices.
@@ -93,7 +88,7 @@ class Kind:
     def __init__(self, window: Window) -> None:
         self.window = window
         self.memory = window.instance.memory
-        self.capacity = float(workers_of(window.instance) * window.width)
+        self.capacity = float(window.instance.workers * window.width)
         """Of a cell, in the unit of volumes."""
 
     def least(self, prices: Floats) -> tuple[Floats, Floats]:
@@ -145,7 +140,7 @@ class Kind:
         if not proof.numerators:
             return len(self.window.instance)
         total = sum(max(0, one - cost) for cost in self.integer_costs(proof))
-        total += workers_of(self.window.instance) * self.memory * proof.paid
+        total += self.window.instance.workers * self.memory * proof.paid
         return total // one
 
 

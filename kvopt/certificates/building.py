@@ -15,7 +15,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -109,6 +109,7 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     search = Search(
         instance,

@@ -177,13 +177,13 @@ class Attainment:
             self._instance, self._allowed, self._deadline.aim, model,
             scope=scope, time_limit=share, should_stop=is_over,
         )  # fmt: skip
-        if not len(self._instance):
+        if not len(self._instance) or self._instance.workers > 1:
             return
         costs, aim = self._ceiling.costs, self._deadline.aim
         limits: dict[str, Any] = {"seed": search.seed, "time_limit": share, "should_stop": is_over}
         if model is None:
             self._found = attaining_in_rounds(self._instance, self._allowed, aim, costs, **limits)
-        elif getattr(self._instance, "workers", 1) == 1:
+        else:
             self._found = attaining_in_seconds(
                 self._instance, model, self._allowed, aim, costs, **limits
             )

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvopt.bounds.deadline_kinds import workers_of
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.decode import LARGEST_HORIZON
 from kvopt.kernels.compiling import working_time
@@ -86,7 +85,7 @@ def attaining_in_rounds(
     longest = int(outputs.max(initial=0))
     if span + longest > LARGEST_HORIZON:
         return None
-    profiles = np.zeros((workers_of(instance), int(latest.max(initial=0)) + 2 * longest + 2), int)
+    profiles = np.zeros((instance.workers, int(latest.max(initial=0)) + 2 * longest + 2), int)
     best, end = Attaining(-1, ()), working_time() + time_limit
     volumes = np.array([request.volume for request in instance], dtype=float)
     for order in _orders(costs, due, volumes, np.random.default_rng(seed)):
@@ -131,6 +130,6 @@ def _completed(instance: Instance, best: Attaining, first: int) -> Attaining:
     for i, start in zip(left, found, strict=True):
         assert start is not None, "this scheduler completes everything"
         starts[i] = start
-    several = workers_of(instance) > 1
+    several = instance.workers > 1
     workers = tuple(max(worker, 0) for worker in best.workers) if several else ()
     return Attaining(best.count, tuple(starts), workers)
