@@ -50,13 +50,16 @@ class Window:
     @classmethod
     def of(
         cls, instance: Instance, arrivals: Sequence[int], allowed: Sequence[int], can: list[int],
-        busy: int,
+        busy: int, tail: int,
     ) -> Window:  # fmt: skip
-        """Return those of the requests that can; no price is needed when nothing has to wait."""
+        """Return those of the requests that can; no price is needed when nothing has to wait.
+
+        A run may go on after its deadline, and pay for that, for a ``tail``.
+        """
         begun = [arrivals[i] for i in can]
         first = min(begun, default=0)
         ends = [arrivals[i] + allowed[i] - first for i in can]
-        last = min(max(ends, default=0), max(begun, default=0) - first + busy)
+        last = min(max(ends, default=0) + tail, max(begun, default=0) - first + busy)
         typical = max(sorted(allowed[i] for i in can)[len(can) // 2] if can else 1, 1)
         wanted = max(_LEAST_CELLS, _CELLS_OF_A_DEADLINE * last // typical)
         wanted = min(wanted, _MOST_CELLS)

@@ -111,8 +111,11 @@ def deadline_ceiling(
     arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
     alone = least_times(instance, aim, model)
     can = [i for i, (own, most) in enumerate(zip(alone, allowed, strict=True)) if own <= most]
-    busy = sum(alone[i] for i in can)
-    window = Window.of(instance, arrivals, allowed, can, busy)
+    tail = 0
+    if model is None and aim is Aim.FIRST_TOKEN and not scope.covers(Scope.PAUSES):
+        tail = max((instance.requests[i].output for i in can), default=0)
+    busy = tail + sum(alone[i] for i in can)
+    window = Window.of(instance, arrivals, allowed, can, busy, tail)
     costs = np.full(len(instance), np.inf)
     best, prices = None, np.zeros(0)
     if window.last and (model is not None or window.last < _LONGEST):
