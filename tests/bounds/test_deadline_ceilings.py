@@ -109,10 +109,13 @@ def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
 
 def test_no_prices_prove_less_than_schedules_reach() -> None:
     source, helped = random.Random(5), 0
-    for case in cases(400, 2):
-        borders = sorted(source.sample(range(-1, 30), source.randint(0, 5)))
-        size = source.randint(2, 9) * (3 * case.memory if case.in_seconds else 1)
-        prices = [source.choice((0, 60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
+    for drawn in cases(1500, 2):
+        requests = [(0, s, o) for _, s, o in drawn.requests]
+        case = drawn._replace(requests=requests, allowed=[min(d, 12) for d in drawn.allowed])
+        last = max(case.allowed)
+        borders = sorted({0, source.randint(0, last), last})
+        prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
+        size = source.randint(2, 12) * (3 * case.memory if case.in_seconds else 1)
         proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
         if case.in_seconds:
             several = range(len(case.server.lines))
