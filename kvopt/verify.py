@@ -1837,6 +1837,8 @@ def _most_in_time(
         if arrival + alone > end:
             misses += 1
             continue
+        if clock is None and "pauses" not in scope:  # a run goes on after its first token
+            end += request.output - brief.output
         left, right = table.cells(arrival, end)
         work.spend(8 * (right - left), "deadlines: ")
         least = min(prices[left:right]) if table.holds(arrival, end) else 0
@@ -1845,7 +1847,7 @@ def _most_in_time(
             if least * size >= one:
                 continue
             work.spend(100 + 80 * (right - left), "deadlines: ")
-            cost = table.of_run(request, arrival, end - alone)
+            cost = table.of_run(request, arrival, end - request.output)
         elif clock is not None and least * amount >= one:
             continue
         else:

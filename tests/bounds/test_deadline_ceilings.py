@@ -107,6 +107,7 @@ def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     return _most_in_time(certificate, requests, arrivals, due, clock, _Work())
 
 
+@pytest.mark.slow
 def test_no_prices_prove_less_than_schedules_reach() -> None:
     source, helped = random.Random(5), 0
     for drawn in cases(1500, 2):
