@@ -18,6 +18,7 @@ from kvopt.experiments.studies.tables import Table, boolean, positives, texts
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
+from kvopt.model.deadlines import Deadline
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import refuse_pauses
 
@@ -49,6 +50,9 @@ class Limits:
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
+    deadline
+        By when requests should be done, as `kvopt.model.deadlines.Deadline` reads it; None for no
+        question of the kind.
     """
 
     time_limit: float = 60.0
@@ -57,12 +61,15 @@ class Limits:
     seed: int = 0
     batch_time: BatchTime | None = None
     certify: bool = True
+    deadline: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         if self.batch_time is not None:
             said["batch_time"] = self.batch_time.to_json()
+        if self.deadline is not None:
+            said["deadline"] = self.deadline
         return said if self.certify else {**said, "certify": False}
 
 
@@ -215,9 +222,21 @@ def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Li
         raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
-    table.done(*LIMITS)
-    for limits in zip(time_limits, policy_time_limits, strict=True):
-        yield Limits(*limits, threads, seed, clock, certify)
+    deadlines: list[str | None] = [None]
+    if "deadline" in table:
+        if not certify:
+            raise table.fault("deadline", "goes with certify = true")
+        deadlines = [_deadline(table, text) for text in table.take("deadline", check=texts)]
+    table.done(*LIMITS, "deadline")
+    for deadline, limits in product(deadlines, zip(time_limits, policy_time_limits, strict=True)):
+        yield Limits(*limits, threads, seed, clock, certify, deadline)
+
+
+def _deadline(table: Table, text: str) -> str:
+    try:
+        return str(Deadline.parse(text))
+    except InvalidInput as error:
+        raise table.fault("deadline", error.reason) from None
 
 
 def _entries(
@@ -282,9 +301,12 @@ def resolved_text(study: Study) -> str:
         "modules": study.modules,
     }
     limits: dict[str, Any] = {}
+    alike = [each for each in study.limits if each.deadline == first.deadline]
     for key in LIMITS:
-        values = [getattr(each, key) for each in study.limits]
+        values = [getattr(each, key) for each in alike]
         limits[key] = values if len(set(values)) > 1 else values[0]
+    if first.deadline is not None:
+        limits["deadline"] = list(dict.fromkeys(each.deadline for each in study.limits))
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         draws = None if entry.source.seed is None else entry.draws
