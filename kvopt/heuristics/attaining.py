@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.heuristics.decode import LARGEST_HORIZON
 from kvopt.kernels.compiling import working_time
 from kvopt.model.deadlines import Aim
 from kvopt.model.instance import Instance
@@ -72,7 +71,7 @@ def attaining_in_rounds(
     time_limit, should_stop
         When the best so far is enough.
     """
-    from kvopt.heuristics.attaining_loops import fill  # it loads numba
+    from kvopt.heuristics.attaining_loops import LARGEST_HORIZON, fill  # it loads numba
 
     first = min((request.arrival for request in instance), default=0)
     arrivals, prompts, outputs = (

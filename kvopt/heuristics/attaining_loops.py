@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Integers
+from kvopt.heuristics.decode import LARGEST_HORIZON as LARGEST_HORIZON
 from kvopt.heuristics.decode import earliest
 from kvopt.kernels.compiled import compiled
 

@@ -228,8 +228,9 @@ def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Li
             raise table.fault("deadline", "goes with certify = true")
         deadlines = [_deadline(table, text) for text in table.take("deadline", check=texts)]
     table.done(*LIMITS, "deadline")
-    for deadline, limits in product(deadlines, zip(time_limits, policy_time_limits, strict=True)):
-        yield Limits(*limits, threads, seed, clock, certify, deadline)
+    times = list(zip(time_limits, policy_time_limits, strict=True))
+    for deadline, (all_of_it, each_run) in product(deadlines, times):
+        yield Limits(all_of_it, each_run, threads, seed, clock, certify, deadline)
 
 
 def _deadline(table: Table, text: str) -> str:
