@@ -77,7 +77,7 @@ def run_command(
         raise InvalidInput("goes with a single --policy", field="-o")
     try_outputs(output=output, timeline=timeline, as_json=json)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
-    router_from(router)
+    way = router_from(router)
     if seconds and output is not None:
         raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
     clock = clock_of(seconds, model)
@@ -87,6 +87,10 @@ def run_command(
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     say_assumed_clock(clock, model)
+    if instance.workers > 1 and not json:
+        when = "arrives" if way.is_irrevocable else "starts"
+        said = f"a request is given to one of {instance.workers} workers when it {when}"
+        common.say(f"{common.label(file)}: router {router}: {said}")
     runs: list[PolicyRun] = []
     interrupted = False
     try:

@@ -24,6 +24,7 @@ from kvopt.files.reading import (
     name_of,
     parse_json,
     read_text,
+    semicolons,
 )
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
@@ -106,6 +107,8 @@ def instance_from_json(
     """Build an instance from parsed JSON, with other caches where these are given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
+    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+        raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
     more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
@@ -157,7 +160,7 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
         columns = [name.strip() for name in header]
         if sorted(columns) not in (sorted(CSV_COLUMNS), sorted((*CSV_COLUMNS, "deadline"))):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
-            raise InvalidInput(reason, field="header")
+            raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
                 requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))

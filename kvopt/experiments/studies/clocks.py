@@ -75,6 +75,7 @@ class StudyClock:
             clock=self.clock,
             deadline=limits.deadline,
             time_limit=limits.time_limit,
+            scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
             command=f"kvopt study {task.study}",
