@@ -1744,7 +1744,8 @@ def _in_time(
     after = claim["after"]
     within = "by a deadline of their own"
     if isinstance(after, int):
-        within = f"within {after:,} {'rounds' if rounds else 'ns'} of their arrival"
+        length = f"{after:,} rounds" if rounds else f"{after // 10**9:,}.{after % 10**9:09} s"
+        within = f"within {length} of their arrival"
     said = f"  at most {ceiling:,} of {len(requests):,} requests can {aim} {within}"
     said += f"; {misses:,} cannot even alone" if misses else ""
     lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
