@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kvopt.search.proofs import (
     Prices,
     Proof,
     SharesProof,
+    SlowerBound,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -82,7 +84,13 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         clock=clock,
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
+        slower=tuple(_slower(claim, value["lower"]) for claim in value.get("slower", ())),
     )
+
+
+def _slower(claim: dict[str, Any], lower: dict[str, Any] | None) -> SlowerBound:
+    proof = claim["proof"] if lower is None else claim.get("proof", lower["proof"])
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof_from_json(proof))
 
 
 def _upper(
