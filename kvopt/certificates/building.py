@@ -139,10 +139,8 @@ def certify(
         sides.first()
         runs += _judged(search, sides, labelled, clock)
         sides.rest()
-        machines = ()
-        if slower:
-            seconds -= search.seconds
-            machines = _slower(search, sides, clock, covered, runs, seconds)
+        left = seconds - search.seconds
+        machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)
     return replace(found, scope=covered, slower=machines)
 

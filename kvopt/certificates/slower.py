@@ -20,6 +20,7 @@ from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.sides import sides_of
+from kvopt.engines.portfolio import has_configurations
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.instance import LARGEST_INTEGER, Instance
@@ -30,7 +31,7 @@ from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumePr
 from kvopt.search.result import Progress
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
-_MOST_CLIMBS = 4
+_MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
 _LEAST_SECONDS = 2.0
 """Seconds for all values together where there is no limit, at least."""
@@ -251,7 +252,8 @@ class _InRounds(_Machines):
         )
         sides = sides_of(search, ROUNDS, self._scope)
         sides.first()
-        if not search.should_stop():
-            sides.rest()
+        pauses = self._scope.covers(Scope.PAUSES)
+        if search.schedule is not None and not pauses and has_configurations(search):
+            sides.rest()  # elsewhere it finds no better bound
         found = search.checked
         return found.proof if found is not None and found.value >= needed else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -36,19 +35,20 @@ _WRITING, _WRITING_A_RUN = 0.6, 0.05
 instance: an estimate from the same machine under the same load."""
 
 _IN_ROUNDS = (
-    "policy", "latency>", "x optimum, at least>", "at most>", "x slower>", "p99>", "first token>", "outcome",
+    (
+        "policy", "latency>", "x optimum, at least>", "at most>", "x slower>", "p99>",
+        "first token>", "outcome",
+    ),
+    ("first token", "p99", "outcome", "latency", "x slower"),
 )  # fmt: skip
 _IN_SECONDS = (
-    "policy", "mean s>", "x optimum, at least>", "at most>", "x slower>", "p99 s>", "first token s>",
-    "per token s>", "evictions>", "outcome",
+    (
+        "policy", "mean s>", "x optimum, at least>", "at most>", "x slower>", "p99 s>",
+        "first token s>", "per token s>", "evictions>", "outcome",
+    ),
+    ("evictions", "per token s", "first token s", "p99 s", "outcome", "mean s", "x slower"),
 )  # fmt: skip
-"""Columns of the table; the one of slower machines only where it says more than at most."""
-
-_OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency", "x slower")
-_OPTIONAL_IN_SECONDS = (
-    "evictions", "per token s", "first token s", "p99 s", "outcome", "mean s", "x slower",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
+"""Columns of the table, and those that a narrow terminal goes without, the first of them first."""
 
 
 def certify_command(
@@ -169,10 +169,10 @@ def _print(found: Certificate) -> None:
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
-        heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
-        optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
-        if not found.slower:
-            heads, optional = ([h for h in names if "slower" not in h] for names in (heads, optional))
+        heads, optional = (
+            [name for name in names if found.slower or "slower" not in name]
+            for names in (_IN_ROUNDS if in_rounds else _IN_SECONDS)
+        )
         table = common.new_table(*heads, prose=("outcome",), optional=optional)
         for run in found.runs:
             cells = _cells(found, run)

@@ -146,14 +146,18 @@ def _print(found: StudyResult) -> None:
     from kvopt.experiments.studies.intervals import by_policy, four_digits
 
     in_seconds = found.study.limits[0].batch_time is not None
+    rows = by_policy(found.records)
+    slower = found.study.limits[0].slower
     table = common.new_table(
         "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
-        *(["mean s>"] if in_seconds else []), optional=("proved",),
+        *(["x slower>"] if slower else []), *(["mean s>"] if in_seconds else []),
+        optional=("proved",),
     )  # fmt: skip
-    rows = by_policy(found.records)
     for row in rows:
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
         cells = [escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst))]
+        if slower:
+            cells.append(escape(common.or_dash(row.machine)))
         mean = "-" if row.latency is None else four_digits(row.latency)
         table.add_row(*cells, *([mean] if in_seconds else []))
     if rows:

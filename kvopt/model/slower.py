@@ -54,10 +54,10 @@ class SlowRounds:
         first = min((request.arrival for request in instance), default=0)
         late = [request.arrival - first for request in instance]
         early = [time * phi.denominator // phi.numerator for time in late]
-        slow = [
+        slow = tuple(
             replace(request, arrival=time, arrival_seconds=None)
             for request, time in zip(instance, early, strict=True)
-        ]
+        )
         return cls(phi, replace(instance, requests=slow), sum(early), sum(late))
 
     def needed(self, value: int) -> int:

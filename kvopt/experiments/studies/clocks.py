@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kvopt.certificates import JudgedRun, certify
+from kvopt.certificates import Certificate, JudgedRun, certify
 from kvopt.certificates.certificate import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
@@ -39,6 +39,8 @@ class Sides:
         Where they came from.
     text
         The certificate that proves both, None where none was asked for.
+    slower
+        How much slower a machine may be at most on which a schedule is as good, by policy.
     """
 
     upper: int | None = None
@@ -46,6 +48,7 @@ class Sides:
     bounded_by: str | None = None
     found_by: str | None = None
     text: str | None = None
+    slower: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class StudyClock:
             time_limit=limits.time_limit,
             threads=limits.threads,
             seed=limits.seed,
+            slower=limits.slower,
             command=f"kvopt study {task.study}",
         )
         if found.signal_number is not None:
@@ -80,6 +84,7 @@ class StudyClock:
             None if found.lower is None else found.lower.bounded_by,
             found.provenance["found_by"],
             certificate_text(replace(found, runs=(*found.runs, *late))),
+            _slower(found) if limits.slower else {},
         )
 
     def measures(self, run: PolicyRun) -> dict[str, Any]:
@@ -93,6 +98,11 @@ class StudyClock:
             "peak_memory": run.peak_memory,
         }
         return said if self.clock.is_even else {**said, "times": Times.of(run)}
+
+
+def _slower(found: Certificate) -> dict[str, float]:
+    known = ((run.policy, found.slower_than(run)) for run in found.runs)
+    return {policy: float(phi) for policy, phi in known if phi is not None}
 
 
 def study_clock(batch_time: BatchTime | None) -> StudyClock:

@@ -22,7 +22,7 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import refuse_pauses
 
 _TOP = (
-    "name", "title", "clock", "batch_time", "certify", "policies", "predictions", "claims",
+    "name", "title", "clock", "batch_time", "certify", "slower", "policies", "predictions", "claims",
     "modules", "limits", "instances",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
@@ -49,6 +49,8 @@ class Limits:
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
+    slower
+        Whether slower machines are looked for on which no schedule is as good as a run.
     """
 
     time_limit: float = 60.0
@@ -57,12 +59,15 @@ class Limits:
     seed: int = 0
     batch_time: BatchTime | None = None
     certify: bool = True
+    slower: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         if self.batch_time is not None:
             said["batch_time"] = self.batch_time.to_json()
+        if self.slower:
+            said["slower"] = True
         return said if self.certify else {**said, "certify": False}
 
 
@@ -161,6 +166,7 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     except InvalidInput as error:
         raise top.fault("modules", str(error)) from None
     clock, certify = clock_of(top, folder), top.take("certify", True, boolean)
+    slower = top.take("slower", False, boolean)
     models = top.take("predictions", ("",), texts)
     policies = _policies(top, models, ())
     entries = tuple(
@@ -178,7 +184,7 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
         name=name,
         title=top.string("title", name),
         entries=entries,
-        limits=tuple(dict.fromkeys(_limits(top.table("limits"), clock, certify))),
+        limits=tuple(dict.fromkeys(_limits(top.table("limits"), clock, certify, slower))),
         claims=claims,
         modules=modules,
     )
@@ -205,7 +211,7 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     return tuple(found)
 
 
-def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Limits]:
+def _limits(table: Table, clock: BatchTime | None, certify: bool, slower: bool) -> Iterator[Limits]:
     fallback = Limits()
     time_limits = table.take("time_limit", [fallback.time_limit], positives)
     policy_time_limits = table.take("policy_time_limit", time_limits, positives)
@@ -217,7 +223,7 @@ def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Li
     seed = table.integer("seed", fallback.seed)
     table.done(*LIMITS)
     for limits in zip(time_limits, policy_time_limits, strict=True):
-        yield Limits(*limits, threads, seed, clock, certify)
+        yield Limits(*limits, threads, seed, clock, certify, slower)
 
 
 def _entries(
@@ -278,6 +284,7 @@ def resolved_text(study: Study) -> str:
         "title": study.title,
         **clock,
         "certify": first.certify,
+        **({"slower": True} if first.slower else {}),
         "claims": study.claims,
         "modules": study.modules,
     }

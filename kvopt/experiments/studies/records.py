@@ -20,6 +20,8 @@ from kvopt.files.reading import check_fields, check_schema, parse_json
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
+_NEWER = ("times", "slower_than")
+"""Fields that a line has only where they are known."""
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -90,6 +92,8 @@ class Record:
         Of kvopt and the solvers.
     times
         What users waited, in a study in seconds.
+    slower_than
+        A factor: no schedule on a machine more than so many times slower is as good.
     """
 
     key: str
@@ -111,6 +115,7 @@ class Record:
     error: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     times: Times | None = None
+    slower_than: float | None = None
 
     @property
     def in_seconds(self) -> bool:
@@ -134,6 +139,8 @@ class Record:
             del content["times"]
         else:
             content["times"] = self.times.to_json()
+        if self.slower_than is None:
+            del content["slower_than"]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
@@ -142,9 +149,9 @@ class Record:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         if isinstance(value, dict):
             check_schema(value, SCHEMA)
-        names = [item.name for item in fields(cls) if item.name != "times"]
+        names = [item.name for item in fields(cls) if item.name not in _NEWER]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        content = dict(check_fields(value, "record", needed, ("times",)))
+        content = dict(check_fields(value, "record", needed, _NEWER))
         if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         del content["schema"]

@@ -92,12 +92,16 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     else:
         sides = reached(runs)
     seconds = time.monotonic() - began
-    known = {key: value for key, value in vars(sides).items() if key != "text"}
+    known = dict(vars(sides))
+    text, slower = known.pop("text"), known.pop("slower")
+    known["certificate"] = path
     records = (
-        task.record(label, found, seconds, certificate=path, **known, **_measures(clock, run))
+        task.record(
+            label, found, seconds, slower_than=slower.get(label), **known, **_measures(clock, run)
+        )
         for label, run in runs.items()
     )
-    return TaskResult(tuple(records), sides.text)
+    return TaskResult(tuple(records), text)
 
 
 def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Result:
