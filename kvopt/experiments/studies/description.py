@@ -22,8 +22,8 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import refuse_pauses
 
 _TOP = (
-    "name", "title", "clock", "batch_time", "certify", "slower", "policies", "predictions", "claims",
-    "modules", "limits", "instances",
+    "name", "title", "clock", "batch_time", "certify", "slower", "policies", "predictions",
+    "claims", "modules", "limits", "instances",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (

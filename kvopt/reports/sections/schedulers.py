@@ -53,7 +53,7 @@ def _cells(group: Group) -> dict[str, Markup]:
     """Return the cells of a row under their headings."""
     median, high = (quantile_of(group.ratios, share) for share in _SHARES)
     ratios = {"mean": group.mean, "median": median, "95%": high, "worst": group.worst}
-    width = mean_width(group.ratios)
+    width, machine = mean_width(group.ratios), group.machine or Interval(None, None)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
     said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
@@ -65,7 +65,7 @@ def _cells(group: Group) -> dict[str, Markup]:
             for name, ratio in ratios.items()
         },
         "mean width": cell(percent(width), width),
-        "x slower": cell(str(group.machine or "-"), group.machine and group.machine.most),
+        "x slower": cell(str(machine), machine.most),
         "optimal": count(sum(ratio.most == 1 for ratio in group.ratios)),
         "not optimal": count(sum(run.least > 1 for run in group.runs)),
         "not completed": cell(said or "0", sum(lost.values())),
