@@ -15,7 +15,7 @@ from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -114,6 +114,7 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
     slower = slower and not is_backlog(clock.arrivals(instance))

@@ -6,6 +6,7 @@ Those in seconds are ``kvopt.seconds-certificate``, likewise, see ``docs/seconds
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +177,7 @@ def text_of(members: dict[str, Any], instance: Instance) -> str:
 def compact_instance_text(instance: Instance) -> str:
     """Return an instance as short as it can be said, so that a million requests fit."""
     encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-    head = instance_to_json(
-        Instance(instance.memory, (), instance.name, instance.notes, instance.round_ms)
-    )
+    head = instance_to_json(replace(instance, requests=()))
     head["schema"] = instance.schema
     del head["requests"]
     rows = (_compact(encoder, request, position) for position, request in enumerate(instance))

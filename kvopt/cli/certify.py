@@ -83,6 +83,7 @@ def certify_command(
         ),
     ] = True,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     json: common.Json = False,
     scope: common.Covers = None,
     seconds: common.Seconds = False,
@@ -108,7 +109,7 @@ def certify_command(
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = _read(file, memory, recorded, seconds)
+    instance, made = _read(file, memory, workers, recorded, seconds)
     source = file or recorded or Path()
     reading = time.monotonic() - began
     try:
@@ -146,16 +147,21 @@ def certify_command(
 
 
 def _read(
-    file: Path | None, memory: int | None, recorded: Path | None, seconds: bool
+    file: Path | None,
+    memory: int | None,
+    workers: int | None,
+    recorded: Path | None,
+    seconds: bool,
 ) -> tuple[Instance, list[PausedRun]]:
     """Return the instance, of a recorded run its own, and that run."""
     if (file is None) == (recorded is None):
         raise InvalidInput("give FILE or --run, one of them", field="options")
     if recorded is None:
         assert file is not None
-        return read_instance(file, memory), []
-    for name, is_given in (("--seconds", seconds), ("--memory", memory is not None)):
-        if is_given:
+        return read_instance(file, memory, workers), []
+    others = {"--seconds": seconds, "--memory": memory, "--workers": workers}
+    for name, given in others.items():
+        if given:
             raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
     found = read_run(recorded)
     return found.instance, [PausedRun.of(found.schedule, found.policy)]

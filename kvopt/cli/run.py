@@ -51,6 +51,7 @@ def run_command(
         common.policies("A scheduler; may be given several times."),
     ],
     memory: common.Memory = None,
+    workers: common.Workers = None,
     json: common.Json = False,
     output: Annotated[
         Path | None,
@@ -78,7 +79,7 @@ def run_command(
     clock = clock_of(seconds, model)
     if timeline is not None and not seconds:
         raise InvalidInput("goes with --seconds", field="--timeline")
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
     say_assumed_clock(clock, model)
     runs: list[PolicyRun] = []
     interrupted = False

@@ -41,6 +41,7 @@ def solve_command(
     seed: common.Seed = 0,
     scope: common.Allows = None,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     start: Annotated[
         Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
     ] = None,
@@ -75,7 +76,7 @@ def solve_command(
     read_for: list[float] = []
     for file in files:
         began = time.monotonic()
-        instances.append(read_instance(file, memory))
+        instances.append(read_instance(file, memory, workers))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
     given = None if start is None else read_either_schedule(start, instances[0])

@@ -14,7 +14,7 @@ from kvopt.engines.registry import ENGINES
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -104,6 +104,7 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
+    refuse_fleet(instance, "solve")
     if start is not None:
         _refuse(instance, start)
     if scope.covers(Scope.PAUSES):

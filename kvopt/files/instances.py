@@ -1,6 +1,6 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-The second schema is that of instances whose requests carry priorities, and of no others.
+The second schema is that of fleets and of requests with priorities, and of no others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,9 @@ def as_instance(given: Instance | str | Path) -> Instance:
     raise InvalidInput(reason, field="instance")
 
 
-def read_instance(path: str | Path, memory: int | None = None) -> Instance:
+def read_instance(
+    path: str | Path, memory: int | None = None, workers: int | None = None
+) -> Instance:
     """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
 
     Parameters
@@ -61,6 +64,8 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
     memory
         Cache size: needed for CSV, which has no place for it, and taken in place of what a JSON
         file says.
+    workers
+        How many machines with such a cache there are, in place of what a JSON file says.
 
     Raises
     ------
@@ -72,12 +77,15 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
             checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
         text = read_text(path)
         if _is_csv(path, text):
-            return _instance_from_csv(text, memory)
+            instance = _instance_from_csv(text, memory)
+            return instance if workers is None else replace(instance, workers=workers)
         value = parse_json(text)
-        instance = instance_from_json(value, memory)
-        if memory is not None and memory != value["memory"]:
-            said = "%s: memory %s instead of the file's %s"
-            _LOGGER.info(said, name_of(path), memory, value["memory"])
+        instance = instance_from_json(value, memory, workers)
+        for field in ("memory", "workers"):
+            own, taken = value.get(field, 1), getattr(instance, field)
+            if own != taken:
+                said = "%s: %s %s instead of the file's %s"
+                _LOGGER.info(said, name_of(path), field, taken, own)
         return instance
     except InvalidInput as error:
         raise error.located(file=name_of(path)) from None
@@ -91,14 +99,18 @@ def _is_csv(path: str | Path, text: str) -> bool:
     return "," in first and first[0] not in '{["'
 
 
-def instance_from_json(value: object, memory: int | None = None) -> Instance:
-    """Build an instance from parsed JSON, with another memory where one is given."""
+def instance_from_json(
+    value: object, memory: int | None = None, workers: int | None = None
+) -> Instance:
+    """Build an instance from parsed JSON, with other caches where these are given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
-    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, schema)
+    more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
+    top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
-    _refuse_nulls(top, _TOP_OPTIONAL)
+    _refuse_nulls(top, more)
     own = checked_integer(top["memory"], "memory", 1)
+    machines = checked_integer(top.get("workers", 1), "workers", 1)
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
@@ -108,6 +120,7 @@ def instance_from_json(value: object, memory: int | None = None) -> Instance:
         name=top.get("name"),
         notes=top.get("notes"),
         round_ms=top.get("round_ms"),
+        workers=machines if workers is None else workers,
     )
 
 
@@ -187,6 +200,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
+        "workers": instance.workers if instance.workers > 1 else None,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -226,8 +240,9 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    if instance.round_ms is not None:
-        raise InvalidInput("CSV has no place for it: write JSON", field="round_ms", file=path)
+    said = {"round_ms": instance.round_ms is not None, "workers": instance.workers > 1}
+    for field in (field for field, is_said in said.items() if is_said):
+        raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)
         if labels != (None, None, None) or request.id != f"r{position}":

@@ -12,7 +12,7 @@ from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 
 FORMULATIONS = ("time-indexed", "relaxed")
 FORMATS = ("mps", "lp")
@@ -50,6 +50,7 @@ def export(
     largest_columns
         Raise `TooLarge` beyond this number of columns.
     """
+    refuse_fleet(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")

@@ -16,7 +16,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance, Request, refuse_fleet
 from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule, Timetable
 from kvopt.model.summary import Facts
@@ -57,6 +57,7 @@ class PausedSchedule(Timetable):
     segments: tuple[tuple[Segment, ...], ...]
 
     def __init__(self, instance: Instance, segments: Iterable[Iterable[Sequence[int]]]) -> None:
+        refuse_fleet(instance, "a schedule with pauses")
         object.__setattr__(self, "instance", instance)
         given = list(segments)
         if len(given) != len(instance):

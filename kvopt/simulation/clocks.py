@@ -55,7 +55,7 @@ class Clock(ABC):
             replace(request, arrival=arrival // self.batch_time.least_ns, arrival_seconds=None)
             for request, arrival in zip(instance, self.arrivals(instance), strict=True)
         ]
-        return Instance(instance.memory, shifted)
+        return replace(instance, requests=tuple(shifted), name=None, notes=None)
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:
         """Return how long the next rounds take if no request starts or leaves after now.

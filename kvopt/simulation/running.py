@@ -12,7 +12,7 @@ from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_li
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.modules import line_of
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import ServerPolicy, Sglang
@@ -73,6 +73,7 @@ def run(
     ((0, 92000000), (92000000, 138000000))
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "run")
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
