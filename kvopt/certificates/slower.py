@@ -33,7 +33,7 @@ from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
-_LEAST_SECONDS = 2.0
+_LEAST_IN_ROUNDS, _LEAST_IN_SECONDS = 2.0, 20.0
 """Seconds for all values together where there is no limit, at least."""
 _MOST_GROWTHS = 200
 """Steps in which phi grows while nothing is proved yet: up to 10^19."""
@@ -60,7 +60,7 @@ def slower_bounds(
     known
         Proof of the bound on the machine as it is.
     seconds
-        For all of it; without a limit, in rounds, as many as the search took.
+        For all of it; without a limit as many as the search took, or some if that was less.
 
     Returns
     -------
@@ -89,9 +89,10 @@ def slower_bounds(
 class _Machines(ABC):
     """Slower machines, and the least of them that rules out a value."""
 
-    def __init__(self, search: Search, seconds: float) -> None:
+    def __init__(self, search: Search, seconds: float, least: float) -> None:
         self.search = search
-        self._end = working_time() + seconds
+        unlimited = max(search.seconds, least)
+        self._end = working_time() + (unlimited if seconds == math.inf else seconds)
 
     @property
     def remaining(self) -> float:
@@ -133,7 +134,7 @@ class _InSeconds(_Machines):
     def __init__(
         self, search: Search, clock: Seconds, scope: Scope, known: SharesProof, seconds: float
     ) -> None:
-        super().__init__(search, seconds)
+        super().__init__(search, seconds, _LEAST_IN_SECONDS)
         self._model, self._scope, self._known = clock.batch_time, scope, known
         self._arrivals = [PARTS * arrival for arrival in arrivals_ns(search.instance)]
         lines = (number for line in self._model.lines for number in (line.round_ns, line.token_ns))
@@ -184,8 +185,7 @@ class _InRounds(_Machines):
     """Machines by whatever bounds an instance in rounds: quick ones first, then all there are."""
 
     def __init__(self, search: Search, scope: Scope, seconds: float) -> None:
-        unlimited = max(search.seconds, _LEAST_SECONDS)
-        super().__init__(search, unlimited if seconds == math.inf else seconds)
+        super().__init__(search, seconds, _LEAST_IN_ROUNDS)
         self._scope = scope
         self._best: SlowerBound | None = None
 
