@@ -1715,28 +1715,42 @@ def _slower(
     proof = claim.get("proof", lower and lower["proof"])
     if proof is None:
         raise Invalid("slower: needs a proof, as there is no lower bound")
-    requests, clock, arrivals = timed
-    work.spend(40 * len(requests))
-    work.check_room((120 + 2 * work.entry) * len(requests))
-    if clock is not None:
-        work.widen(_digits(of * max(arrivals, default=0)) + _digits(by) + _FEW_DIGITS)
-        there = [of * arrival for arrival in arrivals]
-        proved, how = _by_shares(
-            memory, requests, there, clock.slower(by), work, proof, "chunks" in scope
-        )
-        is_above = proved > of * value
-    else:
-        first = min((request.arrival for request in requests), default=0)
-        late = [request.arrival - first for request in requests]
-        early = [of * time // by for time in late]
-        there = [request._replace(arrival=t) for request, t in zip(requests, early, strict=True)]
-        proved, how = _judged(memory, there, work, proof, "pauses" in scope)
-        is_above = by * (proved + sum(early)) > of * (value + sum(late))
+    work.spend(40 * len(timed.requests))
+    work.widen(_digits(by) + 2 * _FEW_DIGITS)
+    work.check_room((120 + 2 * work.entry) * len(timed.requests))
+    try:
+        is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
+    except Invalid as error:
+        raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
     parts = -(-1000 * by // of)
     if not is_above:
         raise Invalid(f"slower: on a machine {_times(parts)} times slower the proof does not give "
                       f"more than {value:,}")  # fmt: skip
     return parts, value, how
+
+
+def _beyond(
+    memory: int,
+    timed: _Timed,
+    work: _Work,
+    machine: tuple[int, int],
+    value: int,
+    proof: dict[str, Any],
+    scope: str,
+) -> tuple[bool, str]:
+    """Return whether a proof gives more than a value on a machine, and what was looked at."""
+    (by, of), (requests, clock, arrivals) = machine, timed
+    if clock is not None:
+        there = [of * arrival for arrival in arrivals]
+        slow = clock.slower(by)
+        proved, how = _by_shares(memory, requests, there, slow, work, proof, "chunks" in scope)
+        return proved > of * value, how
+    first = min((request.arrival for request in requests), default=0)
+    late = [request.arrival - first for request in requests]
+    early = [of * time // by for time in late]
+    moved = [request._replace(arrival=t) for request, t in zip(requests, early, strict=True)]
+    proved, how = _judged(memory, moved, work, proof, "pauses" in scope)
+    return by * (proved + sum(early)) > of * (value + sum(late)), how
 
 
 def _no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.prices import bound_by, denominator_for, rounded_prices
@@ -75,15 +77,24 @@ def slower_bounds(
         machines = _InSeconds(search, clock, scope, known, seconds)
     else:
         machines = _InRounds(search, scope, seconds)
-    found: list[SlowerBound] = []
-    left = sorted({*values}, reverse=True)
-    while left and not machines.is_over():
-        value = left.pop(0)
-        share = machines.remaining / (len(left) + 1)
-        bound = machines.least(value, found[-1] if found else None, share)
-        if bound is not None and not (found and bound.phi == found[-1].phi):
-            found.append(bound)  # else what is proved of the larger value says as much
-    return tuple(reversed(found))
+    bounds = [*_first(machines, sorted({*values}, reverse=True))]
+    for place, bound in enumerate(bounds):
+        if place and bounds[place - 1].phi < bound.phi:
+            bound = replace(bounds[place - 1], value=bound.value)
+        share = machines.remaining / (len(bounds) - place)
+        bounds[place] = bound if machines.is_over() else machines.better(bound, share)
+    # Where phi is that of a larger value, this says as much.
+    kept = [bounds[0], *(b for a, b in pairwise(bounds) if b.phi < a.phi)] if bounds else []
+    return tuple(reversed(kept))
+
+
+def _first(machines: _Machines, values: list[int]) -> Iterator[SlowerBound]:
+    """Yield for each value what is found at once; the largest comes first."""
+    above = None
+    for value in values:
+        if not machines.is_over() and (bound := machines.first(value, above)):
+            yield bound
+            above = bound
 
 
 class _Machines(ABC):
@@ -104,8 +115,12 @@ class _Machines(ABC):
         return self.remaining <= 0 or self.search.signal_number is not None
 
     @abstractmethod
-    def least(self, value: int, above: SlowerBound | None, seconds: float) -> SlowerBound | None:
-        """Return the least phi found within some seconds, at most that of a larger value."""
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return a phi that rules a value out, found at once; that of a larger value is known."""
+
+    @abstractmethod
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi found within some seconds for the value of a bound."""
 
 
 def _grown(proves: Callable[[int], bool], most: int) -> tuple[int, int] | None:
@@ -141,27 +156,28 @@ class _InSeconds(_Machines):
         largest = max(*lines, self._model.kv_ns, self._model.prompt_ns)
         self._most = LARGEST_INTEGER // (MIX * largest)
 
-    def least(self, value: int, above: SlowerBound | None, seconds: float) -> SlowerBound | None:
-        """Return the least phi that shares prove, those at hand and others found on the way."""
-        end = working_time() + seconds
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return the least phi that the shares prove which are known on this machine."""
+        ends: tuple[int, int] | None = (PARTS, 0 if above is None else above.parts)
         if above is None:
-            proof = self._known
-            ends = _grown(lambda parts: self._rules_out(value, proof, parts), self._most)
-        else:
-            assert isinstance(above.proof, SharesProof)
-            proof, ends = above.proof, (PARTS, above.parts)
+            ends = _grown(lambda parts: self._rules_out(value, self._known, parts), self._most)
         if ends is None:
             return None
-        parts = self._least_of(value, proof, *ends)
+        parts = self._least_of(value, self._known, *ends)
+        return SlowerBound(Fraction(parts, PARTS), value, self._known)
+
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi that shares prove which are found on slower machines."""
+        end = working_time() + seconds
         for _ in range(_MOST_CLIMBS):
-            if self.is_over() or working_time() >= end or parts <= PARTS + 1:
+            if self.is_over() or working_time() >= end or bound.parts <= PARTS + 1:
                 break
-            found = self._climbed(parts - 1, end - working_time())
-            less = self._least_of(value, found, PARTS, parts)
-            if less == parts:
+            found = self._climbed(bound.parts - 1, end - working_time())
+            parts = self._least_of(bound.value, found, PARTS, bound.parts)
+            if parts == bound.parts:
                 break
-            parts, proof = less, found
-        return SlowerBound(Fraction(parts, PARTS), value, proof)
+            bound = SlowerBound(Fraction(parts, PARTS), bound.value, found)
+        return bound
 
     def _least_of(self, value: int, proof: SharesProof, low: int, high: int) -> int:
         return _halved(lambda parts: self._rules_out(value, proof, parts), low, high)
@@ -189,22 +205,28 @@ class _InRounds(_Machines):
         self._scope = scope
         self._best: SlowerBound | None = None
 
-    def least(self, value: int, above: SlowerBound | None, seconds: float) -> SlowerBound | None:
-        """Return the least phi that is proved when time is over."""
-        self._best = above
-        end = working_time() + seconds
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return the least phi that is proved by quick bounds."""
+        self._best = None if above is None else replace(above, value=value)
 
         def quick(parts: int) -> bool:
             return self._is_proved(value, parts, self._quick)
 
+        ends = _grown(quick, LARGEST_INTEGER) if above is None else (PARTS, above.parts)
+        if ends is not None:
+            _halved(quick, *ends)
+        return self._best
+
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi that is proved when time is over, by all bounds there are."""
+        self._best, end = bound, working_time() + seconds
+
         def thorough(parts: int) -> bool:
             probes = 1 + max(1, parts - PARTS).bit_length()
             limit = max(0.0, end - working_time()) / probes
-            return self._is_proved(value, parts, partial(self._thorough, seconds=limit))
+            return self._is_proved(bound.value, parts, partial(self._thorough, seconds=limit))
 
-        ends = _grown(quick, LARGEST_INTEGER) if above is None else (PARTS, above.parts)
-        if ends is not None:
-            _halved(thorough, PARTS, _halved(quick, *ends))
+        _halved(thorough, PARTS, bound.parts)
         return self._best
 
     def _is_proved(
