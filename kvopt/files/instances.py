@@ -82,10 +82,10 @@ def read_instance(
         value = parse_json(text)
         instance = instance_from_json(value, memory, workers)
         for field in ("memory", "workers"):
-            own, taken = value.get(field, 1), getattr(instance, field)
-            if own != taken:
+            taken = getattr(instance, field)
+            if value.get(field, taken) != taken:
                 said = "%s: %s %s instead of the file's %s"
-                _LOGGER.info(said, name_of(path), field, taken, own)
+                _LOGGER.info(said, name_of(path), field, taken, value[field])
         return instance
     except InvalidInput as error:
         raise error.located(file=name_of(path)) from None
