@@ -9,10 +9,11 @@ import math
 from contextlib import AbstractContextManager
 from signal import SIGINT
 
-from kvopt.bounds.registry import PAUSED_BOUNDS, bounds_for
+from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices, improve
+from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import Abandoned, left_when
@@ -89,21 +90,32 @@ class SidesOfFleet(SidesInRounds):
 
     def __init__(self, search: Search, scope: Scope) -> None:
         super().__init__(search)
-        self._bounds = bounds_for(scope)
+        self._pauses = scope.covers(Scope.PAUSES)
 
     def first(self) -> None:
-        """Look for a schedule, and a bound that is there at once."""
+        """Look for both sides, before policies run; with pauses for all of the bound."""
         search = self._search
         with _left_at_a_signal(search):
             offer_list_schedules(search)
-            self._bounds.find("volume")(search)
+            offer_volume(search)
+            if len(search.instance) <= FEW_REQUESTS and not self._pauses:
+                offer_staircase_bound(search)
+            self._stages = Divided(search)
+            if not search.should_stop():
+                search.engine = "bound"
+                share = share_of(search.remaining, search.params.portfolio.bound_share)
+                self._stages.work(_paused_bounds if self._pauses else bound_by_prices, share)
 
     def rest(self) -> None:
         """Look for a better bound in the time that policies left."""
         search = self._search
         with _left_at_a_signal(search):
-            search.engine = "bound"
-            Divided(search).work(lambda part, _: self._bounds.find("auto")(part))
+            if self._stages is not None and not self._pauses and not search.should_stop():
+                self._stages.work(lambda part, _: BOUNDS.find("auto")(part))
+
+
+def _paused_bounds(part: Search, _: float) -> None:
+    PAUSED_BOUNDS.find("auto")(part)
 
 
 class SidesWithPauses:
@@ -131,7 +143,7 @@ class SidesWithPauses:
             offer_list_schedules(search)
             share = share_of(search.remaining, search.params.portfolio.bound_share)
             search.engine = "bound"
-            self._stages.work(lambda part, _: PAUSED_BOUNDS.find("auto")(part), share)
+            self._stages.work(_paused_bounds, share)
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
@@ -225,7 +237,7 @@ class SidesInSeconds:
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
 
 
-def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router) -> Sides:
+def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = "central") -> Sides:
     """Return what looks for both sides on a clock, among the schedules of a scope."""
     if isinstance(clock, Seconds):
         return SidesInSeconds(search, clock, scope, router)
