@@ -43,6 +43,7 @@ def written(tmp_path: Path, found: Certificate) -> tuple[Path, dict[str, Any]]:
     return path, json.loads(path.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", [None, "pauses", "pauses+chunks"])
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_a_fleet_is_certified(tmp_path: Path, clock: str, scope: str | None) -> None:
