@@ -7,6 +7,7 @@ from functools import partial
 from inspect import signature
 from pathlib import Path
 
+from kvopt.engines import fleets
 from kvopt.engines.parts import Divided
 from kvopt.engines.pausing import solve_with_pauses
 from kvopt.engines.portfolio import both_sides
@@ -104,10 +105,10 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
-    refuse_fleet(instance, "solve")
     if start is not None:
         _refuse(instance, start)
     if scope.covers(Scope.PAUSES):
+        refuse_fleet(instance, f"the scope {scope}")
         if engine != "auto":
             raise InvalidInput(f"must be auto with the scope {scope}, got {engine}", field="engine")
         given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
@@ -122,6 +123,8 @@ def solve(
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
         start = plain
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
+    if instance.workers > 1:
+        work = fleets.engine_for_fleets(engine, work)
     search = Search(
         instance,
         time_limit=time_limit,
@@ -137,8 +140,12 @@ def solve(
     with signals_interrupt(search):
         _begin(search, start, quick_start)
         search.engine = engine
-        stages = Divided(search, prices)
-        stages.work(lambda part, _: None if part.should_stop() else work(part))
+        if instance.workers > 1:
+            with search.surviving():
+                work(search)
+        else:
+            stages = Divided(search, prices)
+            stages.work(lambda part, _: None if part.should_stop() else work(part))
     return replace(search.result(engine), scope=scope)
 
 
@@ -165,9 +172,11 @@ def _refuse(instance: Instance, start: Schedule | PausedSchedule) -> None:
 
 def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
     if start is not None:
-        search.offer_starts(start.starts, "given schedule")
+        search.offer_starts(start.starts, "given schedule", start.workers)
     if not len(search.instance):
-        search.offer_starts((), "empty instance")
+        search.offer_starts((), "empty instance", ())
         search.offer_checked(0, "empty instance", VolumeProof())
+    elif search.instance.workers > 1:
+        fleets.begin(search)
     elif quick_start:
         both_sides(search)
