@@ -9,7 +9,6 @@ from kvopt.bounds.windows import start_windows
 from kvopt.engines.registry import register
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.kernels.dependencies import load_cp_model
-from kvopt.model.schedule import in_arrival_order
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
 
@@ -49,9 +48,9 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 def _hint(built: PairModel, search: Search) -> None:
     if search.schedule is not None:
-        starts = in_arrival_order(search.instance, search.schedule.starts)
-        for variable, start in zip(built.starts, starts, strict=True):
-            built.model.add_hint(variable, start)
+        schedule = search.schedule.in_standard_form()
+        for i, where in enumerate(zip(schedule.starts, schedule.workers, strict=True)):
+            built.hint(i, *where)
 
 
 def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
@@ -68,7 +67,8 @@ def _improvements(cp_model: Any, built: PairModel, search: Search) -> Any:
         """Offer every solution the moment it is found."""
 
         def on_solution_callback(self) -> None:
-            search.offer_starts([int(self.value(start)) for start in built.starts], "CP-SAT")
+            starts, workers = built.places(self.value)
+            search.offer_starts(starts, "CP-SAT", workers)
 
     return Improvements()
 
