@@ -57,7 +57,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
     if search.schedule is None:
         return
-    columns = model.columns_of(search.schedule.starts)
+    columns = model.columns_of(search.schedule.starts, search.schedule.workers)
     if columns is None:  # it starts later than the model's windows allow
         return
     solution = highspy.HighsSolution()
@@ -101,11 +101,11 @@ def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> No
 
 
 def _offer(model: ArrayModel, search: Search, values: Any) -> None:
-    starts = model.starts_of(values)
-    if starts is None:
+    places = model.places_of(values)
+    if places is None:
         search.fault("HiGHS offered a solution that is not integral")
     else:
-        search.offer_starts(starts, "HiGHS")
+        search.offer_starts(places[0], "HiGHS", places[1])
 
 
 def _offer_bound(search: Search, bound: float) -> None:

@@ -95,7 +95,7 @@ def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
 
 def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
-        search.offer_starts(message["starts"], label)
+        search.offer_starts(message["starts"], label, message["workers"])
     if "bound" in message:
         search.offer_claimed(message["bound"], label)
     if "fault" in message:

@@ -21,7 +21,7 @@ from pyomo.contrib.solver.common.results import TerminationCondition as NewTermi
 from pyomo.opt import TerminationCondition
 
 from kvopt.files.instances import instance_from_json
-from kvopt.formulations.pyomo import starts_from, time_indexed
+from kvopt.formulations.pyomo import places_from, time_indexed
 
 Say = Callable[..., None]
 
@@ -128,11 +128,11 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
 
 
 def _say_starts(model: pyo.ConcreteModel, say: Say) -> None:
-    starts = starts_from(model)
-    if starts is None:
+    places = places_from(model)
+    if places is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(starts=list(starts))
+        say(starts=places[0], workers=places[1])
 
 
 def _say_bound(bound: float | None, say: Say) -> None:
