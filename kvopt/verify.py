@@ -1529,7 +1529,8 @@ def _by_shares(
     *Pauses.*  In its j-th round of tokens a request processes and holds at least what it would
     without a pause, and its later rounds last at least as long; a return only adds work.  *Pieces
     of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
-    takes, and sooner; without company all of the above holds.
+    takes, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
+    more, with all lines, and a piece may begin ``early``, before the round of the first token.
     """
     chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
     company = proof["company"] or [0] * len(requests)
@@ -1542,8 +1543,8 @@ def _by_shares(
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
         work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
         arrivals = [scale * arrival for arrival in arrivals]
-    if chunks and (any(company) or len(set(chosen)) > 1):
-        raise Invalid("lower: company, or several lines unmixed, do not cover prompts in pieces")
+    if chunks and len(set(chosen)) > 1:
+        raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
@@ -1561,10 +1562,7 @@ def _by_shares(
         total += memory * slope * delays
     total += _least_served(jobs)
     if any(company):
-        works = [
-            clock.line(s + 1) - clock.line(0) + clock.prompt * s + clock.kv * (s + 1)
-            for _, s, _ in requests
-        ]
+        works = [_prompt(s, clock, chunks) for _, s, _ in requests]
         windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
         rest = [64 - share for share in map(add, weights, company)]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
@@ -1573,7 +1571,7 @@ def _by_shares(
 
 def _company(
     windows: list[tuple[int, int]],
-    works: list[int],
+    works: list[tuple[int, int]],
     company: list[int],
     rest: list[int],
     budget: _Work,
@@ -1587,27 +1585,39 @@ def _company(
     for a share ``rest`` that i completes E after the begin of its own first round.  So a prompt
     that begins at t pays the company of all windows around t for its work, and the rest for its
     delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
+    In pieces each token of it pays so, and its delay counts beyond ``early`` only.
     """
     shares = zip(windows, company, strict=True)
     changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
-    total: int = -sum(map(mul, company, works))
+    total: int = -sum(share * work for share, (work, _) in zip(company, works, strict=True))
     why = "lower: company takes too long to check: "
-    for (arrival, _), work, rate in zip(windows, works, rest, strict=True):
+    for (arrival, _), (work, early), rate in zip(windows, works, rest, strict=True):
         place = bisect_right(times, arrival)
         best = work * prices[place] if rate else 0  # without rest it waits until all is over
-        while place < len(times) and rate * (times[place] - arrival) < best:
+        free = arrival + early
+        while place < len(times) and rate * (times[place] - free) < best:
             end = min((place | 63) + 1, len(times))
             budget.spend(12, why)
-            if rate * (times[place] - arrival) + work * lows[place >> 6] < best:
+            if rate * max(times[place] - free, 0) + work * lows[place >> 6] < best:
                 budget.spend(6 * (end - place), why)
                 part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
-                best = min(best, *(rate * (time - arrival) + work * p for time, p in part))
+                best = min(best, *(rate * max(time - free, 0) + work * p for time, p in part))
             place = end
         total += best
     return total
+
+
+def _prompt(prompt: int, clock: _Clock, chunks: bool) -> tuple[int, int]:
+    """Return the work of a prompt in the company of others, and how early its pieces may begin."""
+    none, least, whole = map(clock.line, (0, 1, prompt + 1))
+    own = clock.prompt * prompt
+    work = own + clock.kv * (prompt + 1)
+    if chunks:
+        return work + (least - none) * (prompt + 1), whole - least + own
+    return work + whole - none, 0
 
 
 def _part(memory: int, request: Request, clock: _Clock, chosen: list[int]) -> tuple[int, int, int]:

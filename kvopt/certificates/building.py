@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
@@ -16,7 +15,7 @@ from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
+from kvopt.model.scopes import Scope, least_scope
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
@@ -141,8 +140,7 @@ def _scope(
         policy.scope(rounds=clock.is_even) if isinstance(policy, Policy) else policy.scope
         for policy in policies
     )
-    scope = reduce(Scope.joined, used, Scope.RUNS)
-    return Scope.RUNS if Scope.RESTARTS.covers(scope) else scope
+    return least_scope(used)
 
 
 def _judged(

@@ -253,7 +253,8 @@ class Certificate(Summarised):
             f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
             f"memory {self.instance.memory:,}\n"
             f"{total} of the optimum: at least {lower}, at most {upper}\n"
-            "intervals are multiples of the optimum"
+            f"intervals are multiples of the optimum, of scope {self.scope}:\n"
+            f"{self.scope.sentence}"
         )
         return latex(["policy", f"{total}>", "at least>", "at most>"], rows, comment)
 

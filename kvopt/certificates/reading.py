@@ -95,8 +95,6 @@ def _upper(
     name = str(provenance.get("found_by") or "best run")
     made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)
     assert made is not None, "a claim that was checked has a value"
-    if made.objective != claim["value"]:  # the checker lets servers wait where nothing begins
-        raise InvalidInput("waits at a round at which nothing begins", field="upper")
     return made
 
 

@@ -23,6 +23,7 @@ from kvopt.files.reading import (
     name_of,
     parse_json,
     read_text,
+    semicolons,
 )
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
@@ -82,10 +83,10 @@ def read_instance(
         value = parse_json(text)
         instance = instance_from_json(value, memory, workers)
         for field in ("memory", "workers"):
-            own, taken = value.get(field, 1), getattr(instance, field)
-            if own != taken:
+            taken = getattr(instance, field)
+            if value.get(field, taken) != taken:
                 said = "%s: %s %s instead of the file's %s"
-                _LOGGER.info(said, name_of(path), field, taken, own)
+                _LOGGER.info(said, name_of(path), field, taken, value[field])
         return instance
     except InvalidInput as error:
         raise error.located(file=name_of(path)) from None
@@ -105,6 +106,8 @@ def instance_from_json(
     """Build an instance from parsed JSON, with other caches where these are given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
+    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+        raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
     more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
@@ -156,7 +159,7 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
         columns = [name.strip() for name in header]
         if sorted(columns) != sorted(CSV_COLUMNS):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
-            raise InvalidInput(reason, field="header")
+            raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
                 requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))

@@ -18,7 +18,8 @@ _COLUMN = re.compile(r"x_(\w+)_(\d{1,18})", re.ASCII)
 _FLEET_COLUMN = re.compile(r"x_(\w+)_(\d{1,18})_(\d{1,9})", re.ASCII)
 _HIGHS = "model status"
 _FIRST = re.compile(
-    rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|x_\w+_\d+\s", re.I | re.M
+    rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|[xy]_\w+_\d+\s",
+    re.I | re.M,
 )
 """How files begin: that of HiGHS, of SCIP (three ways), of Gurobi; or a bare column."""
 _OBJECTIVE = re.compile(r"\s*(?:# )?objective(?: value)?\s*[:=]?\s+(\S+)\s*$", re.I | re.M)
@@ -132,6 +133,9 @@ def _meaning(
     match = (_COLUMN if workers == 1 else _FLEET_COLUMN).fullmatch(column.name)
     position = positions.get(match[1]) if match else None
     worker = int(match[3]) if match and workers > 1 else 0
+    if column.name.startswith("y_"):
+        reason = f"{shown(column.name)} is of the program with pauses, whose solutions are not read"
+        raise InvalidInput(reason, field=f"line {column.line}")
     if match is None or position is None or worker >= workers:
         reason = f"{shown(column.name)} is no column of this instance, as kvopt export names them"
         raise InvalidInput(reason, field=f"line {column.line}")

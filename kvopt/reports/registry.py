@@ -106,6 +106,7 @@ _MODULES = {
     "by-memory": "axes",
     "by-rate": "axes",
     "latency": "seconds",
+    "worth": "worth",
     "schedulers": "schedulers",
     "ranking": "schedulers",
     "histograms": "schedulers",

@@ -124,11 +124,11 @@ def test_a_table_names_the_workers() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        solve,
+        lambda instance: solve(instance, scope="pauses"),
         bound,
         certify,
-        lambda instance: run(instance, "fcfs"),
-        lambda instance: export(instance, "x.mps"),
+        lambda instance: run(instance, "vllm"),
+        lambda instance: export(instance, "x.mps", "pauses"),
         lambda instance: PausedSchedule(instance, []),
         lambda instance: seconds_bound(instance, BatchTime([Line(1, 0)])),
     ],

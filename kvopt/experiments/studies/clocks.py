@@ -67,6 +67,7 @@ class StudyClock:
             task.source.reference(instance) if self.clock.is_even else None,
             clock=self.clock,
             time_limit=limits.time_limit,
+            scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
             command=f"kvopt study {task.study}",

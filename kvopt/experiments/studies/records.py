@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
 from kvopt.files.reading import check_fields, check_schema, parse_json
+from kvopt.model.scopes import Scope
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
@@ -70,7 +71,7 @@ class Record:
         The policy as it was given; None for an instance that failed as a whole.
     limits
         Limits of the search for the optimum: ``time_limit``, ``threads``, ``seed``; in a study in
-        seconds also its ``batch_time``.
+        seconds also its ``batch_time``, and a ``scope`` other than ``runs``.
     outcome
         ``completed``, ``livelock``, ``unfinished`` or ``error``.
     value, evictions, makespan, peak_memory
@@ -116,6 +117,11 @@ class Record:
     def in_seconds(self) -> bool:
         """Whether the run was on the clock of a batch-time model."""
         return self.limits.get("batch_time") is not None
+
+    @property
+    def scope(self) -> Scope:
+        """What the bound covers."""
+        return Scope.parse(self.limits.get("scope", "runs"))
 
     @property
     def ratio(self) -> tuple[float | None, float | None]:
