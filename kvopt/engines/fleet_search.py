@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 
 from kvopt.bounds.volume import volume_bound
+from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
@@ -37,6 +38,8 @@ def run(search: Search, seconds: float = math.inf) -> None:
         return
     if search.should_stop():
         return
+    if search.schedule is None:
+        offer_list_schedules(search)
     search.engine = _NAME
     deadline = working_time() + seconds
     # Neither compiling nor compiled loops notice signals: they are watched from here.

@@ -15,7 +15,7 @@ from kvopt.engines.portfolio import climb, offer_volume, solve_lp
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import unknown_name
 from kvopt.formulations.cpsat import LARGEST_PAIRS
-from kvopt.heuristics.central_line import offer_central_lines, one_after_another
+from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -38,9 +38,7 @@ def engine_for_fleets(name: str, work: Callable[[Search], None]) -> Callable[[Se
 def begin(search: Search) -> None:
     """Offer a bound and a schedule within moments."""
     offer_volume_of_pool(search)
-    starts, workers = one_after_another(search.instance)
-    search.offer_starts(starts, "one after another", workers)
-    _unheard(search, lambda: offer_central_lines(search))
+    offer_list_schedules(search)
 
 
 def offer_volume_of_pool(search: Search) -> None:

@@ -146,7 +146,8 @@ def solve(
         search.engine = engine
         if instance.workers > 1:
             with search.surviving():
-                work(search)
+                if not search.should_stop():
+                    work(search)
         else:
             stages = Divided(search, prices)
             stages.work(lambda part, _: None if part.should_stop() else work(part))
@@ -186,7 +187,7 @@ def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
     if not len(search.instance):
         search.offer_starts((), "empty instance", ())
         search.offer_checked(0, "empty instance", VolumeProof())
-    elif search.instance.workers > 1:
+    elif quick_start and search.instance.workers > 1:
         fleets.begin(search)
     elif quick_start:
         both_sides(search)

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 
 _HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
 """Windows and patience that are tried, the usually best ones first."""
 _SLICE = 2_000
 """Requests after which it is asked whether to stop."""
-
-
-def one_after_another(instance: Instance) -> tuple[list[int], list[int]]:
-    """Return starts and workers where each serves one request at a time: poor, but there at once.
-
-    The next request goes to the worker that is free first.
-    """
-    free = [0] * instance.workers
-    starts, workers = [0] * len(instance), [0] * len(instance)
-    requests = instance.requests
-    for i in sorted(range(len(instance)), key=lambda i: (requests[i].arrival, requests[i].output)):
-        workers[i] = min(range(len(free)), key=free.__getitem__)
-        starts[i] = max(free[workers[i]], requests[i].arrival)
-        free[workers[i]] = starts[i] + requests[i].output
-    return starts, workers
 
 
 def offer_central_lines(search: Search) -> None:

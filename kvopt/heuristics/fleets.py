@@ -15,12 +15,14 @@ _ALONE_SHARE = 0.2
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a fleet for so long, or until nothing improves any more."""
+    from kvopt.heuristics.central_line import offer_central_lines
     from kvopt.heuristics.reinsertion import search_reinsertions
     from kvopt.heuristics.rollouts import search_rollouts
 
     end, turn = working_time() + seconds, 0
     turn_length = 2.0
     params, count = search.params.improve, len(search.instance)
+    offer_central_lines(search)
     if count >= params.rollout_requests:
         search_rollouts(search, share_of(seconds, params.orders_share), search.seed)
     while not search.should_stop() and working_time() < end and search.schedule is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import Run
-from fleet_schedules import drawn_fleet, fleet_optimum, triples
+from fleet_partitions import drawn_fleet, fleet_optimum, triples
 
 from kvopt import (
     Instance,
@@ -25,8 +25,9 @@ from kvopt import (
 )
 from kvopt.engines import fleets
 from kvopt.files.solutions import schedule_of_solution
-from kvopt.heuristics.central_line import offer_central_lines, one_after_another
+from kvopt.heuristics.central_line import offer_central_lines
 from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
+from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import search_rollouts
 from kvopt.search.incumbent import Search
@@ -86,8 +87,7 @@ def test_ten_thousand_fleets() -> None:
 def begun(instance: Instance) -> Search:
     """Return a search with a poor schedule."""
     search = Search(instance)
-    starts, workers = one_after_another(instance)
-    assert search.offer_starts(starts, "one after another", workers)
+    assert search.offer_schedule(one_after_another(instance), "one after another")
     return search
 
 

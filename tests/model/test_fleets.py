@@ -127,7 +127,7 @@ def test_a_table_names_the_workers() -> None:
         lambda instance: solve(instance, scope="pauses"),
         bound,
         certify,
-        lambda instance: run(instance, "vllm"),
+        lambda instance: run(instance, "vllm-fcfs"),
         lambda instance: export(instance, "x.mps", "pauses"),
         lambda instance: PausedSchedule(instance, []),
         lambda instance: seconds_bound(instance, BatchTime([Line(1, 0)])),
