@@ -52,8 +52,13 @@ def row(instance: Instance, seconds: float) -> None:
     assert best is not None
     assert bound is not None
     cells = [f"{bound / count:,.0f}", f"{line / count:,.0f}", f"{1 - bound / line:.1%}"]
-    cells += [f"{took:.1f}", f"{best / count:,.0f}", f"{1 - bound / best:.1%}", result.found_by]
-    print(f"| {instance.workers} | {' | '.join(map(str, cells))} |", flush=True)
+    cells += [
+        f"{took:.1f}",
+        f"{best / count:,.0f}",
+        f"{1 - bound / best:.1%}",
+        str(result.found_by),
+    ]
+    print(f"| {instance.workers} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ def engine_for_fleets(name: str, work: Callable[[Search], None]) -> Callable[[Se
     """Return what an engine does with several workers, else raise."""
     if name not in NAMES:
         raise unknown_name(name, NAMES, "engine for several workers")
-    return {"auto": run, "exact": fleet_search.run}.get(name, work)
+    if name == "auto":
+        return run
+    return fleet_search.run if name == "exact" else work
 
 
 def begin(search: Search) -> None:

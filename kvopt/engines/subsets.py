@@ -85,11 +85,13 @@ def hunt_below(instance: Instance, target: int) -> Hunted:
 
     order = sorted(range(len(requests)), key=key)
     table = np.array([requests[i].kind for i in order], dtype=np.int64).reshape(-1, 3)
-    columns = [np.ascontiguousarray(column) for column in table.T]
+    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
     loads = np.zeros(instance.last_arrival + instance.total_output + 1, dtype=np.int64)
     starts, stack, best = (np.full(len(order), -1, dtype=np.int64) for _ in range(3))
-    state = np.array([columns[0].min(), 0, 0, 0, target + columns[0].sum(), 0])
-    return Hunted(Hunt(instance.memory, *columns, loads, starts, stack, best, state), order)
+    state = np.array([arrivals.min(), 0, 0, 0, target + arrivals.sum(), 0])
+    memory = instance.memory
+    hunt = Hunt(memory, arrivals, prompts, outputs, loads, starts, stack, best, state)
+    return Hunted(hunt, order)
 
 
 @compiled

@@ -137,9 +137,10 @@ def nothing_made(count: int) -> Made:
 def first_scene(count: int, workers: int = 1) -> Scene:
     """Return the scene before any request has arrived."""
     counts = np.array([count, count, 0, 0], dtype=np.int64)
-    lines = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    rows = np.zeros((3, workers, count), dtype=np.int64)
-    return Scene(counts, *np.zeros((2, workers), dtype=np.int64), *lines, *rows)
+    active, bases = np.zeros((2, workers), dtype=np.int64)
+    queue, passed = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    ends, offsets, loads = np.zeros((3, workers, count), dtype=np.int64)
+    return Scene(counts, active, bases, queue, passed, ends, offsets, loads)
 
 
 @compiled

@@ -119,7 +119,9 @@ def fleet_of(instance: Instance, starts: tuple[int, ...], workers: tuple[int, ..
     """
     table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
     first = int(table[:, 0].min())
-    columns = (np.ascontiguousarray(column) for column in (table - [first, 0, 0]).T)
+    arrivals, prompts, outputs = (
+        np.ascontiguousarray(column) for column in (table - [first, 0, 0]).T
+    )
     begun = np.array(starts, dtype=np.int64) - first
     # Whatever is taken out fits after everything else.
     span = int((begun + table[:, 2]).max()) + _MOST_TAKEN * int(table[:, 2].max()) + 2
@@ -128,7 +130,7 @@ def fleet_of(instance: Instance, starts: tuple[int, ...], workers: tuple[int, ..
         raise TooLarge(reason)
     loads = np.zeros((instance.workers, span), dtype=np.int64)
     where = np.array(workers, dtype=np.int64)
-    fleet = Fleet(instance.memory, *columns, begun, where, loads)
+    fleet = Fleet(instance.memory, arrivals, prompts, outputs, begun, where, loads)
     hold_all(fleet)
     return fleet
 
