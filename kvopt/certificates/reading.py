@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.certificates.deadlines import InTime, in_time_from
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.batch_times import SCHEMA, batch_time_from_json
 from kvopt.files.instances import instance_from_json
@@ -21,6 +23,7 @@ from kvopt.search.proofs import (
     Prices,
     Proof,
     SharesProof,
+    SlowerBound,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -72,6 +75,10 @@ def _certificate(value: dict[str, Any]) -> Certificate:
     provenance = dict(value.get("provenance", {}))
     notes = provenance.pop("notes", [])
     upper = None if claim is None else _upper(claim, instance, clock, provenance)
+    said = provenance.get("deadline")
+    in_time = (
+        None if "deadlines" not in value else _in_time(value["deadlines"], said, instance, clock)
+    )
     return Certificate(
         instance=instance,
         upper=upper,
@@ -82,7 +89,20 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         clock=clock,
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
+        in_time=in_time,
+        slower=tuple(_slower(claim, value["lower"]) for claim in value.get("slower", ())),
     )
+
+
+def _in_time(value: dict[str, Any], said: object, instance: Instance, clock: Clock) -> InTime:
+    claim = value["best"]
+    named = claim and _run({"policy": "best in time", "outcome": "completed", **claim})
+    return in_time_from(value, named, said, instance, rounds=clock.is_even)
+
+
+def _slower(claim: dict[str, Any], lower: dict[str, Any] | None) -> SlowerBound:
+    proof = claim["proof"] if lower is None else claim.get("proof", lower["proof"])
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof_from_json(proof))
 
 
 def _upper(

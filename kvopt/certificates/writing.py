@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.deadlines import InTime
 from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
+from kvopt.model.slower import SlowRounds
 from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
@@ -29,7 +29,6 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import PolicyRun
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -72,6 +71,8 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
     needed = budget_needed(
         len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
         pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
+        more=0 if (claim := certificate.in_time) is None else claim.steps(certificate),
+        machines=_slowed(certificate),
     )  # fmt: skip
     needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
@@ -79,15 +80,7 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
 
 def _best(certificate: Certificate) -> JudgedRun:
     """Return what the upper side claims, in the form of a run."""
-    match certificate.upper:
-        case PolicyRun() as run:
-            return JudgedRun.of(run)
-        case PausedSchedule() as schedule:
-            return JudgedRun.with_pauses("", schedule)
-        case Schedule() as schedule:
-            return JudgedRun("", "completed", schedule.objective, schedule.starts)
-        case None:
-            return JudgedRun("", UNFINISHED)
+    return certificate.best_run() or JudgedRun("", UNFINISHED)
 
 
 def _plain_text(certificate: Certificate) -> str:
@@ -95,7 +88,9 @@ def _plain_text(certificate: Certificate) -> str:
     proof = None if lower is None else proof_to_json(lower.proof)
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
     is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
+    is_newer |= certificate.in_time is not None
     is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
+    is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
         **({"scope": certificate.scope} if is_wider else {}),
@@ -103,13 +98,44 @@ def _plain_text(certificate: Certificate) -> str:
         **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
         "upper": None if best.value is None else _claim(best),
         "lower": lower and {"value": lower.value, "proof": proof},
+        **({"slower": _slower(certificate)} if certificate.slower else {}),
         "policies": [
             {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
             for run in certificate.runs
         ],
+        **({} if certificate.in_time is None else {"deadlines": _in_time(certificate.in_time)}),
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
     return text_of(members, certificate.instance)
+
+
+def _in_time(claim: InTime) -> dict[str, Any]:
+    """Return what is claimed of deadlines, with the best run."""
+    best = claim.best and {"attained": claim.best_attained, **_claim(claim.best)}
+    return {**claim.members(), "best": best}
+
+
+def _slower(certificate: Certificate) -> list[dict[str, Any]]:
+    """Return the claims about slower machines; a proof that is that of the bound is left out."""
+    lower, rows = certificate.lower, []
+    for bound in certificate.slower:
+        phi = bound.phi
+        row = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
+        if lower is None or bound.proof != lower.proof:
+            row["proof"] = proof_to_json(bound.proof)
+        rows.append(row)
+    return rows
+
+
+def _slowed(certificate: Certificate) -> list[tuple[Instance, Proof]]:
+    """Return the instances of slower machines, with what is proved of them."""
+    instance = certificate.instance
+    return [
+        (SlowRounds.of(instance, bound.phi).instance, bound.proof)
+        if certificate.clock.is_even
+        else (instance, bound.proof)
+        for bound in certificate.slower
+    ]
 
 
 def _claim(run: JudgedRun) -> dict[str, Any]:
@@ -160,8 +186,8 @@ def compact_instance_text(instance: Instance) -> str:
 
 def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     named = request.id != f"r{position}"  # which readers take when there is none
-    labels = (request.predicted, request.arrival_seconds, request.priority)
-    if not named and labels == (None, None, None):
+    labels = (request.predicted, request.arrival_seconds, request.priority, request.deadline)
+    if not named and labels == (None,) * 4:
         return (  # almost every row, and there may be a million
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )

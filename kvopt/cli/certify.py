@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.certificate import JudgedRun
+from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
@@ -31,24 +32,37 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.measures import waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 
+Deadline = Annotated[
+    str | None,
+    option(
+        "--deadline",
+        "Also how many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
+        "TIME",
+    ),
+]
+
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
 instance: an estimate from the same machine under the same load."""
 
 _IN_ROUNDS = (
-    "policy", "latency>", "x optimum, at least>", "at most>", "p99>", "first token>", "outcome",
+    (
+        "policy", "latency>", "x optimum, at least>", "at most>", "x slower>", "p99>",
+        "first token>", "outcome",
+    ),
+    ("first token", "p99", "outcome", "latency", "x slower"),
 )  # fmt: skip
 _IN_SECONDS = (
-    "policy", "mean s>", "x optimum, at least>", "at most>", "p99 s>", "first token s>",
-    "per token s>", "evictions>", "outcome",
+    (
+        "policy", "mean s>", "x optimum, at least>", "at most>", "x slower>", "p99 s>",
+        "first token s>", "per token s>", "evictions>", "outcome",
+    ),
+    ("evictions", "per token s", "first token s", "p99 s", "outcome", "mean s", "x slower"),
 )  # fmt: skip
-"""Columns of the table."""
+"""Columns of the table, and those that a narrow terminal goes without, the first of them first."""
 
-_OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency")
-_OPTIONAL_IN_SECONDS = (
-    "evictions", "per token s", "first token s", "p99 s", "outcome", "mean s",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
+_IN_TIME = "in time>"
+"""Column of how many requests attain their deadline, where one was asked for."""
 
 
 def certify_command(
@@ -75,10 +89,18 @@ def certify_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
+    slower: Annotated[
+        bool,
+        option(
+            "--slower/--no-slower",
+            "Look for slower machines on which no schedule is as good, with a fifth of the limit.",
+        ),
+    ] = True,
     memory: common.Memory = None,
     workers: common.Workers = None,
     json: common.Json = False,
     scope: common.Covers = None,
+    deadline: Deadline = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     _modules: common.Modules = None,
@@ -92,6 +114,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    aimed = deadline_of(deadline)
     try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
     if seconds and schedule is not None:
@@ -107,6 +130,8 @@ def certify_command(
     reading = time.monotonic() - began
     try:
         clock.arrivals(instance)
+        if aimed is not None:
+            aimed.allowed(instance, rounds=clock.is_even)
     except InvalidInput as error:
         raise error.located(file=name_of(source)) from None
     say_assumed_clock(clock, model)
@@ -119,12 +144,14 @@ def certify_command(
                 given,
                 clock=clock,
                 scope=scope,
+                deadline=deadline,
                 time_limit=time_limit,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
                 threads=threads,
                 ram=budget,
                 params=params,
                 seed=seed,
+                slower=slower,
                 observer=observer,
                 command=shlex.join(["kvopt", *sys.argv[1:]]),
             )
@@ -167,14 +194,21 @@ def _print(found: Certificate) -> None:
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
-        heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
-        optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
+        heads, optional = (
+            [name for name in names if found.slower or "slower" not in name]
+            for names in (_IN_ROUNDS if in_rounds else _IN_SECONDS)
+        )
+        attained: Sequence[int | None] = [None] * len(found.runs)
+        if found.in_time is not None:
+            heads, attained = [heads[0], _IN_TIME, *heads[1:]], found.in_time.attained
         table = common.new_table(*heads, prose=("outcome",), optional=optional)
-        for run in found.runs:
-            cells = _cells(found, run)
+        for run, count in zip(found.runs, attained, strict=True):
+            cells = {**_cells(found, run), _IN_TIME.rstrip(">"): common.or_dash(count)}
             table.add_row(*(cells[head.rstrip(">")] for head in heads))
         common.print_table(table)
-    if found.lower_bound is not None:
+    if found.in_time is not None:
+        print(found.in_time.sentence(len(found.instance)))
+    if found.lower_bound is not None or found.in_time is not None:
         common.say(found.scope.sentence)
     for line in found.notes:
         common.say(f"kvopt: {line}")
@@ -190,6 +224,7 @@ def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
         "mean s": total,
         "x optimum, at least": least,
         "at most": most,
+        "x slower": found.worded_slower_than(run),
         "evictions": common.or_dash(run.evictions),
         "outcome": escape(run.outcome) + outside,
         **waiting_cells(found.measures(run), found.clock),

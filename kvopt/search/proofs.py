@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,3 +166,60 @@ class CheckedBound:
     value: int
     bounded_by: str
     proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePrices:
+    """Prices that prove how many requests attain their deadlines, see `kvopt.bounds.deadlines`.
+
+    Parameters
+    ----------
+    times
+        Borders, ascending: a price holds after one of them, up to the next one.  Before the first
+        and after the last nothing costs anything.
+    numerators
+        Prices times the denominator, one fewer than borders; none is negative.
+    denominator
+        At least 1.
+    lines
+        In seconds, the positions of the lines of the model that say what requests take.
+    """
+
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
+    denominator: int
+    lines: tuple[int, ...] = ()
+
+    @property
+    def paid(self) -> int:
+        """The sum of the prices of all times, times the denominator."""
+        lengths = map(int.__sub__, self.times[1:], self.times)
+        return sum(map(int.__mul__, self.numerators, lengths))
+
+
+PARTS = 1000
+"""Parts of 1 that count the lengths of rounds on slower machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerBound:
+    """No schedule on a machine that is ``phi`` times slower, or slower still, is as good.
+
+    Parameters
+    ----------
+    phi
+        How long a round lasts there, in lengths of a round here.
+    value
+        Total latency that no schedule there reaches, on the clock of the certificate.
+    proof
+        Of a bound on that machine that is above the value, see `kvopt.model.slower`.
+    """
+
+    phi: Fraction
+    value: int
+    proof: Proof
+
+    @property
+    def parts(self) -> int:
+        """``phi`` in parts of `PARTS`, rounded up."""
+        return math.ceil(PARTS * self.phi)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kvopt.certificates import JudgedRun, certify
+from kvopt.certificates import Certificate, JudgedRun, certify
 from kvopt.certificates.certificate import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
@@ -39,6 +39,12 @@ class Sides:
         Where they came from.
     text
         The certificate that proves both, None where none was asked for.
+    ceiling, best_attained
+        How many requests attain a deadline at most, and in the best run known.
+    attained
+        The same of each policy.
+    slower
+        How much slower a machine may be at most on which a schedule is as good, by policy.
     """
 
     upper: int | None = None
@@ -46,6 +52,10 @@ class Sides:
     bounded_by: str | None = None
     found_by: str | None = None
     text: str | None = None
+    ceiling: int | None = None
+    best_attained: int | None = None
+    attained: Mapping[str, int | None] = field(default_factory=dict)
+    slower: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,21 +76,33 @@ class StudyClock:
             [run for run in runs.values() if isinstance(run, PolicyRun)],
             task.source.reference(instance) if self.clock.is_even else None,
             clock=self.clock,
+            deadline=limits.deadline,
             time_limit=limits.time_limit,
             scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
+            slower=limits.slower,
             command=f"kvopt study {task.study}",
         )
         if found.signal_number is not None:
             raise Interrupted(f"signal {found.signal_number}")
         late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
+        in_time = found.in_time
+        if in_time is not None:
+            in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
+        found = replace(found, runs=(*found.runs, *late), in_time=in_time)
         return Sides(
             found.objective,
             found.lower_bound,
             None if found.lower is None else found.lower.bounded_by,
             found.provenance["found_by"],
-            certificate_text(replace(found, runs=(*found.runs, *late))),
+            certificate_text(found),
+            None if in_time is None else in_time.ceiling,
+            None if in_time is None else in_time.best_attained,
+            {}
+            if in_time is None
+            else dict(zip((run.policy for run in found.runs), in_time.attained, strict=True)),
+            _slower(found) if limits.slower else {},
         )
 
     def measures(self, run: PolicyRun) -> dict[str, Any]:
@@ -94,6 +116,11 @@ class StudyClock:
             "peak_memory": run.peak_memory,
         }
         return said if self.clock.is_even else {**said, "times": Times.of(run)}
+
+
+def _slower(found: Certificate) -> dict[str, float]:
+    known = ((run.policy, found.slower_than(run)) for run in found.runs)
+    return {policy: float(phi) for policy, phi in known if phi is not None}
 
 
 def study_clock(batch_time: BatchTime | None) -> StudyClock:

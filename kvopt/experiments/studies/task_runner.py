@@ -92,9 +92,19 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     else:
         sides = reached(runs)
     seconds = time.monotonic() - began
-    known = {key: value for key, value in vars(sides).items() if key != "text"}
+    apart = ("text", "attained", "slower")
+    known = {key: value for key, value in vars(sides).items() if key not in apart}
+    known["certificate"] = path
     records = (
-        task.record(label, found, seconds, certificate=path, **known, **_measures(clock, run))
+        task.record(
+            label,
+            found,
+            seconds,
+            **known,
+            **_measures(clock, run),
+            attained=sides.attained.get(label),
+            slower_than=sides.slower.get(label),
+        )
         for label, run in runs.items()
     )
     return TaskResult(tuple(records), sides.text)
