@@ -140,7 +140,7 @@ class Search:
     ) -> bool:
         """Keep the starts if they are feasible and better; return whether they were kept.
 
-        Of a fleet the worker of each request goes with them.
+        For a fleet the worker of each request goes with them.
         """
         return self.offer_schedule(Schedule(self.instance, starts, workers), found_by)
 

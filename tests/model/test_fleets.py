@@ -119,8 +119,8 @@ def test_a_table_names_the_workers() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        solve,
-        lambda instance: export(instance, "x.mps"),
+        lambda instance: solve(instance, scope="pauses"),
+        lambda instance: export(instance, "x.mps", "pauses"),
         lambda instance: PausedSchedule(instance, []),
     ],
 )
