@@ -18,7 +18,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_fleet
+from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_blocks, refuse_fleet
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
@@ -85,6 +85,7 @@ def seconds_bound(
     3000
     """
     refuse_fleet(instance, "the bound in seconds")
+    refuse_blocks(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance)
     chunks = Scope.parse(scope).covers(Scope.CHUNKS)

@@ -13,7 +13,7 @@ from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 
 FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")
@@ -53,6 +53,7 @@ def export(
         Raise `TooLarge` beyond this number of columns.
     """
     refuse_fleet(instance, "export")
+    refuse_blocks(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")
