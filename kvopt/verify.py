@@ -498,7 +498,9 @@ def _peak_of(
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     if block > 1 and (needed := _most_blocks(pieces, block, work)) > memory // block:
-        raise Invalid(f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}")
+        raise Invalid(
+            f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}"
+        )
     return peak
 
 
@@ -617,7 +619,7 @@ def _most_held(pieces: list[_Piece]) -> int:
 
 
 def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
-    """Return the tokens of a block: what holds h tokens takes ceil(h / B) of floor(M / B) blocks."""
+    """Return the tokens of a block: h tokens take ceil(h / B) of floor(M / B) blocks."""
     instance = certificate["instance"]
     memory, block = instance["memory"], instance.get("block_size", 1)
     if "block_size" not in instance:
@@ -1005,7 +1007,6 @@ class _PausedCosts:
         ends = map(mul, prices[output - 1 :], repeat(self._held(prompt + output)))
         best: int = min(map(add, map(add, made, ends), count(0, self.scale)))
         return best
-
 
     def _held(self, tokens: int) -> int:
         return -(-tokens // self.block) * self.block

@@ -1,4 +1,4 @@
-"""The cheapest start of every kind of request at given prices of tokens, where whole blocks are paid.
+"""The cheapest start of every kind of request at given prices, where whole blocks are paid.
 
 A request that holds h tokens pays for ``H = B ceil(h / B)``.  With the sums P_k of the prices
 p_1 .. p_k, what it pays from start k on is

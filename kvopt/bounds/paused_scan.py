@@ -194,6 +194,14 @@ class PausedScanner:
         outputs = self.kinds.outputs
         return int((outputs * (windows - outputs + 1))[windows > 0].sum())
 
+    def starts(self, prices: Prices) -> int:
+        """Return how many starts of all kinds may be as cheap as the best one, about."""
+        given = np.array(prices.numerators, dtype=float) / prices.denominator
+        costs, _ = self.runs.least_costs(given, 1)
+        waits = costs - self.kinds.outputs + 64
+        left = np.clip(len(given) - self.kinds.arrivals, 0, None)
+        return int(np.minimum(waits, left).sum())
+
     def _refuse_large_tables(self, windows: Integers, last: int) -> None:
         """Raise `TooLarge` where requests have too many tokens and too long windows."""
         outputs, wide = self.kinds.outputs, windows > 0

@@ -14,7 +14,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
@@ -127,6 +127,8 @@ def certify(
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered)
     aimed = deadline_of(deadline)
+    if aimed is not None or not clock.is_even:
+        refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):

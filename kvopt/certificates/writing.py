@@ -19,6 +19,7 @@ from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import (
+    BlockPrices,
     ConfigurationProof,
     Prices,
     Proof,
@@ -28,6 +29,9 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
+
+_NEWER_KINDS = ("split", "block-prices")
+"""Proofs that the first schema does not have."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -87,7 +91,7 @@ def _plain_text(certificate: Certificate) -> str:
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
     is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
     is_newer |= certificate.in_time is not None
-    is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
+    is_newer |= proof is not None and (proof["kind"] in _NEWER_KINDS or "mix" in proof)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
         **({"scope": certificate.scope} if is_wider else {}),
@@ -193,6 +197,8 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
+        case BlockPrices(prices):
+            return {**proof_to_json(prices, begin), "kind": "block-prices"}
         case SharesProof(lines, weights, company, mix):
             said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
             return {**said, "mix": mix} if mix else said

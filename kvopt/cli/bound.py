@@ -60,6 +60,8 @@ def bound_command(
             common.print_json(results[0].to_json())
         else:
             _print(results)
+            if instance.block_size > 1:
+                common.say(instance.in_blocks)
     common.exit_by_signal(results[-1].signal_number)
 
 

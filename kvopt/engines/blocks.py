@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from kvopt.bounds.registry import bounds_for
 from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import run_watched
+from kvopt.engines.portfolio import has_configurations, offer_volume, run_watched
+from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
@@ -22,6 +23,8 @@ from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 
+_BOUND_SHARE = 0.5
+"""Share of the time left for bounds."""
 _PRICED = ("lagrangian", "auto")
 """Methods that count whole blocks."""
 
@@ -41,21 +44,36 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
         For all of it.
     """
     end = search.seconds + min(search.remaining, seconds)
-    work, pauses = bounds_for(scope).find(method), scope.covers(Scope.PAUSES)
+    pauses = scope.covers(Scope.PAUSES)
+    rest = _beside_prices(search, pauses) if method == "auto" else method
     if method in _PRICED:
         from kvopt.bounds.blocks import offer_block_bound
 
-        share = end - search.seconds if method == "lagrangian" else (end - search.seconds) / 2
+        share = (end - search.seconds) * (0.5 if rest == "configuration" else 1.0)
         run_watched(
-            search, "lagrangian in blocks",
+            search,
+            "lagrangian in blocks",
             lambda: offer_block_bound(search, share, pauses=pauses),
-        )  # fmt: skip
-    if method == "lagrangian" and search.checked is not None or search.should_stop():
+        )
+    if rest is None or (rest == "lagrangian" and search.checked) or search.should_stop():
         return
+    work = bounds_for(scope).find(rest)
     inner = _inside(search, Search, search.instance.in_tokens(), end - search.seconds)
     _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
     if inner.checked is not None:
         search.offer_bound(inner.checked)
+
+
+def _beside_prices(search: Search, pauses: bool) -> str | None:
+    """Offer volumes; return what to try beside prices: configurations, where they are few."""
+    inner = _inside(search, Search, search.instance.in_tokens(), math.inf)
+    offer_volume(inner)
+    assert inner.checked is not None
+    search.offer_bound(inner.checked)
+    if pauses:
+        return None
+    offer_list_schedules(inner)
+    return "configuration" if has_configurations(inner) else None
 
 
 def schedules_in_blocks(
@@ -80,9 +98,7 @@ def schedules_in_blocks(
     return None if paused.paused is None else PausedSchedule(instance, paused.paused.segments)
 
 
-def _inside(
-    search: Search, kind: type[AnySearch], instance: Instance, seconds: float
-) -> AnySearch:
+def _inside(search: Search, kind: type[AnySearch], instance: Instance, seconds: float) -> AnySearch:
     """Return a search of another instance within the limits of one."""
     limit = min(search.remaining, seconds)
     inner = kind(
@@ -109,16 +125,25 @@ def _work(search: Search, inner: Search, work: Callable[[], None]) -> None:
         search.take_notes(inner)
 
 
+def both_sides_in_blocks(search: Search, scope: Scope, share: float = _BOUND_SHARE) -> None:
+    """Offer a schedule within moments, then bounds in a share of the time."""
+    inner = _inside(search, Search, search.instance.inflated(), math.inf)
+    _work(search, inner, lambda: offer_list_schedules(inner))
+    if inner.schedule is not None:
+        search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
+    bound_in_blocks(search, "auto", scope, share_of(search.remaining, share))
+
+
 def solve_in_blocks(search: Search, work: Callable[[Any], None], scope: Scope) -> None:
-    """Look for both sides: schedules first, so that there is one whatever the limit is."""
+    """Look for both sides; the engine's work is to find schedules."""
     if not len(search.instance):
         return
-    found = schedules_in_blocks(search, work, scope, share_of(search.remaining, 0.5))
-    if found is not None and isinstance(search, PausedSearch):
-        search.offer_paused(found, "schedule of more tokens")
+    both_sides_in_blocks(search, scope)
     if not search.should_stop():
-        bound_in_blocks(search, "auto", scope)
+        found = schedules_in_blocks(search, work, scope)
+        if found is not None and isinstance(search, PausedSearch):
+            search.offer_paused(found, "schedule of more tokens")
     search.note(
-        f"memory in whole blocks of {search.instance.block_size} tokens: schedules are those in "
-        "which requests hold that many tokens more, less one"
+        f"{search.instance.in_blocks}: schedules are those that fit if each request holds "
+        f"{search.instance.block_size - 1} tokens more"
     )

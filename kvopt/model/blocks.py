@@ -21,9 +21,9 @@ def blocks_for(tokens: int, block: int) -> int:
 def blocks_held(sweep: Sweep, block: int) -> Iterator[tuple[int, int]]:
     """Yield each time at which work ends, ascending, and the blocks held then.
 
-    Blocks are given back at ends only, so that is where they peak.  What holds ``offset + t`` tokens
-    at time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one more if
-    ``r + v > 0``, and one more if ``r + v > B``: only the r of what is active have to be counted.
+    Blocks are given back at ends only, so that is where they peak.  What holds ``offset + t``
+    tokens at time t, with ``offset = q B + r`` and ``t = u B + v``, takes ``q + u`` blocks, one
+    more if ``r + v > 0``, and one more if ``r + v > B``: so what is active is counted by its r.
     """
     changes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for start, end, prompt in zip(sweep.starts, sweep.ends, sweep.prompts, strict=True):

@@ -259,6 +259,11 @@ class Instance(Summarised):
         """Whole blocks that the memory has."""
         return self.memory // self.block_size
 
+    @property
+    def in_blocks(self) -> str:
+        """How memory is given out, in words."""
+        return f"memory in {self.blocks:,} whole blocks of {self.block_size:,} tokens"
+
     def __len__(self) -> int:
         return len(self.requests)
 
@@ -283,7 +288,9 @@ class Instance(Summarised):
             "requests": len(requests),
             "memory": f"{self.memory:,} tokens",
             "workers": self.workers if self.workers > 1 else None,
-            "block size": f"{self.block_size:,} tokens" if self.block_size > 1 else None,
+            "blocks": f"{self.blocks:,} of {self.block_size:,} tokens"
+            if self.block_size > 1
+            else None,
             "prompts": spread([request.prompt for request in requests]),
             "outputs": spread([request.output for request in requests]),
             "arrivals": spread([request.arrival for request in requests]),

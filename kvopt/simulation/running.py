@@ -12,7 +12,7 @@ from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_li
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.modules import line_of
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import ServerPolicy, Sglang
@@ -28,6 +28,7 @@ from kvopt.simulation.server import Limits, Server
 from kvopt.simulation.simulator import Simulation
 
 Made = TypeVar("Made", bound=PolicyRun)
+AnyServer = TypeVar("AnyServer", ServerPolicy, Sglang)
 
 
 def run(
@@ -89,10 +90,17 @@ def run(
         refuse_fleet(instance, label)
     if instance.workers > 1:
         return _shared(instance, scheduler, router, clock, label, should_stop)
+    if instance.block_size > 1 and not clock.is_even:
+        refuse_blocks(instance, "a clock of seconds")
     if isinstance(scheduler, ServerPolicy):
-        return _served(instance, scheduler, clock, label, should_stop)
+        return _served(instance, _in_blocks(scheduler, instance), clock, label, should_stop)
     if isinstance(scheduler, Sglang):
-        return _retracted(instance, scheduler, clock, label, should_stop)
+        return _retracted(instance, _in_blocks(scheduler, instance), clock, label, should_stop)
+    if instance.block_size > 1:
+        made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
+        said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
+        note = said if made.note is None else f"{made.note}; {said}"
+        return _checked(replace(made, instance=instance, note=note))
     began = working_time()
     with _at_fault(scheduler, label):
         simulation = Simulation(instance, scheduler, clock)
@@ -127,6 +135,20 @@ def _shared(
     labels = label, router if isinstance(router, str) else router.name
     with _at_fault(policy, label):
         return _checked(run_fleet(instance, policy, way, clock, labels, should_stop))
+
+
+def _in_blocks(policy: AnyServer, instance: Instance) -> AnyServer:
+    """Return a server with the blocks of an instance, if that has a block size.
+
+    A server that was given blocks of its own, of another size, is refused.
+    """
+    size, field = instance.block_size, "page" if isinstance(policy, Sglang) else "block"
+    if size == 1:
+        return policy
+    own = getattr(policy, field)
+    if own not in (size, getattr(type(policy), field)):
+        raise InvalidInput(f"is {own}, the instance has blocks of {size} tokens", field=field)
+    return replace(policy, **{field: size})
 
 
 def _served(
