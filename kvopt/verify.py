@@ -621,7 +621,8 @@ def _most_held(pieces: list[_Piece]) -> int:
 def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
     """Return the tokens of a block: h tokens take ceil(h / B) of floor(M / B) blocks."""
     instance = certificate["instance"]
-    memory, block = instance["memory"], instance.get("block_size", 1)
+    memory: int = instance["memory"]
+    block: int = instance.get("block_size", 1)
     if "block_size" not in instance:
         return 1
     if not 2 <= block <= LARGEST_FIELD or instance["schema"][-1] == "1":
@@ -926,11 +927,11 @@ class _BlockCosts:
         while begin <= self.last and self.scale * (begin - arrival) < best:
             end = min(begin + size, self.last + 1)
             self.work.spend(20 + 3 * (end - begin), "lower: ")
-            columns = [range(begin - arrival, end - arrival)]
-            columns += [self.paid[begin:end], self.paid[begin + output : end + output]]
+            waits = range(begin - arrival, end - arrival)
+            pairs = self.paid[begin:end], self.paid[begin + output : end + output]
             costs: Iterable[int] = (
                 self.scale * wait + high * then - low * now
-                for wait, now, then in zip(*columns, strict=True)
+                for wait, now, then in zip(waits, *pairs, strict=True)
             )
             if first < output:
                 filled = self._filled(begin, end, first, final)

@@ -49,7 +49,7 @@ def _scan_blocks(
         first = block - s % block  # the token that fills the first block
         final = first + (o - 1 - first) // block * block + block if first < o else first
         begin, end = min(max(starts[i], a), last), last + 1
-        best, at = paid[0], np.int64(-1)
+        best, at = paid[0], -1
         for step in range(2):  # the guess, and then all that can be as cheap
             for k in range(begin, begin + 1 if step == 0 else end):
                 sizes[3] = k - a

@@ -55,7 +55,10 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
             "lagrangian in blocks",
             lambda: offer_block_bound(search, share, pauses=pauses),
         )
-    if rest is None or (rest == "lagrangian" and search.checked) or search.should_stop():
+    if search.checked is None and method == "lagrangian":
+        _beside_prices(search, pauses)
+        search.note("lagrangian: nothing within the limit; this is the volume bound")
+    if rest in (None, "lagrangian") or search.should_stop():
         return
     work = bounds_for(scope).find(rest)
     inner = _inside(search, Search, search.instance.in_tokens(), end - search.seconds)
@@ -115,7 +118,7 @@ def _inside(search: Search, kind: type[AnySearch], instance: Instance, seconds: 
     return inner
 
 
-def _work(search: Search, inner: Search, work: Callable[[], None]) -> None:
+def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
     """Do work on a search inside another one, which takes its notes."""
     try:
         if not inner.should_stop():

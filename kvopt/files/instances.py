@@ -86,8 +86,8 @@ def read_instance(
         text = read_text(path)
         if _is_csv(path, text):
             instance = _instance_from_csv(text, memory)
-            given = {"workers": workers, "block_size": block_size}
-            return replace(instance, **{name: n for name, n in given.items() if n is not None})
+            machines, block = (1 if n is None else n for n in (workers, block_size))
+            return replace(instance, workers=machines, block_size=block)
         value = parse_json(text)
         instance = instance_from_json(value, memory, workers, block_size)
         for field in ("memory", *_TOP_NEWER):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -15,7 +16,7 @@ from kvopt.kernels.modules import line_of
 from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import ServerPolicy, Sglang
+from kvopt.policies.servers import PausingPolicy, ServerPolicy, Sglang
 from kvopt.routers.base import Router
 from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -28,7 +29,6 @@ from kvopt.simulation.server import Limits, Server
 from kvopt.simulation.simulator import Simulation
 
 Made = TypeVar("Made", bound=PolicyRun)
-AnyServer = TypeVar("AnyServer", ServerPolicy, Sglang)
 
 
 def run(
@@ -92,10 +92,12 @@ def run(
         return _shared(instance, scheduler, router, clock, label, should_stop)
     if instance.block_size > 1 and not clock.is_even:
         refuse_blocks(instance, "a clock of seconds")
+    if isinstance(scheduler, PausingPolicy):
+        scheduler = _in_blocks(scheduler, instance)
     if isinstance(scheduler, ServerPolicy):
-        return _served(instance, _in_blocks(scheduler, instance), clock, label, should_stop)
+        return _served(instance, scheduler, clock, label, should_stop)
     if isinstance(scheduler, Sglang):
-        return _retracted(instance, _in_blocks(scheduler, instance), clock, label, should_stop)
+        return _retracted(instance, scheduler, clock, label, should_stop)
     if instance.block_size > 1:
         made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
         said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
@@ -137,7 +139,7 @@ def _shared(
         return _checked(run_fleet(instance, policy, way, clock, labels, should_stop))
 
 
-def _in_blocks(policy: AnyServer, instance: Instance) -> AnyServer:
+def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
     """Return a server with the blocks of an instance, if that has a block size.
 
     A server that was given blocks of its own, of another size, is refused.
@@ -148,7 +150,9 @@ def _in_blocks(policy: AnyServer, instance: Instance) -> AnyServer:
     own = getattr(policy, field)
     if own not in (size, getattr(type(policy), field)):
         raise InvalidInput(f"is {own}, the instance has blocks of {size} tokens", field=field)
-    return replace(policy, **{field: size})
+    changed = copy(policy)
+    setattr(changed, field, size)
+    return changed
 
 
 def _served(
