@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import block_oracle
+from scope_comparison import Figures
 from strategies import plain
 
 from kvopt import Instance, Request, bound
@@ -20,16 +20,6 @@ _STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
 """Prices need not be the best ones to be compared."""
 
 
-@dataclass
-class Figures:
-    """How many instances were compared, how many bounds meet the optimum, what was violated."""
-
-    instances: int = 0
-    met: int = 0
-    reached: int = 0
-    violations: int = 0
-
-
 def drawn(source: random.Random) -> Instance:
     """Return few requests, and blocks of two to four tokens that hold each of them."""
     block, blocks = source.randint(2, 4), source.randint(2, 4)
@@ -41,7 +31,7 @@ def drawn(source: random.Random) -> Instance:
     return Instance(block * blocks + source.randint(0, block - 1), requests, block_size=block)
 
 
-def compared(scope: Scope, seed: int) -> Iterator[Figures]:
+def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
     """Compare instances without end: bounds, optimum, and a schedule; yield what is known."""
     source, figures = random.Random(seed), Figures()
     pauses = scope.covers(Scope.PAUSES)
@@ -53,10 +43,8 @@ def compared(scope: Scope, seed: int) -> Iterator[Figures]:
             for method in ("volume", "lagrangian")
         ]
         upper = _reached(instance, scope)
-        figures.instances += 1
-        figures.met += max(values) == best
-        figures.reached += upper == best
-        figures.violations += max(values) > best or upper < best
+        figures.count(best, *values)
+        figures.violations += upper < best
         yield figures
 
 
