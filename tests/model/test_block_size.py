@@ -118,7 +118,7 @@ def test_what_counts_tokens_only_is_refused(tmp_path: Path) -> None:
         lambda: seconds_bound(FIVE, BatchTime([Line(10, 0)])),
         lambda: export(FIVE, tmp_path / "model.lp"),
     ):
-        with pytest.raises(InvalidInput, match="block_size: is 4: .* counts tokens"):
+        with pytest.raises(InvalidInput, match=r"block_size: is 4: .* counts tokens"):
             work()
     assert not list(tmp_path.iterdir())
 
