@@ -104,6 +104,7 @@ _REQUEST = {
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
     "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
+    "block_size?": int,
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
 _PROOFS = (
@@ -122,6 +123,7 @@ _POLICY = (
 _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
+_BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
 _SLOWER = {"machine": [int], "value": int}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
@@ -161,7 +163,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
         "upper": (None, _FLEET, _PAUSED),
-        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT)}),
+        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT, _BLOCK_PRICES)}),
         "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
         "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SPLIT)}],
         "scope?": _SCOPES,
@@ -487,6 +489,8 @@ def _hash(instance: dict[str, Any]) -> str:
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
     if "workers" in instance:
         content["workers"] = instance["workers"]
+    if "block_size" in instance:
+        content["block_size"] = instance["block_size"]
     if "round_ms" in instance:
         content["round_ms"] = _clock(instance["round_ms"])
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
@@ -503,7 +507,12 @@ def _clock(number: float) -> float:
 
 
 def _peak_of(
-    memory: int, requests: list[Request], work: _Work, claim: dict[str, Any], what: str
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    claim: dict[str, Any],
+    what: str,
+    block: int = 1,
 ) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
     count = _count_of(requests, claim)
@@ -521,6 +530,10 @@ def _peak_of(
     peak = max(map(_most_held, by_worker.values()), default=0)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    if block > 1 and (needed := _most_blocks(pieces, block, work)) > memory // block:
+        raise Invalid(
+            f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}"
+        )
     return peak
 
 
@@ -646,6 +659,69 @@ def _most_held(pieces: list[_Piece]) -> int:
     return peak
 
 
+# ---- memory in whole blocks -------------------------------------------------------------
+
+
+def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
+    """Return the tokens of a block: h tokens take ceil(h / B) of floor(M / B) blocks."""
+    instance = certificate["instance"]
+    memory: int = instance["memory"]
+    block: int = instance.get("block_size", 1)
+    if "block_size" not in instance:
+        return 1
+    if not 2 <= block <= LARGEST_FIELD or instance["schema"][-1] == "1":
+        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
+    if not certificate.keys().isdisjoint(("model", "deadlines", "slower")):
+        raise Invalid("instance: whole blocks go with total latency in rounds only")
+    if any(-(-(r.prompt + r.output) // block) > memory // block for r in requests):
+        raise Invalid("instance: a request needs more blocks than the memory has")
+    return block
+
+
+def _most_blocks(pieces: list[_Piece], block: int, work: _Work) -> int:
+    """Return the most blocks that pieces of work take at one time.
+
+    They give blocks back only when they end, so the most are taken at ends.  Pieces whose
+    ``held - start`` leaves the same remainder take their blocks at the same times.
+    """
+    events = [(start, 1, held - start) for _, start, _, held in pieces]
+    events += [(end, -1, held - start) for _, start, end, held in pieces]
+    peak = wholes = 0
+    active: dict[int, int] = {}  # by remainder
+    for time, change, offset in sorted(events):
+        if change < 0:
+            work.spend(10 + 4 * len(active))
+            now = sum(n * -(-(rest + time) // block) for rest, n in active.items())
+            peak = max(peak, wholes + now)
+        whole, rest = divmod(offset, block)
+        wholes += change * whole
+        active[rest] = active.get(rest, 0) + change
+        if not active[rest]:
+            del active[rest]
+    return peak
+
+
+def _judged_in_blocks(
+    block: int,
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    proof: dict[str, Any],
+    pauses: bool,
+) -> tuple[int, str]:
+    """Return what a proof gives, and in words what was looked at.
+
+    Blocks only restrict: every bound for the tokens of all blocks holds.  Prices may also be paid
+    for whole blocks: see `_least_costs`, with ``B ceil((s + j) / B)`` for ``s + j`` and the tokens
+    of all blocks for M.  What is said there of pauses needs only that holdings never shrink.
+    """
+    memory -= memory % block
+    if proof["kind"] == "block-prices":
+        return _price_bound(memory, requests, proof, work, pauses, block), "prices of whole blocks"
+    value, how = _judged(memory, requests, work, proof, pauses)
+    return value, f"{how}, in tokens,"
+
+
 # ---- proofs of lower bounds -------------------------------------------------------------
 
 
@@ -711,13 +787,18 @@ def _by_parts(
 
 
 def _price_bound(
-    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work, pauses: bool
+    memory: int,
+    requests: list[Request],
+    proof: dict[str, Any],
+    work: _Work,
+    pauses: bool,
+    block: int = 1,
 ) -> int:
     """Return what prices of tokens prove, see `_least_costs`."""
     denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    least = _least_costs(requests, denominator, first, prices, work, pauses)
+    least = _least_costs(requests, denominator, first, prices, work, pauses, block)
     bound: int = -((_used(memory, requests) * memory * sum(prices) - least) // denominator)
     return bound
 
@@ -729,6 +810,7 @@ def _least_costs(
     prices: list[int],
     work: _Work,
     pauses: bool,
+    block: int = 1,
 ) -> int:
     """Return the sum over requests of the least cost of a request, times the denominator.
 
@@ -755,8 +837,12 @@ def _least_costs(
         why = "lower: too many rounds lie between an arrival and the first price: "
     work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
     with work.room((24 + 9 * work.entry) * length, why):
-        costs = _Costs(scale, [0] * gap + prices, longest, work)
-        paused = _PausedCosts(scale, [0] * gap + prices, work) if pauses else None
+        costs: _Costs | _BlockCosts = (
+            _Costs(scale, [0] * gap + prices, longest, work)
+            if block == 1
+            else _BlockCosts(scale, [0] * gap + prices, longest, work, block)
+        )
+        paused = _PausedCosts(scale, [0] * gap + prices, work, block) if pauses else None
         for (arrival, prompt, output), times in kinds.items():
             least = costs.least(arrival - begin, prompt, output)
             if paused is not None:
@@ -851,8 +937,65 @@ class _Costs:
         return min(costs) - self.scale * arrival
 
 
+class _BlockCosts:
+    """Least costs of requests that pay for whole blocks: token j costs q_{k+j} B ceil((s + j) / B).
+
+    With P_k = q_1 + .. + q_k and h_j for what token j pays, they sum to
+
+        h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s + j.
+
+    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.
+    """
+
+    def __init__(
+        self, scale: int, prices: list[int], longest: int, work: _Work, block: int
+    ) -> None:
+        self.scale, self.last, self.work, self.block = scale, len(prices), work, block
+        prices = prices + [0] * min(longest, self.last)
+        self.paid = list(accumulate(prices, initial=0))
+        work.spend(4 * len(self.paid) + min(block, len(self.paid)), "lower: ")
+        self.strided = list(self.paid)
+        for x in range(block, len(self.paid)):
+            self.strided[x] += self.strided[x - block]
+
+    def least(self, arrival: int, prompt: int, output: int) -> int:
+        """Return the least cost of a request over all its starts, its output left out."""
+        if arrival >= self.last:
+            return 0
+        block, output = self.block, min(output, self.last)  # after it no start pays
+        low, high = (-(-(prompt + j) // block) * block for j in (1, output))
+        first = block - prompt % block  # the token that fills a block
+        final = output - 1 - (output - 1 - first) % block  # the last of them, if any
+        best = self.scale * (self.last - arrival)
+        begin, size = arrival, 1 << _SMALL
+        while begin <= self.last and self.scale * (begin - arrival) < best:
+            end = min(begin + size, self.last + 1)
+            self.work.spend(20 + 3 * (end - begin), "lower: ")
+            waits = range(begin - arrival, end - arrival)
+            pairs = self.paid[begin:end], self.paid[begin + output : end + output]
+            costs: Iterable[int] = (
+                self.scale * wait + high * then - low * now
+                for wait, now, then in zip(waits, *pairs, strict=True)
+            )
+            if first < output:
+                filled = self._filled(begin, end, first, final)
+                costs = map(sub, costs, map(mul, filled, repeat(block)))
+            best, begin, size = min(best, *costs, best), end, 2 * size
+        return best
+
+    def _filled(self, begin: int, end: int, first: int, final: int) -> Iterator[int]:
+        """Return for each start k the sum of P_{k+j} over the tokens j that fill a block."""
+        after = self.strided[begin + final : end + final]
+        x = begin + first - self.block
+        missing = min(max(0, -x), end - begin)
+        before = [0] * missing + self.strided[x + missing : x + end - begin]
+        return map(sub, after, before)
+
+
 class _PausedCosts:
     """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
+
+    Where whole blocks are paid, it costs ``p_t B ceil((s + j) / B)``, which is no less.
 
     Let U be the least cost without pauses.  A completion more than U / D after the arrival costs
     more than U.  After T, the last time with a price, and o tokens later, waiting only costs
@@ -868,8 +1011,8 @@ class _PausedCosts:
     is the least price of the first j tokens, made by t.
     """
 
-    def __init__(self, scale: int, prices: list[int], work: _Work) -> None:
-        self.scale, self.prices, self.work = scale, prices, work
+    def __init__(self, scale: int, prices: list[int], work: _Work, block: int = 1) -> None:
+        self.scale, self.prices, self.work, self.block = scale, prices, work, block
         self.rises = [t for t, (now, after) in enumerate(pairwise(prices)) if now < after]
 
     def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
@@ -904,11 +1047,14 @@ class _PausedCosts:
         self.work.spend(5 * output * (slack + 1), "lower: pauses: ")
         made: Iterable[int] = [0] * (slack + 1)
         for j in range(1, output):
-            tokens = map(mul, prices[j - 1 : j + slack], repeat(prompt + j))
+            tokens = map(mul, prices[j - 1 : j + slack], repeat(self._held(prompt + j)))
             made = list(accumulate(map(add, made, tokens), min))
-        ends = map(mul, prices[output - 1 :], repeat(prompt + output))
+        ends = map(mul, prices[output - 1 :], repeat(self._held(prompt + output)))
         best: int = min(map(add, map(add, made, ends), count(0, self.scale)))
         return best
+
+    def _held(self, tokens: int) -> int:
+        return -(-tokens // self.block) * self.block
 
 
 def _volume_bound(
@@ -2193,6 +2339,8 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         f"{memory:,}{f' on each of {memory.workers:,} workers' * (memory.workers > 1)}, "
         f"{claimed_hash}",
     ]
+    if (block := _block_size(certificate, requests)) > 1:
+        lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
     scope = certificate.get("scope", "restarts")
     pauses, chunks = "pauses" in scope, "chunks" in scope
     if "model" in certificate:
@@ -2204,8 +2352,12 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
-        peak_of = functools.partial(_peak_of, memory, requests, work)
+        peak_of = functools.partial(_peak_of, memory, requests, work, block=block)
         judged = functools.partial(_judged, memory, requests, work, pauses=pauses)
+        if block > 1:
+            judged = functools.partial(
+                _judged_in_blocks, block, memory, requests, work, pauses=pauses
+            )
         timed = _Timed(requests)
         conclusions = _conclusions
         lines.append("checked in integers, from the instance alone:")

@@ -18,7 +18,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_blocks
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
@@ -88,6 +88,7 @@ def seconds_bound(
     >>> seconds_bound(two, BatchTime([Line(1000, 0)])).value_ns
     3000
     """
+    refuse_blocks(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance) if arrivals is None else arrivals
     chunks = Scope.parse(scope).covers(Scope.CHUNKS)

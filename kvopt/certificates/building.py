@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
@@ -125,7 +125,7 @@ def certify(
     instance = as_instance(instance)
     limit = checked_limit(time_limit)
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
-    slower = slower and not is_backlog(clock.arrivals(instance))
+    slower = slower and instance.block_size == 1 and not is_backlog(clock.arrivals(instance))
     search = Search(
         instance,
         time_limit=None if limit is None else seconds * (1 - _SLOWER_SHARE * slower),
@@ -145,6 +145,8 @@ def certify(
     aimed = deadline_of(deadline)
     if aimed is not None:
         refuse_fleet(instance, "certify with a deadline")
+    if aimed is not None or not clock.is_even:
+        refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):

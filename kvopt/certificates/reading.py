@@ -17,6 +17,7 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import (
+    BlockPrices,
     CheckedBound,
     ConfigurationProof,
     PartProof,
@@ -160,6 +161,10 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
         case "shares":
             names = ("lines", "weights", "company", "mix")
             return SharesProof(*(tuple(proof.get(name, ())) for name in names))
+        case "block-prices":
+            prices = proof_from_json({**proof, "kind": "prices"}, begin)
+            assert isinstance(prices, Prices)
+            return BlockPrices(prices)
         case "configurations":
             stages = tuple(_stage(stage, begin) for stage in proof["stages"])
             return ConfigurationProof(stages, proof["target"], proof["searched"])

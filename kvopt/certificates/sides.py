@@ -12,9 +12,11 @@ from signal import SIGINT
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
+from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
+from kvopt.engines.registry import engines_for
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.pausing import PausedSchedule
@@ -186,6 +188,37 @@ class SidesWithPauses:
         return proved or self._search.should_stop()
 
 
+class SidesInBlocks(SidesWithPauses):
+    """A schedule and a bound in rounds where memory is given out in whole blocks."""
+
+    def __init__(self, search: Search, scope: Scope) -> None:
+        super().__init__(search)
+        self._scope = scope
+
+    def first(self) -> None:
+        """Look for a schedule and a bound, before policies run."""
+        search = self._search
+        search.engine = "bound"
+        with _left_at_a_signal(search):
+            both_sides_in_blocks(search, self._scope)
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side, unless it did more than the scope covers."""
+        if self._scope.covers(made.scope):
+            super().offer(made)
+
+    def rest(self) -> None:
+        """Look for better schedules in the time that policies left."""
+        search = self._search
+        search.engine = "solve"
+        with _left_at_a_signal(search):
+            if not self._is_over():
+                work = engines_for(self._scope).find("auto")
+                found = schedules_in_blocks(search, work, self._scope)
+                if found is not None:
+                    self._take(found, "schedule of more tokens")
+
+
 class SidesInSeconds:
     """A run and a bound on the clock of a batch-time model."""
 
@@ -234,7 +267,7 @@ class SidesInSeconds:
                 self.offer(made)
 
 
-Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
+Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses
 
 
 def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = "central") -> Sides:
@@ -243,6 +276,8 @@ def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = 
         return SidesInSeconds(search, clock, scope, router)
     if search.instance.workers > 1:
         return SidesOfFleet(search, scope)
+    if search.instance.block_size > 1:
+        return SidesInBlocks(search, scope)
     return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
 
 

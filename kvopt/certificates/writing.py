@@ -20,6 +20,7 @@ from kvopt.model.instance import Instance, Request
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import SlowRounds
 from kvopt.search.proofs import (
+    BlockPrices,
     ConfigurationProof,
     Prices,
     Proof,
@@ -29,6 +30,9 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
+
+_NEWER_KINDS = ("split", "block-prices")
+"""Proofs that the first schema does not have."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -89,7 +93,7 @@ def _plain_text(certificate: Certificate) -> str:
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
     is_newer = is_wider or certificate.instance.workers > 1 or certificate.in_time is not None
     is_newer |= any(run.segments for run in (best, *certificate.runs))
-    is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
+    is_newer |= proof is not None and (proof["kind"] in _NEWER_KINDS or "mix" in proof)
     is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
@@ -230,6 +234,8 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
+        case BlockPrices(prices):
+            return {**proof_to_json(prices, begin), "kind": "block-prices"}
         case SharesProof(lines, weights, company, mix):
             said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
             return {**said, "mix": mix} if mix else said

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from kvopt.files.runs import read_run
 from kvopt.files.schedules import read_either_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.registry import router as router_from
 from kvopt.simulation.measures import waiting_cells
@@ -100,6 +102,7 @@ def certify_command(
     memory: common.Memory = None,
     workers: common.Workers = None,
     router: common.Router = "central",
+    block_size: common.BlockSize = None,
     json: common.Json = False,
     scope: common.Covers = None,
     deadline: Deadline = None,
@@ -128,7 +131,7 @@ def certify_command(
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = _read(file, memory, workers, recorded, seconds)
+    instance, made = _read(file, memory, workers, block_size, recorded, seconds)
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
@@ -175,6 +178,7 @@ def _read(
     file: Path | None,
     memory: int | None,
     workers: int | None,
+    block_size: int | None,
     recorded: Path | None,
     seconds: bool,
 ) -> tuple[Instance, list[PausedRun]]:
@@ -183,13 +187,17 @@ def _read(
         raise InvalidInput("give FILE or --run, one of them", field="options")
     if recorded is None:
         assert file is not None
-        return read_instance(file, memory, workers), []
+        return read_instance(file, memory, workers, block_size), []
     others = {"--seconds": seconds, "--memory": memory, "--workers": workers}
     for name, given in others.items():
         if given:
             raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
     found = read_run(recorded)
-    return found.instance, [PausedRun.of(found.schedule, found.policy)]
+    if block_size is None:
+        return found.instance, [PausedRun.of(found.schedule, found.policy)]
+    instance = replace(found.instance, block_size=block_size)
+    schedule = PausedSchedule(instance, found.schedule.segments)
+    return instance, [PausedRun.of(schedule, found.policy)]
 
 
 def _print(found: Certificate) -> None:
@@ -216,6 +224,8 @@ def _print(found: Certificate) -> None:
         print(found.in_time.sentence(len(found.instance)))
     if found.lower_bound is not None or found.in_time is not None:
         common.say(found.scope.sentence)
+    if found.instance.block_size > 1:
+        common.say(found.instance.in_blocks)
     for line in found.notes:
         common.say(f"kvopt: {line}")
 

@@ -8,6 +8,7 @@ from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import bounds_for, register
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
+from kvopt.engines.blocks import bound_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import (
     bound_by_prices,
@@ -142,7 +143,9 @@ def bound(
         params=params,
     )
     with signals_interrupt(search):
-        if len(instance):
+        if instance.block_size > 1 and len(instance):
+            bound_in_blocks(search, method, scope)
+        elif len(instance):
             Divided(search).work(lambda part, _: work(part))
         else:
             search.offer_checked(0, method, VolumeProof())

@@ -18,6 +18,7 @@ from kvopt.model.parts import Part, split
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import (
+    BlockPrices,
     CheckedBound,
     PartProof,
     Prices,
@@ -150,7 +151,9 @@ class Divided:
         for plain, group in groupby(self._sides, lambda side: side.checked.proof == _PLAIN):
             for side in islice(group, 1) if plain else group:
                 proof = side.checked.proof
-                assert not isinstance(proof, SplitProof | SharesProof), "a part has rounds"
+                assert not isinstance(proof, SplitProof | SharesProof | BlockPrices), (
+                    "a part has rounds"
+                )
                 yield PartProof(side.part.begin, proof)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.engines import fleets
+from kvopt.engines.blocks import solve_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.pausing import solve_with_pauses
 from kvopt.engines.portfolio import both_sides
@@ -17,7 +18,7 @@ from kvopt.engines.registry import engines_for
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
@@ -111,6 +112,8 @@ def solve(
     if start is not None:
         _refuse(instance, start)
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
+    if prices is not None:
+        refuse_blocks(instance, "a search that begins from prices")
     if scope.covers(Scope.PAUSES):
         refuse_fleet(instance, f"the scope {scope}")
         if prices is not None:
@@ -142,9 +145,11 @@ def solve(
     )
     search.versions = versions()
     with signals_interrupt(search):
-        _begin(search, start, quick_start)
+        _begin(search, start, quick_start and instance.block_size == 1)
         search.engine = engine
-        if instance.workers > 1:
+        if instance.block_size > 1:
+            solve_in_blocks(search, work, scope)
+        elif instance.workers > 1:
             with search.surviving():
                 if not search.should_stop():
                     work(search)

@@ -13,7 +13,7 @@ from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_blocks
 
 FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")
@@ -52,6 +52,7 @@ def export(
     largest_columns
         Raise `TooLarge` beyond this number of columns.
     """
+    refuse_blocks(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")

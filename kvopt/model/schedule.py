@@ -17,6 +17,7 @@ from operator import sub
 from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.model.blocks import blocks_held
 from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
@@ -137,6 +138,11 @@ class Timetable(Summarised):
             for time, load in zip(sweep.times, sweep.held, strict=True):
                 if load > memory and time in ends:
                     yield f"time {time}: {load} tokens held, memory is {memory}"
+        size, blocks = self.instance.block_size, self.instance.blocks
+        if size > 1:
+            for time, needed in blocks_held(sweep, size):
+                if needed > blocks:
+                    yield f"time {time}: {needed} blocks of {size} tokens held, there are {blocks}"
 
     def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield ``(time, tokens held)`` for the given times, in ascending order."""

@@ -29,6 +29,16 @@ class Prices:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
 
 
+@dataclass(frozen=True, slots=True)
+class BlockPrices:
+    """Prices of tokens where requests pay for whole blocks, whose size the instance says.
+
+    What they prove is in `kvopt.bounds.blocks`.
+    """
+
+    prices: Prices
+
+
 Staircase = tuple[int, ...]
 """Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
@@ -146,7 +156,7 @@ class SharesProof:
     mix: tuple[int, ...] = ()
 
 
-Proof = Prices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
+Proof = Prices | BlockPrices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
 
 
 @dataclass(frozen=True, slots=True)
