@@ -12,6 +12,7 @@ from signal import SIGINT
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
+from kvopt.engines import fleet_search, fleets
 from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
@@ -109,11 +110,21 @@ class SidesOfFleet(SidesInRounds):
                 self._stages.work(_paused_bounds if self._pauses else bound_by_prices, share)
 
     def rest(self) -> None:
-        """Look for a better bound in the time that policies left."""
+        """Look for better schedules, and a better bound, in the time that policies left."""
         search = self._search
         with _left_at_a_signal(search):
-            if self._stages is not None and not self._pauses and not search.should_stop():
-                self._stages.work(lambda part, _: BOUNDS.find("auto")(part))
+            if self._stages is not None and not search.should_stop():
+                self._stages.work(lambda part, _: self._closed(part))
+
+    def _closed(self, part: Search) -> None:
+        part.engine = "solve"
+        seconds = share_of(part.remaining, part.params.portfolio.improved_share)
+        if len(part.instance) <= fleet_search.MOST_REQUESTS:
+            fleet_search.run(part, seconds)
+        else:
+            fleets.improve(part, seconds)
+        if not self._pauses and not part.should_stop():
+            BOUNDS.find("auto")(part)
 
 
 def _paused_bounds(part: Search, _: float) -> None:
