@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
 from kvopt.cli import common
@@ -90,7 +89,7 @@ def fleet_command(
     both sides: no scheduler does better than the one, and a schedule is known that does as well
     as the other.  Ctrl-C keeps what is known, and the same command with the same --out goes on.
     """
-    from kvopt.experiments.fleets.running import Match, fleet_sizes
+    from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
 
     if (match is None) == (target is None):
         raise InvalidInput("give --match or --target, one of them", field="options")
@@ -106,9 +105,9 @@ def fleet_command(
     instance = read_instance(file, memory, workers)
     say_assumed_clock(clock, model)
     ways = routers or []
-    aim: str | Match = target or ""
+    aim: str | FleetMatch = target or ""
     if match is not None:
-        aim = Match(match, ways[0] if ways else "central", instance.workers)
+        aim = FleetMatch(match, ways[0] if ways else "central", instance.workers)
         ways = ways[1:] and ways
     quiet = json or not common.is_watched()
     with common.undisturbed():

@@ -12,7 +12,7 @@ from kvopt.certificates.writing import write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
-from kvopt.search.proofs import CheckedBound as CheckedBound
+from kvopt.search.proofs import CheckedBound
 from kvopt.simulation.clocks import Clock
 
 _SUFFIX = ".cert.json"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.certificate import UNFINISHED
 from kvopt.engines.fleet_bounding import bounds_by_workers
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.volume import volume_bound
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of
@@ -19,10 +19,11 @@ from kvopt.experiments.fleets.targets import Target, least_total, parsed_target
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.instance import Instance, checked_integer
-from kvopt.model.scopes import Scope, least_scope
+from kvopt.model.scopes import least_scope
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.registry import router as router_from
 from kvopt.search.incumbent import checked_limit
+from kvopt.search.proofs import CheckedBound
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.running import run
@@ -45,7 +46,7 @@ Observer = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Match:
+class FleetMatch:
     """A run whose total latency is the target.
 
     Parameters
@@ -71,7 +72,7 @@ def label_of(router: str, policy: str) -> str:
 
 def fleet_sizes(
     instance: Instance | str | Path,
-    target: str | Match,
+    target: str | FleetMatch,
     *,
     policies: Sequence[str] = (),
     routers: Sequence[str] = (),
@@ -90,7 +91,7 @@ def fleet_sizes(
     instance
         The problem, or the file that it is read from.
     target
-        ``mean=100`` in rounds, ``mean=5s``, or a `Match`.
+        ``mean=100`` in rounds, ``mean=5s``, or a `FleetMatch`.
     policies, routers
         Every scheduler runs behind every router, on each number of machines.
     counts
@@ -148,7 +149,7 @@ class _Work:
         clock: Clock,
         policies: Sequence[str],
         routers: Sequence[str],
-        target: str | Match,
+        target: str | FleetMatch,
         time_limit: float | None,
         threads: int | None,
         observer: Observer,
@@ -157,7 +158,7 @@ class _Work:
         if not len(instance):
             raise InvalidInput("has no requests", field="requests")
         self.instance, self.clock = instance, clock
-        self._match = target if isinstance(target, Match) else None
+        self._match = target if isinstance(target, FleetMatch) else None
         chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
         if self._match is not None:
             chosen.insert(0, self._match.policy)
@@ -181,7 +182,7 @@ class _Work:
     def _is_over(self) -> bool:
         return self.signal_number is not None
 
-    def begin(self, target: str | Match) -> None:
+    def begin(self, target: str | FleetMatch) -> None:
         """Find out what the target is, and refuse one that cannot be met."""
         clock = self.clock
         if isinstance(target, str):
@@ -233,7 +234,7 @@ class _Work:
     def _half(self) -> float | None:
         return None if self._limit is None else self._limit / 2
 
-    def _bounds(self, counts: Sequence[int]) -> Mapping[int, folder.CheckedBound]:
+    def _bounds(self, counts: Sequence[int]) -> Mapping[int, CheckedBound]:
         """Return bounds for many numbers of workers at once; they share what they find."""
         if not counts:
             return {}
@@ -334,7 +335,7 @@ def _on(workers: int) -> str:
 
 
 def _last(holds: Callable[[int], bool], most: int) -> int:
-    """Return the largest number up to ``most`` at which something holds that ends at one; else 0."""
+    """Return the last number up to ``most`` at which something holds from 1 on, else 0."""
     low, high = 0, 1
     while high <= most and holds(high):
         low, high = high, 2 * high

@@ -111,7 +111,7 @@ class FleetSizes(Summarised):
 
     @property
     def machines(self) -> tuple[int | None, int | None]:
-        """The fewest machines that are not ruled out, and the fewest that are known to be enough."""
+        """The fewest machines not ruled out, and the fewest that are known to be enough."""
         if not self.bands:
             return None, None
         excluded = [band.workers for band in self.bands if self.is_impossible(band)]

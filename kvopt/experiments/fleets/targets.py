@@ -56,7 +56,7 @@ def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
         raise InvalidInput(f"must be mean=100 or mean=5s, got {shown(text)}", field=_FIELD)
     mean = Fraction(found[1]) * _unit(found[2], instance, clock)
     total = int(mean * len(instance))
-    if not 0 < mean or total > LARGEST_INTEGER:
+    if mean <= 0 or total > LARGEST_INTEGER:
         raise InvalidInput(
             f"must be more than 0, and less than 2^53 in all, got {text}", field=_FIELD
         )
