@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
-from kvopt.model.instance import Instance
+from kvopt.model.deadlines import Deadline
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
@@ -43,6 +45,7 @@ def certify(
     clock: Clock = ROUNDS,
     router: str | Router = "central",
     scope: Scope | str | None = None,
+    deadline: Deadline | str | int | None = None,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -70,6 +73,9 @@ def certify(
     scope
         What schedules may do that the optimum is of; by default what the policies may do.  A
         policy that does more is run, and not compared.
+    deadline
+        Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
+        deadline of each request; ``"first-token:2s"`` is of first tokens.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -123,14 +129,24 @@ def certify(
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered, router)
+    aimed = deadline_of(deadline)
+    if aimed is not None:
+        refuse_fleet(instance, "certify with a deadline")
+    attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
             sides.offer(PausedRun.of(schedule, GIVEN))
+        if attainment is not None:
+            attainment.search(covered)
         sides.first()
         runs += _judged(search, sides, labelled, clock, router)
         sides.rest()
     found = _certificate(search, sides, clock, runs, time_limit, command)
-    return replace(found, scope=covered)
+    found = replace(found, scope=covered)
+    if attainment is None:
+        return found
+    provenance = {**found.provenance, "deadline": str(aimed)}
+    return replace(found, in_time=attainment.result(found), provenance=provenance)
 
 
 def _scope(

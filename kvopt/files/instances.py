@@ -1,6 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-The second schema is that of fleets and of requests with priorities, and of no others.
+CSV may have a column ``deadline`` too.  The second schema is that of fleets and of requests with
+priorities or deadlines, and of no others.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def instance_from_json(
         raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
     more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
-    optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
+    optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
     own = checked_integer(top["memory"], "memory", 1)
     machines = checked_integer(top.get("workers", 1), "workers", 1)
@@ -157,7 +158,7 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
     try:
         header = next(lines, [])
         columns = [name.strip() for name in header]
-        if sorted(columns) != sorted(CSV_COLUMNS):
+        if sorted(columns) not in (sorted(CSV_COLUMNS), sorted((*CSV_COLUMNS, "deadline"))):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
             raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
@@ -179,7 +180,9 @@ def _request_from_cells(cells: list[str], columns: list[str], position: int, lin
             raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
         arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
-        return Request(arrival, prompt, output, f"r{position}")
+        cell = row.get("deadline", "").strip()
+        deadline = _integer_from_cell(cell, "deadline") if cell else None
+        return Request(arrival, prompt, output, f"r{position}", deadline=deadline)
     except InvalidInput as error:
         raise error.located(request=f"r{position} (line {line})") from None
 
@@ -220,13 +223,15 @@ def request_to_json(request: Request) -> dict[str, Any]:
         row["arrival_seconds"] = request.arrival_seconds
     if request.priority is not None:
         row["priority"] = request.priority
+    if request.deadline is not None:
+        row["deadline"] = request.deadline
     return row
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
 
-    CSV keeps arrivals, prompts and outputs only.  Name and notes are left out; an instance
+    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are left out; an instance
     with more to say than these is refused rather than stripped in silence.
     """
     as_csv = str(path).lower().endswith(".csv")
@@ -254,5 +259,11 @@ def _csv_text(instance: Instance, path: str) -> str:
                 request=repr(request.id),
                 file=path,
             )
-    rows = (f"{r.arrival},{r.prompt},{r.output}\n" for r in instance)
+    if any(r.deadline is not None for r in instance):
+        more = ("" if r.deadline is None else r.deadline for r in instance)
+        rows = [
+            f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more, strict=True)
+        ]
+        return ",".join((*CSV_COLUMNS, "deadline")) + "\n" + "".join(rows)
+    rows = [f"{r.arrival},{r.prompt},{r.output}\n" for r in instance]
     return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)

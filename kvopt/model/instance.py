@@ -108,6 +108,8 @@ class Request:
         Arrival on the clock of the trace that the request was taken from.
     priority
         For servers that go by it: a smaller one goes first.
+    deadline
+        Rounds from its arrival within which it should be done.
     """
 
     arrival: int
@@ -117,6 +119,7 @@ class Request:
     predicted: Prediction | None = None
     arrival_seconds: float | None = None
     priority: int | None = None
+    deadline: int | None = None
 
     def __post_init__(self) -> None:
         checked_integer(self.arrival, "arrival", 0)
@@ -139,6 +142,8 @@ class Request:
         if self.priority is not None:
             least = -LARGEST_INTEGER
             object.__setattr__(self, "priority", checked_integer(self.priority, "priority", least))
+        if self.deadline is not None:
+            object.__setattr__(self, "deadline", checked_integer(self.deadline, "deadline", 1))
 
     @property
     def peak(self) -> int:
@@ -278,7 +283,8 @@ class Instance(Summarised):
     @property
     def schema(self) -> str:
         """The schema of its file: the second only where something needs it."""
-        has_more = self.workers > 1 or any(r.priority is not None for r in self.requests)
+        has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
+        has_more |= self.workers > 1
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -449,6 +455,7 @@ def _content(request: Request) -> list[object]:
         content.append(None if predicted is None else [predicted.lower, predicted.upper])
     if request.arrival_seconds is not None:
         content.append(request.arrival_seconds)
-    if request.priority is not None:
-        content.append({"priority": request.priority})
+    newer = {"priority": request.priority, "deadline": request.deadline}
+    if known := {name: value for name, value in newer.items() if value is not None}:
+        content.append(known)
     return content

@@ -114,6 +114,7 @@ _MODULES = {
     "gaps": "sizes",
     "volume": "axes",
     "evictions": "latencies",
+    "deadlines": "deadlines",
     "memory": "seconds",
     "worst": "worst",
     "failures": "closing",

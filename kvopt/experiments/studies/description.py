@@ -18,6 +18,7 @@ from kvopt.experiments.studies.tables import Table, boolean, listed, positives, 
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
+from kvopt.model.deadlines import Deadline
 from kvopt.model.scopes import Scope
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import uncovered
@@ -50,6 +51,9 @@ class Limits:
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
+    deadline
+        By when requests should be done, as `kvopt.model.deadlines.Deadline` reads it; None for no
+        question of the kind.
     scope
         What the bound covers, and schedules may do.
     """
@@ -61,12 +65,15 @@ class Limits:
     batch_time: BatchTime | None = None
     certify: bool = True
     scope: Scope = Scope.RUNS
+    deadline: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         if self.batch_time is not None:
             said["batch_time"] = self.batch_time.to_json()
+        if self.deadline is not None:
+            said["deadline"] = self.deadline
         if self.scope is not Scope.RUNS:
             said["scope"] = str(self.scope)
         return said if self.certify else {**said, "certify": False}
@@ -231,12 +238,26 @@ def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
         raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
-    table.done(*LIMITS)
-    for each, of_policies in zip(time_limits, policy_time_limits, strict=True):
+    deadlines: list[str | None] = [None]
+    if "deadline" in table:
+        if not all(kind.certify for kind in kinds):
+            raise table.fault("deadline", "goes with certify = true")
+        deadlines = [_deadline(table, text) for text in table.take("deadline", check=texts)]
+    table.done(*LIMITS, "deadline")
+    times = zip(time_limits, policy_time_limits, strict=True)
+    for deadline, (each, of_policies) in product(deadlines, times):
         for kind in kinds:
             yield replace(
-                kind, time_limit=each, policy_time_limit=of_policies, threads=threads, seed=seed
-            )
+                kind, time_limit=each, policy_time_limit=of_policies, threads=threads, seed=seed,
+                deadline=deadline,
+            )  # fmt: skip
+
+
+def _deadline(table: Table, text: str) -> str:
+    try:
+        return str(Deadline.parse(text))
+    except InvalidInput as error:
+        raise table.fault("deadline", error.reason) from None
 
 
 def _entries(
@@ -289,7 +310,8 @@ def resolved_text(study: Study) -> str:
     so that no file has to be there.
     """
     first, scopes = study.limits[0], list(dict.fromkeys(each.scope for each in study.limits))
-    times = [each for each in study.limits if each.scope is first.scope]
+    alike = (first.scope, first.deadline)
+    times = [each for each in study.limits if (each.scope, each.deadline) == alike]
     clock: dict[str, Any] = {"clock": "rounds"}
     if first.batch_time is not None:
         clock = {"clock": "seconds", "batch_time": first.batch_time.to_json()}
@@ -306,6 +328,8 @@ def resolved_text(study: Study) -> str:
     for key in LIMITS:
         values = [getattr(each, key) for each in times]
         limits[key] = values if len(set(values)) > 1 else values[0]
+    if first.deadline is not None:
+        limits["deadline"] = list(dict.fromkeys(each.deadline for each in study.limits))
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         draws = None if entry.source.seed is None else entry.draws

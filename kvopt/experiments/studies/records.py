@@ -27,6 +27,10 @@ Key = TypeVar("Key", bound=Hashable)
 OUTCOMES = ("completed", "livelock", "unfinished", "error")
 
 
+_OF_DEADLINES = ("attained", "ceiling", "best_attained")
+"""Fields of a record in a study with deadlines."""
+
+
 class DamagedRecord(UserWarning):
     """A line of a record file does not hold what was written; it does not count."""
 
@@ -91,6 +95,9 @@ class Record:
         Of kvopt and the solvers.
     times
         What users waited, in a study in seconds.
+    attained, ceiling, best_attained
+        How many requests attain the deadline of the limits: in this run, at most in any, and in
+        the best run known; None where there is no deadline.
     """
 
     key: str
@@ -112,6 +119,9 @@ class Record:
     error: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     times: Times | None = None
+    attained: int | None = None
+    ceiling: int | None = None
+    best_attained: int | None = None
 
     @property
     def in_seconds(self) -> bool:
@@ -140,6 +150,8 @@ class Record:
             del content["times"]
         else:
             content["times"] = self.times.to_json()
+        if "deadline" not in self.limits:
+            content = {key: value for key, value in content.items() if key not in _OF_DEADLINES}
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
@@ -148,9 +160,10 @@ class Record:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         if isinstance(value, dict):
             check_schema(value, SCHEMA)
-        names = [item.name for item in fields(cls) if item.name != "times"]
+        newer = ("times", *_OF_DEADLINES)
+        names = [item.name for item in fields(cls) if item.name not in newer]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        content = dict(check_fields(value, "record", needed, ("times",)))
+        content = dict(check_fields(value, "record", needed, newer))
         if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         del content["schema"]
@@ -164,9 +177,9 @@ class Record:
         if found.outcome not in OUTCOMES:
             reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(found.outcome)}"
             raise InvalidInput(reason, field="outcome")
-        for name in ("value", "makespan", "peak_memory", "upper", "lower"):
-            if type(content[name]) not in (int, type(None)):
-                reason = f"must be an integer or null, got {shown(content[name])}"
+        for name in ("value", "makespan", "peak_memory", "upper", "lower", *_OF_DEADLINES):
+            if type(content.get(name)) not in (int, type(None)):
+                reason = f"must be an integer or null, got {shown(content.get(name))}"
                 raise InvalidInput(reason, field=name)
         if [list(found.ratio), found.proved] != derived:
             raise InvalidInput("is not what the numbers give", field="ratio")
