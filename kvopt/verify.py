@@ -122,6 +122,7 @@ _POLICY = (
 _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
+_SLOWER = {"machine": [int], "value": int}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
     "instance": _INSTANCE,
@@ -162,6 +163,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "upper": (None, _FLEET, _PAUSED),
         "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT)}),
         "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
+        "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SPLIT)}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -176,6 +178,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "upper": (None, {**_TIMED, **_FLEET}, _TIMED_PAUSED),
         "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
         "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
+        "slower?": [{**_SLOWER, "proof?": {**_SHARES, "mix?": [int]}}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -1465,6 +1468,13 @@ class _Clock:
         slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return slow
 
+    def slower(self, times: int) -> _Clock:
+        """Return a clock on which everything takes so many times as long."""
+        slow = copy(self)
+        slow.kv, slow.prompt = times * self.kv, times * self.prompt
+        slow.lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        return slow
+
     def words(self) -> list[str]:
         """Return in words what is assumed of rounds."""
         shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
@@ -2078,6 +2088,96 @@ def _sum_of_times(begin: int, end: int) -> int:
     return (end * (end + 1) - begin * (begin + 1)) // 2
 
 
+# ---- slower machines --------------------------------------------------------------------
+
+
+class _Timed(NamedTuple):
+    """Requests, and on a clock in seconds how long rounds last and when the requests arrive."""
+
+    requests: list[Request]
+    clock: _Clock | None = None
+    arrivals: Sequence[int] = ()
+
+
+def _slower(
+    memory: int,
+    timed: _Timed,
+    work: _Work,
+    claim: dict[str, Any],
+    lower: dict[str, Any] | None,
+    scope: str,
+) -> tuple[int, int, str]:
+    """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
+
+    Return P / Q in thousandths, rounded up, the value, and in words what was looked at.
+
+    *Seconds.*  All coefficients times P, arrivals times Q: times then count in 1 / Q nanoseconds.
+    *Rounds* of length phi = P / Q or more, which begin at any time.  Let round r end at e_r, and
+    g(r) = floor(e_r / phi), so that g(r + 1) >= g(r) + 1.  A request that completes with round c
+    is moved to complete at g(c), without a gap; with pauses each of its rounds r is moved to g(r).
+    At a time t let c be the first round with g(c) >= t: a request that is moved to t has no fewer
+    rounds to go then than with round c, so it holds no more, and what is held fits.  It starts at
+    floor(a / phi) or later, since its first round began at a or later.  So what is proved of an
+    instance with these arrivals, of the sum of its completions, holds phi times of the slow
+    machine.  Times count from the first arrival.
+
+    A machine that is slower still has rounds that last longer: what is said holds of it too.
+    """
+    if len(claim["machine"]) != 2 or not 1 <= claim["machine"][1] <= claim["machine"][0]:
+        raise Invalid("slower: a machine must be [P, Q], P / Q times slower, with P >= Q >= 1")
+    (by, of), value = claim["machine"], claim["value"]
+    proof = claim.get("proof", lower and lower["proof"])
+    if proof is None:
+        raise Invalid("slower: needs a proof, as there is no lower bound")
+    work.spend(40 * len(timed.requests))
+    work.widen(_digits(by) + 2 * _FEW_DIGITS)
+    work.check_room((120 + 2 * work.entry) * len(timed.requests))
+    try:
+        is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
+    except Invalid as error:
+        raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
+    parts = -(-1000 * by // of)
+    if not is_above:
+        raise Invalid(f"slower: on a machine {_times(parts)} times slower the proof does not give "
+                      f"more than {value:,}")  # fmt: skip
+    return parts, value, how
+
+
+def _beyond(
+    memory: int,
+    timed: _Timed,
+    work: _Work,
+    machine: tuple[int, int],
+    value: int,
+    proof: dict[str, Any],
+    scope: str,
+) -> tuple[bool, str]:
+    """Return whether a proof gives more than a value on a machine, and what was looked at."""
+    (by, of), (requests, clock, arrivals) = machine, timed
+    if clock is not None:
+        there = [of * arrival for arrival in arrivals]
+        slow = clock.slower(by)
+        proved, how = _by_shares(memory, requests, there, slow, work, proof, "chunks" in scope)
+        return proved > of * value, how
+    first = min((request.arrival for request in requests), default=0)
+    late = [request.arrival - first for request in requests]
+    early = [of * time // by for time in late]
+    moved = [request._replace(arrival=t) for request, t in zip(requests, early, strict=True)]
+    proved, how = _judged(memory, moved, work, proof, "pauses" in scope)
+    return by * (proved + sum(early)) > of * (value + sum(late)), how
+
+
+def _no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
+    """Say on which machines nothing is as good as a schedule of this value."""
+    parts = [parts for parts, most in machines if most >= value]
+    if not parts:
+        return []
+    return [
+        f"  as good as {name} on a machine more than {_times(min(parts))} times slower is "
+        "impossible"
+    ]
+
+
 # ---- the report -------------------------------------------------------------------------
 
 
@@ -2100,11 +2200,13 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
         peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock, work)
         judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
+        timed = _Timed(free, clock, arrivals)
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
         peak_of = functools.partial(_peak_of, memory, requests, work)
         judged = functools.partial(_judged, memory, requests, work, pauses=pauses)
+        timed = _Timed(requests)
         conclusions = _conclusions
         lines.append("checked in integers, from the instance alone:")
     upper = lower = None
@@ -2123,6 +2225,14 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         if upper is not None and lower > upper:
             raise Invalid("lower is above upper: an error of the checker itself")
         lines.append(f"  lower {lower:,}: its proof by {how} gives {proved:,}")
+    machines = []
+    for claim in certificate.get("slower", []):
+        parts, value, how = _slower(memory, timed, work, claim, certificate["lower"], scope)
+        lines.append(
+            f"  slower {_times(parts)}: its proof by {how} gives more than {value:,} on a machine "
+            "so many times slower"
+        )
+        machines.append((parts, value))
     ratios = []
     for claim in certificate.get("policies", []):
         name, value = _shown(claim["policy"]), claim["value"]
@@ -2139,11 +2249,13 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             ratios.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         else:
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
+            ratios += _no_slower(name, value, machines)
+    best = [] if upper is None else _no_slower("this schedule", upper, machines)
     in_time: list[str] = []
     if "deadlines" in certificate:
         checked, in_time = _in_time(certificate, requests, work)
         lines += checked
-    lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios, *in_time]
+    lines += ["proved:", *conclusions(len(requests), upper, lower), *best, *ratios, *in_time]
     if lower is not None:
         lines.append(COVERED_BY[scope])
     if ratios:

@@ -56,6 +56,7 @@ def seconds_bound(
     instance: Instance,
     model: BatchTime,
     *,
+    arrivals: Sequence[int] | None = None,
     scope: Scope | str = Scope.PAUSES,
     time_limit: float | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -68,6 +69,8 @@ def seconds_bound(
         Requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
+    arrivals
+        In units of the model, where these are not nanoseconds.
     scope
         What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
         line of the model or a mix of two, and company of pieces, and covers pauses too.  Company
@@ -86,7 +89,7 @@ def seconds_bound(
     3000
     """
     began = working_time()
-    arrivals = arrivals_ns(instance)
+    arrivals = arrivals_ns(instance) if arrivals is None else arrivals
     chunks = Scope.parse(scope).covers(Scope.CHUNKS)
 
     def is_late() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from pathlib import Path
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.sides import Sides, attempt, sides_of
+from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
@@ -18,12 +20,14 @@ from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
+from kvopt.model.slower import is_backlog
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
 from kvopt.routers.base import Router
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
+from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -32,6 +36,9 @@ from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
+
+_SLOWER_SHARE = 0.2
+"""Share of a limit for slower machines."""
 
 _OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
 """What is said only of a search in rounds: in seconds none of it changes anything."""
@@ -52,6 +59,7 @@ def certify(
     seed: int = 0,
     ram: int | None = None,
     params: SolveParams | None = None,
+    slower: bool = True,
     observer: Observer | None = None,
     command: str | None = None,
 ) -> Certificate:
@@ -86,6 +94,9 @@ def certify(
         Bytes that the process may hold; by default a share of what the machine has.
     params
         Widths, limits and shares of time that differ from the default.
+    slower
+        Whether to look for slower machines on which no schedule is as good, with a fifth of the
+        limit.
     observer
         Called with a `Progress` whenever a side improves.
     command
@@ -113,9 +124,11 @@ def certify(
     """
     instance = as_instance(instance)
     limit = checked_limit(time_limit)
+    seconds = math.inf if limit is None else max(limit - reserve, 0.0)
+    slower = slower and not is_backlog(clock.arrivals(instance))
     search = Search(
         instance,
-        time_limit=None if limit is None else max(limit - reserve, 0.0),
+        time_limit=None if limit is None else seconds * (1 - _SLOWER_SHARE * slower),
         threads=threads,
         seed=seed,
         observer=observer,
@@ -141,12 +154,27 @@ def certify(
         sides.first()
         runs += _judged(search, sides, labelled, clock, router)
         sides.rest()
+        left = seconds - search.seconds
+        machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)
-    found = replace(found, scope=covered)
+    found = replace(found, scope=covered, slower=machines)
     if attainment is None:
         return found
     provenance = {**found.provenance, "deadline": str(aimed)}
     return replace(found, in_time=attainment.result(found), provenance=provenance)
+
+
+def _slower(
+    search: Search, sides: Sides, clock: Clock, scope: Scope, runs: Iterable[JudgedRun],
+    seconds: float,
+) -> tuple[SlowerBound, ...]:  # fmt: skip
+    """Return slower machines that are no match for the best schedule and the runs."""
+    best, lower, _ = sides.known()
+    values = [None if best is None else best.objective]
+    values += [run.value for run in runs if scope.covers(run.scope)]
+    known = None if lower is None else lower.proof
+    reached = [value for value in values if value is not None]
+    return slower_bounds(search, clock, scope, reached, known, seconds)
 
 
 def _scope(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.model.instance import Instance
@@ -55,6 +56,7 @@ def budget_needed(
     *,
     pauses: bool = False,
     more: int = 0,
+    machines: Iterable[tuple[Instance, Proof]] = (),
 ) -> int:
     """Return how many times the default budget `verify` needs for a file of so many bytes.
 
@@ -72,10 +74,14 @@ def budget_needed(
         Whether prices are those of schedules with pauses, in rounds.
     more
         Steps for what else the file claims.
+    machines
+        Other machines: their instances, with proofs.
     """
     count = len(instance)
     steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
     steps += _of_proof(instance, proof, pauses) + more
+    for machine, own in machines:
+        steps += _OF_A_REQUEST * count + _of_proof(machine, own, pauses)
     return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 

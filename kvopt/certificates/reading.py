@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kvopt.search.proofs import (
     Prices,
     Proof,
     SharesProof,
+    SlowerBound,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -88,6 +90,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
         in_time=in_time,
+        slower=tuple(_slower(claim, value["lower"]) for claim in value.get("slower", ())),
     )
 
 
@@ -95,6 +98,11 @@ def _in_time(value: dict[str, Any], said: object, instance: Instance, clock: Clo
     claim = value["best"]
     named = claim and _run({"policy": "best in time", "outcome": "completed", **claim})
     return in_time_from(value, named, said, instance, rounds=clock.is_even)
+
+
+def _slower(claim: dict[str, Any], lower: dict[str, Any] | None) -> SlowerBound:
+    proof = claim["proof"] if lower is None else claim.get("proof", lower["proof"])
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof_from_json(proof))
 
 
 def _upper(

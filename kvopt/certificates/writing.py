@@ -18,6 +18,7 @@ from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
 from kvopt.model.scopes import Scope
+from kvopt.model.slower import SlowRounds
 from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
@@ -71,6 +72,7 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
         len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
         pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
         more=0 if (claim := certificate.in_time) is None else claim.steps(certificate),
+        machines=_slowed(certificate),
     )  # fmt: skip
     needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
@@ -88,6 +90,7 @@ def _plain_text(certificate: Certificate) -> str:
     is_newer = is_wider or certificate.instance.workers > 1 or certificate.in_time is not None
     is_newer |= any(run.segments for run in (best, *certificate.runs))
     is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
+    is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
         **({"scope": certificate.scope} if is_wider else {}),
@@ -95,6 +98,7 @@ def _plain_text(certificate: Certificate) -> str:
         **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
         "upper": None if best.value is None else _claim(best),
         "lower": lower and {"value": lower.value, "proof": proof},
+        **({"slower": _slower(certificate)} if certificate.slower else {}),
         "policies": [
             {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
             for run in certificate.runs
@@ -109,6 +113,29 @@ def _in_time(claim: InTime) -> dict[str, Any]:
     """Return what is claimed of deadlines, with the best run."""
     best = claim.best and {"attained": claim.best_attained, **_claim(claim.best)}
     return {**claim.members(), "best": best}
+
+
+def _slower(certificate: Certificate) -> list[dict[str, Any]]:
+    """Return the claims about slower machines; a proof that is that of the bound is left out."""
+    lower, rows = certificate.lower, []
+    for bound in certificate.slower:
+        phi = bound.phi
+        row = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
+        if lower is None or bound.proof != lower.proof:
+            row["proof"] = proof_to_json(bound.proof)
+        rows.append(row)
+    return rows
+
+
+def _slowed(certificate: Certificate) -> list[tuple[Instance, Proof]]:
+    """Return the instances of slower machines, with what is proved of them."""
+    instance = certificate.instance
+    return [
+        (SlowRounds.of(instance, bound.phi).instance, bound.proof)
+        if certificate.clock.is_even
+        else (instance, bound.proof)
+        for bound in certificate.slower
+    ]
 
 
 def _claim(run: JudgedRun) -> dict[str, Any]:

@@ -46,22 +46,23 @@ _WRITING, _WRITING_A_RUN = 0.6, 0.05
 instance: an estimate from the same machine under the same load."""
 
 _IN_ROUNDS = (
-    "policy", "latency>", "x optimum, at least>", "at most>", "p99>", "first token>", "outcome",
+    (
+        "policy", "latency>", "x optimum, at least>", "at most>", "x slower>", "p99>",
+        "first token>", "outcome",
+    ),
+    ("first token", "p99", "outcome", "latency", "x slower"),
 )  # fmt: skip
 _IN_SECONDS = (
-    "policy", "mean s>", "x optimum, at least>", "at most>", "p99 s>", "first token s>",
-    "per token s>", "evictions>", "outcome",
+    (
+        "policy", "mean s>", "x optimum, at least>", "at most>", "x slower>", "p99 s>",
+        "first token s>", "per token s>", "evictions>", "outcome",
+    ),
+    ("evictions", "per token s", "first token s", "p99 s", "outcome", "mean s", "x slower"),
 )  # fmt: skip
-"""Columns of the table."""
+"""Columns of the table, and those that a narrow terminal goes without, the first of them first."""
 
 _IN_TIME = "in time>"
 """Column of how many requests attain their deadline, where one was asked for."""
-
-_OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency")
-_OPTIONAL_IN_SECONDS = (
-    "evictions", "per token s", "first token s", "p99 s", "outcome", "mean s",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 def certify_command(
@@ -88,6 +89,13 @@ def certify_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
+    slower: Annotated[
+        bool,
+        option(
+            "--slower/--no-slower",
+            "Look for slower machines on which no schedule is as good, with a fifth of the limit.",
+        ),
+    ] = True,
     memory: common.Memory = None,
     workers: common.Workers = None,
     json: common.Json = False,
@@ -143,6 +151,7 @@ def certify_command(
                 ram=budget,
                 params=params,
                 seed=seed,
+                slower=slower,
                 observer=observer,
                 command=shlex.join(["kvopt", *sys.argv[1:]]),
             )
@@ -185,11 +194,13 @@ def _print(found: Certificate) -> None:
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
-        heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
-        optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
+        heads, optional = (
+            [name for name in names if found.slower or "slower" not in name]
+            for names in (_IN_ROUNDS if in_rounds else _IN_SECONDS)
+        )
         attained: Sequence[int | None] = [None] * len(found.runs)
         if found.in_time is not None:
-            heads, attained = (heads[0], _IN_TIME, *heads[1:]), found.in_time.attained
+            heads, attained = [heads[0], _IN_TIME, *heads[1:]], found.in_time.attained
         table = common.new_table(*heads, prose=("outcome",), optional=optional)
         for run, count in zip(found.runs, attained, strict=True):
             cells = {**_cells(found, run), _IN_TIME.rstrip(">"): common.or_dash(count)}
@@ -213,6 +224,7 @@ def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
         "mean s": total,
         "x optimum, at least": least,
         "at most": most,
+        "x slower": found.worded_slower_than(run),
         "evictions": common.or_dash(run.evictions),
         "outcome": escape(run.outcome) + outside,
         **waiting_cells(found.measures(run), found.clock),
