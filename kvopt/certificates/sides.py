@@ -225,7 +225,7 @@ class SidesInSeconds:
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds
 
 
-def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router) -> Sides:
+def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = "central") -> Sides:
     """Return what looks for both sides on a clock, among the schedules of a scope."""
     if isinstance(clock, Seconds):
         return SidesInSeconds(search, clock, scope, router)

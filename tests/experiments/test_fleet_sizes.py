@@ -93,7 +93,7 @@ def test_a_machine_for_each_request_is_the_least_total() -> None:
 
 def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
     few, some, many = (
-        certify(replace(CONVERSATIONS, workers=m), "svf", time_limit=LIMIT) for m in (1, 2, 3)
+        certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
     )
     weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
     bands = bands_of(dict(enumerate(weak, 1)))
@@ -136,6 +136,7 @@ def test_a_run_that_never_ends_is_nothing_to_match() -> None:
         ("mean=5s", "needs --seconds, or an instance with round_ms"),
         ("mean=0", "must be more than 0"),
         ("mean=x", "must be mean=100 or mean=5s"),
+        ("misses=1%", "bounded for one machine"),
         ("median", "median cannot be bounded"),
     ],
 )

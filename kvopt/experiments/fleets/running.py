@@ -221,7 +221,7 @@ class _Work:
             self._observer(f"{_on(count)}: schedules and bounds")
             found = certify(
                 fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
-                time_limit=self._half, threads=self._threads, command=self._command,
+                slower=False, time_limit=self._half, threads=self._threads, command=self._command,
             )  # fmt: skip
             self.signal_number = self.signal_number or found.signal_number
             found = folder.better(found, self.known.get(count), bounds.get(count))
@@ -314,6 +314,10 @@ class _Work:
 
         Where each request has a machine of its own every scheduler that waits for none does.
         """
+        if known := [
+            count for count in self.known if self._is_done(count) and self._reaches(count)
+        ]:
+            return min(known)
         low, step, most = first - 1, 1, max(1, len(self.instance))
         while not self._reaches(high := min(low + step, most)):
             if high == most:

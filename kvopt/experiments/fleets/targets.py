@@ -51,6 +51,11 @@ def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
             "let a few requests wait for the sake of the others; give a mean"
         )
         raise InvalidInput(reason, field=_FIELD)
+    if key == "misses":
+        reason = (
+            "misses are not looked at: what can be done by a deadline is bounded for one machine"
+        )
+        raise InvalidInput(reason, field=_FIELD)
     found = _MEAN.fullmatch(value)
     if key != "mean" or found is None:
         raise InvalidInput(f"must be mean=100 or mean=5s, got {shown(text)}", field=_FIELD)
