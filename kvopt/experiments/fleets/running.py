@@ -21,6 +21,7 @@ from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.instance import Instance, checked_integer
 from kvopt.model.scopes import least_scope
 from kvopt.policies.registry import policy as policy_from
+from kvopt.routers.labels import label_of
 from kvopt.routers.registry import router as router_from
 from kvopt.search.incumbent import checked_limit
 from kvopt.search.proofs import CheckedBound
@@ -63,11 +64,6 @@ class FleetMatch:
     def label(self) -> str:
         """What the run is called."""
         return label_of(self.router, self.policy)
-
-
-def label_of(router: str, policy: str) -> str:
-    """Return what a scheduler is called behind a router."""
-    return f"{router} + {policy}"
 
 
 def fleet_sizes(
