@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
 
 from kvopt.plots import style
 from kvopt.plots.curves import COLOURS, MARKERS
@@ -49,13 +50,14 @@ def fleet_sizes(
     for place, (name, points) in enumerate(curves.items()):
         if points:
             x, y = zip(*points, strict=True)
-            look = {"color": COLOURS[place % 5], "linestyle": "-" if place < 5 else "--"}
             ax.plot(
-                x, y, marker=MARKERS[place % 5], markersize=4, linewidth=1, alpha=0.8,
-                label=style.shortened(name, 40), **look,
+                x, y, "-" if place < 5 else "--", color=COLOURS[place % 5],
+                marker=MARKERS[place % 5], markersize=4, linewidth=1, alpha=0.8,
+                label=style.shortened(name, 40),
             )  # fmt: skip
     ax.axhline(target, color=style.CAPACITY, linewidth=1, linestyle=":", label="target")
     ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     counts = [workers for workers, _, _ in rows]
     ax.set_xlim(min(counts, default=1) - 0.6, max(counts, default=1) + 0.6)
     style.whole_numbers(ax, ax.xaxis, max(counts, default=1))

@@ -288,7 +288,8 @@ class _Work:
     def _range(self) -> list[int]:
         """Return numbers of workers between one that is too few and one that is enough."""
         assert self.target is not None
-        below = _last(lambda count: self._least(count) > self.target.total, len(self.instance))
+        total = self.target.total
+        below = _last(lambda count: self._least(count) > total, len(self.instance))
         enough = self._match.workers if self._match is not None else self._enough(below + 1)
         first = max(below, 1)
         if enough - first < MOST_COUNTS:

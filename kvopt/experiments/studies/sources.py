@@ -100,10 +100,10 @@ class Source:
         if self.kind == "file" and self.parameters:
             raise InvalidInput("a file has its own requests", field="parameters")
         if self.kind == "game":
-            if self.rate or self.max_total or self.workers:
-                raise InvalidInput(
-                    "a game makes its own requests", field="rate, max_total, workers"
-                )
+            if self.rate or self.max_total:
+                raise InvalidInput("a game makes its own requests", field="rate, max_total")
+            if self.workers:
+                raise InvalidInput("a game is played against one machine", field="workers")
             if in_seconds:
                 raise InvalidInput("is played in rounds, not in seconds", field="clock")
             check_game(self.name, policies, self.asked)
