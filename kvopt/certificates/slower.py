@@ -184,7 +184,9 @@ class _InSeconds(_Machines):
 
     def _rules_out(self, value: int, proof: SharesProof, parts: int) -> bool:
         model = slow_model(self._model, parts)
-        return shares_bound(self.search.instance, model, proof, self._arrivals) > PARTS * value
+        chunks = self._scope.covers(Scope.CHUNKS)
+        found = shares_bound(self.search.instance, model, proof, self._arrivals, chunks=chunks)
+        return found > PARTS * value
 
     def _climbed(self, parts: int, seconds: float) -> SharesProof:
         return seconds_bound(
