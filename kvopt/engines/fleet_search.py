@@ -64,7 +64,8 @@ def _run(search: Search, deadline: float) -> None:
             for i, start in zip(_members(bits), known[bits][1], strict=True):
                 starts[i], workers[i] = start, worker
         search.offer_starts(starts, _NAME, workers)
-    search.offer_claimed(search.schedule.objective, _NAME)
+    if not search.checkable:  # else a bound that can be checked is looked for
+        search.offer_claimed(search.schedule.objective, _NAME)
 
 
 def _sets(count: int) -> Iterator[tuple[list[int], int]]:
