@@ -1,9 +1,9 @@
 (* Reads a certificate and hands it to the proved checker.  This reader is not proved: it has to
    hand over what the file says.  It refuses whatever it does not know.
 
-     kvopt-proved [--plain] FILE     exit status 0 valid, 1 invalid, 2 unreadable or not covered
+     kvopt-proved [--plain] FILE ...     exit status 0 valid, 1 invalid, 2 unreadable or not covered
 
-   With --plain only the program with Coq's own numbers runs.  Not looked at: the hash, names, ids,
+   Of several files only the verdict is printed, a line each.  With --plain only the program with Coq's own numbers runs.  Not looked at: the hash, names, ids,
    notes, times in seconds, and the budget. *)
 
 exception Unreadable of string
@@ -263,8 +263,8 @@ module Reader (C : CHECKER) = struct
     | Some (Text "prices") ->
         let field = fields "proof" [ "kind"; "denominator"; "first"; "numerators" ] [] value in
         let first = get field "first" in
-        if String.length (integer "first" first) > 0 && (integer "first" first).[0] = '-'
-           || integer "first" first = "0" then raise Exit;
+        let digits = integer "first" first in
+        if digits.[0] = '-' || digits = "0" then raise Exit;
         Prices (z "denominator" (get field "denominator"), z "first" first,
                 numbers "numerators" (get field "numerators"))
     | Some (Text "volume") ->
@@ -357,23 +357,12 @@ let known_schema = function
 
 let contents path =
   let channel = open_in_bin path in
-  let buffer = Buffer.create 65536 in
-  (try
-     while true do
-       Buffer.add_channel buffer channel 1
-     done
-   with End_of_file -> ());
+  let text = really_input_string channel (in_channel_length channel) in
   close_in channel;
-  Buffer.contents buffer
+  text
 
-let () =
-  let plain, path =
-    match Array.to_list Sys.argv with
-    | [ _; "--plain"; path ] -> (true, path)
-    | [ _; path ] when path <> "--plain" -> (false, path)
-    | _ ->
-        prerr_endline "usage: kvopt-proved [--plain] FILE";
-        exit 2 in
+(* The verdict on a file, and the exit status. *)
+let checked plain brief path =
   try
     let value = parse (contents path) in
     known_schema value;
@@ -381,14 +370,25 @@ let () =
       if plain then Plain_reader.judged value
       else try Fast_reader.judged value with Machine.Too_large -> Plain_reader.judged value in
     match found with
-    | None ->
-        conclusions value;
-        print_endline "VALID"
-    | Some reason ->
-        print_endline ("INVALID: " ^ reason);
-        exit 1
+    | None -> if not brief then conclusions value; ("VALID", 0)
+    | Some reason -> ("INVALID: " ^ reason, 1)
   with
-  | Unreadable reason -> print_endline ("UNREADABLE: " ^ reason); exit 2
-  | Not_covered what -> print_endline ("NOT COVERED: " ^ what); exit 2
-  | Sys_error reason -> print_endline ("UNREADABLE: " ^ reason); exit 2
-  | Stack_overflow | Out_of_memory -> print_endline "UNREADABLE: needs more memory"; exit 2
+  | Unreadable reason | Sys_error reason -> ("UNREADABLE: " ^ reason, 2)
+  | Not_covered what -> ("NOT COVERED: " ^ what, 2)
+  | Stack_overflow | Out_of_memory -> ("UNREADABLE: needs more memory", 2)
+
+let () =
+  let plain, files =
+    match Array.to_list Sys.argv with
+    | _ :: "--plain" :: files -> (true, files)
+    | _ :: files -> (false, files)
+    | [] -> (false, []) in
+  if files = [] then (
+    prerr_endline "usage: kvopt-proved [--plain] FILE ...";
+    exit 2);
+  let brief = List.length files > 1 in
+  let one worst path =
+    let verdict, status = checked plain brief path in
+    print_endline verdict;
+    max worst status in
+  exit (List.fold_left one 0 files)
