@@ -8,9 +8,12 @@
 
 exception Unreadable of string
 exception Not_covered of string
+exception Wrong of string
 
 let unreadable text = raise (Unreadable text)
 let not_covered text = raise (Not_covered text)
+let wrong text = raise (Wrong text)
+let most_rounds = 1_000_000
 
 (* ---- JSON ---- *)
 
@@ -148,7 +151,13 @@ module type CHECKER = sig
   type request = { arrival : z; prompt : z; output : z }
   type instance = { memory : z; workers : nat; requests : request list }
   type row = { row_position : z; row_start : z; row_end : z; row_on : nat }
-  type proof = Prices of z * z * z list | Volumes of z list list
+  type stage = { scale : z; peaks : (z * z) list; moments : z list; numerators : z list list }
+
+  type proof =
+    | Prices of z * z * z list
+    | Volumes of z list list
+    | States of z option * stage list
+
   type lower_proof = Whole of proof | Split of (z * proof) list
   type run = { value : z; starts : z list; on : nat list; rows : row list }
 
@@ -257,6 +266,43 @@ module Reader (C : CHECKER) = struct
           | None -> unreadable (what ^ ": names no workers") in
         Some { value = z (what ^ ", value") (get field "value"); starts; on; rows }
 
+  (* A search is left out: what the stages prove alone is taken. *)
+  let search = ref false
+
+  let stage value =
+    let field = fields "a stage" [ "denominator"; "peaks"; "times"; "numerators" ] [] value in
+    let peak pair =
+      match list "a peak" pair with
+      | [ p; n ] -> (integer "a peak" p, n)
+      | _ -> wrong "lower: peaks must be pairs [peak, rounds]" in
+    let pairs = List.map peak (list "peaks" (get field "peaks")) in
+    let rounds (_, n) =
+      match int_of_string_opt (integer "rounds" n) with
+      | Some n when n < 0 -> wrong "lower: peaks must be pairs [peak, rounds]"
+      | Some n when n <= most_rounds -> n
+      | _ -> not_covered "so many rounds" in
+    let states = List.fold_left (fun sum pair -> sum + rounds pair) 0 pairs in
+    if List.length (List.sort_uniq compare (List.map fst pairs)) < List.length pairs then
+      wrong "lower: a peak is listed twice";
+    let times = List.map (integer "times") (list "times" (get field "times")) in
+    let far text =
+      match int_of_string_opt text with
+      | Some n when n < 1 -> wrong "lower: needs times of at least 1"
+      | Some n -> n
+      | None -> if text.[0] = '-' then wrong "lower: needs times of at least 1" else max_int in
+    let all = List.map far times in
+    (match all with
+    | [] -> wrong "lower: must have a time"
+    | first :: _ ->
+        if List.fold_left max first all - first > most_rounds then not_covered "so many rounds");
+    let rows = List.map (list "numerators") (list "numerators" (get field "numerators")) in
+    if List.length rows <> List.length times || List.exists (fun r -> List.length r <> states) rows
+    then wrong "lower: needs a price of each state at each of the times";
+    { scale = z "denominator" (get field "denominator");
+      peaks = List.map (fun (p, n) -> (number p, z "rounds" n)) pairs;
+      moments = List.map number times;
+      numerators = List.map (List.map (z "numerators")) rows }
+
   let proof value =
     let kind = match value with Object m -> List.assoc_opt "kind" m | _ -> None in
     match kind with
@@ -264,7 +310,7 @@ module Reader (C : CHECKER) = struct
         let field = fields "proof" [ "kind"; "denominator"; "first"; "numerators" ] [] value in
         let first = get field "first" in
         let digits = integer "first" first in
-        if digits.[0] = '-' || digits = "0" then raise Exit;
+        if digits.[0] = '-' || digits = "0" then wrong "lower: needs a first time of at least 1";
         Prices (z "denominator" (get field "denominator"), z "first" first,
                 numbers "numerators" (get field "numerators"))
     | Some (Text "volume") ->
@@ -273,7 +319,18 @@ module Reader (C : CHECKER) = struct
           (match field "staircases" with
           | None -> []
           | Some l -> List.map (numbers "staircases") (list "staircases" l))
-    | Some (Text "configurations") -> not_covered "proofs by configurations"
+    | Some (Text "configurations") ->
+        let field = fields "proof" [ "kind"; "target"; "searched"; "stages" ] [] value in
+        let searched =
+          match get field "searched" with
+          | Bool b -> b
+          | _ -> unreadable "searched: must be true or false" in
+        let target = match get field "target" with Null -> None | v -> Some (z "target" v) in
+        let stages = List.map stage (list "stages" (get field "stages")) in
+        if target = None && (searched || List.length stages <> 1) then
+          wrong "lower: needs one stage and no search without a target";
+        if searched then search := true;
+        States (target, stages)
     | _ -> not_covered "this kind of proof"
 
   let part value =
@@ -311,13 +368,14 @@ module Reader (C : CHECKER) = struct
         List.filter_map (run workers "a policy" [ "policy"; "outcome" ]) policies }
 
   let judged value =
+    search := false;
     match judge (certificate value) with
     | Accepted -> None
     | Bad_instance -> Some "instance: breaks its rules"
     | Bad_upper -> Some "upper: its starts do not give it, or do not fit"
+    | Bad_lower when !search -> not_covered "a search, and the stages alone do not prove this value"
     | Bad_lower -> Some "lower: is not what its proof gives"
     | Bad_policy -> Some "a policy: its starts do not give its value, or do not fit"
-    | exception Exit -> Some "lower: needs a first time of at least 1"
 end
 
 module Fast_reader = Reader (Fast_checker)
@@ -374,6 +432,7 @@ let checked plain brief path =
     | Some reason -> ("INVALID: " ^ reason, 1)
   with
   | Unreadable reason | Sys_error reason -> ("UNREADABLE: " ^ reason, 2)
+  | Wrong reason -> ("INVALID: " ^ reason, 1)
   | Not_covered what -> ("NOT COVERED: " ^ what, 2)
   | Stack_overflow | Out_of_memory -> ("UNREADABLE: needs more memory", 2)
 

@@ -19,6 +19,7 @@ from effort import many
 from strategies import instance_of, random_instances
 
 from kvopt.certificates import proved as checker
+from kvopt.files import instance_to_json
 from kvopt.model.instance import Instance, Request
 from kvopt.verify import verify
 
@@ -124,7 +125,8 @@ class TestProgram:
     def test_the_theorems_are_closed(self, program: Path) -> None:
         said = [path.read_text() for path in (program.parent).glob("*.out")]
         lines = [line for text in said for line in text.splitlines()]
-        assert len(lines) >= 20
+        asked = sum(code_of(source).count("Print Assumptions") for source in SOURCES)
+        assert len(lines) == asked > 10
         assert set(lines) == {"Closed under the global context"}
 
     @pytest.mark.parametrize("option", [[], ["--plain"]])
@@ -147,7 +149,7 @@ class TestProgram:
         for proof in (full["lower"]["proof"], stairs):
             content = {**full, "lower": {"value": proved(EC1, proof), "proof": proof}}
             for place in numbers_in(content):
-                for change in (1, -1, 5, -(10**17), 10**17, 10**30):
+                for change in (1, -1, 5, -(10**17), 10**17):
                     changed = copy.deepcopy(content)
                     inner: Any = changed
                     for step in place[:-1]:
@@ -182,7 +184,8 @@ class TestProgram:
         late = 2**53 - 60
         far = Instance(7, [Request(0, 1, 4), Request(late, 1, 4), Request(late + 2, 2, 4)])
         proofs = ({"kind": "volume"}, prices_proof(90, late + 1, [30, 20, 10]))
-        content = certificate(far, random.Random(1))
+        content = {**certificate(EC1, random.Random(1)), "instance": instance_to_json(far)}
+        content.update(upper=None, policies=[])
         contents = [
             {**content, "lower": {"value": proved(far, proof) + more, "proof": proof}}
             for proof in proofs
