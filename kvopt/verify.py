@@ -96,6 +96,7 @@ _SMALL = 6
 _REQUEST = {
     "arrival": int, "prompt": int, "output": int, "id?": str, "arrival_seconds?": (int, float),
     "predicted?": {"lower": int, "upper": int}, "priority?": int,
+    "deadline?": int,
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
@@ -143,6 +144,12 @@ _SECONDS = {
     "policies?": [({**_TIMED, **_NAMED}, _POLICY[1])],
     "provenance?": dict,
 }
+_PRICED = {"times": [int], "numerators": [int], "denominator": int, "lines?": [int]}
+_DEADLINES = {
+    "aim": ("completion", "first-token"), "after": (int, "own"), "ceiling": int, "proof": _PRICED,
+    "attained": [(None, int)],
+}  # fmt: skip
+_MANY_IN_TIME = {"attained": int, "lost?": [[int]]}
 _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.certificate/1": _CERTIFICATE,
     "kvopt.certificate/2": {
@@ -153,6 +160,10 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "policies?": [(*_POLICY, {**_NAMED, **_PAUSED})],
         "scope?": _SCOPES,
         "budget?": int,
+        "deadlines?": {
+            **_DEADLINES,
+            "best": (None, {**_RUN, **_MANY_IN_TIME}, {**_PAUSED, "attained": int}),
+        },
     },
     "kvopt.seconds-certificate/1": _SECONDS,
     "kvopt.seconds-certificate/2": {
@@ -163,6 +174,10 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
         "scope?": _SCOPES,
         "budget?": int,
+        "deadlines?": {
+            **_DEADLINES,
+            "best": (None, {**_TIMED, **_MANY_IN_TIME}, {**_TIMED_PAUSED, "attained": int}),
+        },
     },
 }
 
@@ -420,8 +435,10 @@ def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
             raise Invalid(f"instance: request {i} needs more than the memory, so none is feasible")
     if not 1 <= memory <= LARGEST_FIELD:
         raise Invalid("instance: memory must be in 1 .. 2^53 - 1")
-    if instance["schema"][-1] == "1" and any("priority" in row for row in rows):
-        raise Invalid("instance: priorities need the schema kvopt.instance/2")
+    if instance["schema"][-1] == "1" and any("priority" in r or "deadline" in r for r in rows):
+        raise Invalid("instance: priorities and deadlines need the schema kvopt.instance/2")
+    if not all(1 <= row.get("deadline", 1) <= LARGEST_FIELD for row in rows):
+        raise Invalid("instance: a deadline is too small or too large")
     ids = {row.get("id", f"r{i}") for i, row in enumerate(rows)}
     if len(ids) < len(rows) or "" in ids:
         raise Invalid("instance: an id is empty or used twice")
@@ -438,8 +455,8 @@ def _hash(instance: dict[str, Any]) -> str:
             rows[-1].append(known and [known["lower"], known["upper"]])
         if "arrival_seconds" in row:
             rows[-1].append(_clock(row["arrival_seconds"]))
-        if "priority" in row:
-            rows[-1].append({"priority": row["priority"]})
+        if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
+            rows[-1].append(newer)
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
     if "round_ms" in instance:
         content["round_ms"] = _clock(instance["round_ms"])
@@ -1444,8 +1461,11 @@ def _timed_peak(
     work: _Work,
     claim: dict[str, Any],
     what: str,
+    seen: dict[int, int] | None = None,
 ) -> int:
     """Check a run on the clock, from start to start; return the most tokens it holds.
+
+    When the rounds that are keys of ``seen`` end is filled in.
 
     Rounds have numbers; a request that starts at k is active in the rounds k + 1 .. k + o.  They
     follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
@@ -1476,8 +1496,10 @@ def _timed_peak(
         for mark, step in enumerate(steps, row["start"]):
             parts[mark].append(step)
     now = active = offset = total = peak = 0  # round r ends with offset + active * r tokens
-    marks = sorted({*begins, *ends, *waits, *parts, *(mark + 1 for mark in parts)})
+    marks = sorted({*begins, *ends, *waits, *parts, *(mark + 1 for mark in parts), *(seen or ())})
     for mark, following in pairwise([*marks, *marks[-1:]]):
+        if seen and mark in seen:
+            seen[mark] = now
         for counts, change in ends[mark]:
             total += now if counts else 0
             active, offset = active - 1, offset - change
@@ -1529,7 +1551,8 @@ def _by_shares(
     *Pauses.*  In its j-th round of tokens a request processes and holds at least what it would
     without a pause, and its later rounds last at least as long; a return only adds work.  *Pieces
     of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
-    takes, and sooner; without company all of the above holds.
+    takes, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
+    more, with all lines, and a piece may begin ``early``, before the round of the first token.
     """
     chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
     company = proof["company"] or [0] * len(requests)
@@ -1542,8 +1565,8 @@ def _by_shares(
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
         work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
         arrivals = [scale * arrival for arrival in arrivals]
-    if chunks and (any(company) or len(set(chosen)) > 1):
-        raise Invalid("lower: company, or several lines unmixed, do not cover prompts in pieces")
+    if chunks and len(set(chosen)) > 1:
+        raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
@@ -1561,10 +1584,7 @@ def _by_shares(
         total += memory * slope * delays
     total += _least_served(jobs)
     if any(company):
-        works = [
-            clock.line(s + 1) - clock.line(0) + clock.prompt * s + clock.kv * (s + 1)
-            for _, s, _ in requests
-        ]
+        works = [_prompt(s, clock, chunks) for _, s, _ in requests]
         windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
         rest = [64 - share for share in map(add, weights, company)]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
@@ -1573,7 +1593,7 @@ def _by_shares(
 
 def _company(
     windows: list[tuple[int, int]],
-    works: list[int],
+    works: list[tuple[int, int]],
     company: list[int],
     rest: list[int],
     budget: _Work,
@@ -1587,27 +1607,39 @@ def _company(
     for a share ``rest`` that i completes E after the begin of its own first round.  So a prompt
     that begins at t pays the company of all windows around t for its work, and the rest for its
     delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
+    In pieces each token of it pays so, and its delay counts beyond ``early`` only.
     """
     shares = zip(windows, company, strict=True)
     changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
-    total: int = -sum(map(mul, company, works))
+    total: int = -sum(share * work for share, (work, _) in zip(company, works, strict=True))
     why = "lower: company takes too long to check: "
-    for (arrival, _), work, rate in zip(windows, works, rest, strict=True):
+    for (arrival, _), (work, early), rate in zip(windows, works, rest, strict=True):
         place = bisect_right(times, arrival)
         best = work * prices[place] if rate else 0  # without rest it waits until all is over
-        while place < len(times) and rate * (times[place] - arrival) < best:
+        free = arrival + early
+        while place < len(times) and rate * (times[place] - free) < best:
             end = min((place | 63) + 1, len(times))
             budget.spend(12, why)
-            if rate * (times[place] - arrival) + work * lows[place >> 6] < best:
+            if rate * max(times[place] - free, 0) + work * lows[place >> 6] < best:
                 budget.spend(6 * (end - place), why)
                 part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
-                best = min(best, *(rate * (time - arrival) + work * p for time, p in part))
+                best = min(best, *(rate * max(time - free, 0) + work * p for time, p in part))
             place = end
         total += best
     return total
+
+
+def _prompt(prompt: int, clock: _Clock, chunks: bool) -> tuple[int, int]:
+    """Return the work of a prompt in the company of others, and how early its pieces may begin."""
+    none, least, whole = map(clock.line, (0, 1, prompt + 1))
+    own = clock.prompt * prompt
+    work = own + clock.kv * (prompt + 1)
+    if chunks:
+        return work + (least - none) * (prompt + 1), whole - least + own
+    return work + whole - none, 0
 
 
 def _part(memory: int, request: Request, clock: _Clock, chosen: list[int]) -> tuple[int, int, int]:
@@ -1662,6 +1694,273 @@ def _least_served(jobs: list[tuple[int, int, int]]) -> int:
             heappush(waiting, (slope, clock + left - until))
         clock = until
     return total
+
+
+# ---- deadlines --------------------------------------------------------------------------
+
+
+def _in_time(
+    certificate: dict[str, Any], requests: list[Request], work: _Work
+) -> tuple[list[str], list[str]]:
+    """Check how many requests attain their deadlines; say what was checked and what it proves.
+
+    Request i attains if it completes, or has its first token, by ``d_i``: so long after its
+    arrival.  What an eviction loses does not count.
+    """
+    claim, instance = certificate["deadlines"], certificate["instance"]
+    memory, rounds = instance["memory"], "model" not in certificate
+    arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
+    clock = None if rounds else _Clock(certificate["model"])
+    first = claim["aim"] == "first-token"
+    work.spend(100 * len(requests))
+    due = list(map(add, arrivals, _allowed(instance, claim["after"], rounds)))
+    proved, misses = _most_in_time(certificate, requests, arrivals, due, clock, work)
+    if claim["ceiling"] < proved:
+        raise Invalid(f"deadlines: says at most {claim['ceiling']:,}, the proof gives {proved:,}")
+    runs = certificate.get("policies", [])
+    if len(claim["attained"]) != len(runs):
+        raise Invalid("deadlines: needs a number, or null, for each policy")
+    best = claim["best"]
+    counted = list(zip(runs, claim["attained"], strict=True))
+    counted += [(best, best["attained"])] if best else []
+    for run, attained in counted:
+        what = "best in time" if run is best else _shown(run["policy"])
+        if run["value"] is None or attained is None:
+            if attained is not None or run["value"] is not None:
+                raise Invalid(f"deadlines: {what} must have a number if and only if it completed")
+            continue
+        if run is best:
+            if used := _uncovered(run, certificate.get("scope", "restarts")):
+                raise Invalid(f"deadlines: the best has {used}, which the scope does not cover")
+            if rounds:
+                _peak_of(memory, requests, work, run, what)
+        times = _token_times(memory, requests, arrivals, clock, work, run, first)
+        if attained != (found := sum(map(le, times, due))):
+            raise Invalid(f"deadlines: {what} says {attained:,} attain, {found:,} do")
+    if best and best["attained"] > claim["ceiling"]:
+        raise Invalid("deadlines: more attain than the ceiling, an error of the checker itself")
+    ceiling, aim = claim["ceiling"], "have their first token" if first else "complete"
+    checked = [f"  deadlines: the ceiling {ceiling:,}: its proof by prices gives {proved:,}"]
+    after = claim["after"]
+    within = "by a deadline of their own"
+    if isinstance(after, int):
+        length = f"{after:,} rounds" if rounds else f"{after // 10**9:,}.{after % 10**9:09} s"
+        within = f"within {length} of their arrival"
+    said = f"  at most {ceiling:,} of {len(requests):,} requests can {aim} {within}"
+    said += f"; {misses:,} cannot even alone" if misses else ""
+    lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
+    lines += [
+        f"  {_shown(run['policy'])} does for {attained:,}"
+        for run, attained in zip(runs, claim["attained"], strict=True)
+        if attained is not None
+    ]
+    return checked, lines
+
+
+def _allowed(instance: dict[str, Any], after: int | str, rounds: bool) -> list[int]:
+    """Return how long each request may take; its own deadline counts rounds."""
+    rows = instance["requests"]
+    if isinstance(after, int):
+        if not 0 <= after <= LARGEST_FIELD:
+            raise Invalid("deadlines: needs a length of time")
+        return [after] * len(rows)
+    if not all("deadline" in row for row in rows):
+        raise Invalid("deadlines: a request has none of its own")
+    own = [row["deadline"] for row in rows]
+    if rounds:
+        return own
+    if "round_ms" not in instance:
+        raise Invalid("deadlines: rounds have no length")
+    length = Fraction(instance["round_ms"]) * 1_000_000
+    return [math.floor(number * length) for number in own]
+
+
+def _token_times(
+    memory: int,
+    requests: list[Request],
+    arrivals: list[int],
+    clock: _Clock | None,
+    work: _Work,
+    claim: dict[str, Any],
+    first: bool,
+) -> list[int]:
+    """Return when each request of a run completes, or has its first token."""
+    if "segments" in claim:
+        rounds = [rows[0][0] if first else rows[-1][1] for rows in claim["segments"]]
+    else:
+        outputs = [1 if first else request.output for request in requests]
+        rounds = list(map(add, claim["starts"], outputs))
+    if clock is None:
+        return rounds
+    seen = dict.fromkeys(rounds, 0)
+    free = [request._replace(arrival=0) for request in requests]
+    work.spend(300 * len(seen))
+    _timed_peak(memory, free, arrivals, clock, work, claim, "deadlines", seen)
+    return [seen[number] for number in rounds]
+
+
+def _most_in_time(
+    certificate: dict[str, Any],
+    requests: list[Request],
+    arrivals: list[int],
+    due: list[int],
+    clock: _Clock | None,
+    work: _Work,
+) -> tuple[int, int]:
+    """Return how many requests can attain at most, and how many cannot even alone.
+
+    *Rounds.*  Let a token held at time t cost p_t >= 0, and let g_i be the least that a run of
+    request i costs if it attains.  A schedule holds at most M tokens, so those that attain pay at
+    most M sum_t p_t together.  Each of them counts 1 <= max(0, 1 - g_i) + g_i.  So at most
+    sum_i max(0, 1 - g_i) + M sum_t p_t attain.  With pauses it costs at least what the
+    cheapest times cost, as many as it is active, the largest holdings at the cheapest of them.
+
+    *Seconds.*  Prices are of time of the machine.  Requests are served one at a time, and request
+    i takes X_i, see `_by_shares`: at least its X_i cheapest nanoseconds.  For a first token X_i is
+    that of the first round, which is a request that produces one token.
+    """
+    claim = certificate["deadlines"]
+    proof, scope = claim["proof"], certificate.get("scope", "restarts")
+    borders, prices, one = proof["times"], proof["numerators"], proof["denominator"]
+    if one < 1 or min(prices, default=0) < 0 or len(prices) != max(len(borders) - 1, 0):
+        raise Invalid("deadlines: needs a denominator, and between borders no negative price")
+    if any(a >= b for a, b in pairwise(borders)):
+        raise Invalid("deadlines: the borders of prices must ascend")
+    memory, workers = certificate["instance"]["memory"], certificate["instance"].get("workers", 1)
+    first = claim["aim"] == "first-token"
+    short = [request._replace(output=1) if first else request for request in requests]
+    chosen = sorted(set(proof.get("lines", [])))
+    if clock is None and chosen:
+        raise Invalid("deadlines: rounds have no lines")
+    if clock is not None:
+        if not chosen or not all(0 <= line < len(clock.lines) for line in chosen):
+            raise Invalid("deadlines: needs lines of the model")
+        if "chunks" in scope and len(chosen) > 1:
+            raise Invalid("deadlines: several lines do not cover prompts in pieces")
+    table = _TimePrices(borders, prices)
+    total, misses = workers * memory * sum(map(mul, prices, table.lengths)), 0
+    for request, brief, arrival, end in zip(requests, short, arrivals, due, strict=True):
+        work.spend(60 + (600 if clock else 0), "deadlines: ")
+        if clock is None:
+            alone, amount, top = brief.output, brief.output, brief.prompt + brief.output
+        else:
+            (amount, _, alone), top = _part(memory, brief, clock, chosen), 1
+        if arrival + alone > end:
+            misses += 1
+            continue
+        if clock is None and "pauses" not in scope:  # a run goes on after its first token
+            end += request.output - brief.output
+        left, right = table.cells(arrival, end)
+        work.spend(8 * (right - left), "deadlines: ")
+        least = min(prices[left:right]) if table.holds(arrival, end) else 0
+        size = request.prompt * request.output + request.output * (request.output + 1) // 2
+        if clock is None and "pauses" not in scope:
+            if least * size >= one:
+                continue
+            work.spend(100 + 80 * (right - left), "deadlines: ")
+            cost = table.of_run(request, arrival, end - request.output)
+        elif clock is not None and least * amount >= one:
+            continue
+        else:
+            work.spend(40 * (right - left), "deadlines: ")
+            rate = 1 if clock is None else memory
+            cost = table.of_cheapest(arrival, end, amount, top, int(clock is None), rate)
+        total += max(0, one - cost)
+    return min(total // one, len(requests) - misses), misses
+
+
+class _TimePrices:
+    """Prices that are constant between borders, and 0 before the first and after the last."""
+
+    def __init__(self, borders: list[int], prices: list[int]) -> None:
+        self.borders, self.prices = borders, prices
+        self.lengths = [b - a for a, b in pairwise(borders)]
+        self.paid = [*accumulate(map(mul, prices, self.lengths), initial=0)]
+        sums = (_sum_of_times(a, b) for a, b in pairwise(borders))
+        self.moments = [*accumulate(map(mul, prices, sums), initial=0)]
+
+    def cells(self, begin: int, end: int) -> tuple[int, int]:
+        """Return the range of the prices that the times begin + 1 .. end touch."""
+        left = max(bisect_right(self.borders, begin) - 1, 0)
+        return left, max(left, min(bisect_left(self.borders, end), len(self.prices)))
+
+    def holds(self, begin: int, end: int) -> bool:
+        """Whether all of the times have a price."""
+        return bool(self.prices) and self.borders[0] <= begin < end <= self.borders[-1]
+
+    def sums(self, time: int) -> tuple[int, int]:
+        """Return the sums of p_t and of t p_t up to a time."""
+        cell = bisect_right(self.borders, time) - 1
+        if cell < 0:
+            return 0, 0
+        if cell >= len(self.prices):
+            return self.paid[-1], self.moments[-1]
+        begin, price = self.borders[cell], self.prices[cell]
+        paid = self.paid[cell] + price * (time - begin)
+        return paid, self.moments[cell] + price * _sum_of_times(begin, time)
+
+    def after(self, time: int) -> int:
+        """Return the price of the time that follows."""
+        cell = bisect_right(self.borders, time) - 1
+        return self.prices[cell] if 0 <= cell < len(self.prices) else 0
+
+    def of_start(self, request: Request, start: int) -> int:
+        """Return sum_{j=1..o} p_{k+j} (s + j) = sum p_t (s - k) + sum p_t t."""
+        paid, moment = self.sums(start)
+        more, later = self.sums(start + request.output)
+        return (request.prompt - start) * (more - paid) + later - moment
+
+    def of_run(self, request: Request, arrival: int, latest: int) -> int:
+        """Return the least cost over the starts from the arrival to the latest.
+
+        A step from k to k + 1 moves the run past each border b in k + 1 .. k + o, at which the
+        price jumps by D_b, and adds sum_b D_b (s + b - k).  So as long as neither begin nor end
+        passes a border, the second difference is -sum_b D_b, the price at the begin less the one
+        after the end: costs are least at an end of such a range, or where the step turns positive.
+        """
+        output, borders = request.output, self.borders
+        inner = borders[bisect_right(borders, arrival) : bisect_left(borders, latest)]
+        low = bisect_right(borders, arrival + output)
+        ends = borders[low : bisect_left(borders, latest + output)]
+        events = sorted({arrival, latest, *inner, *(end - output for end in ends)})
+        costs = [self.of_start(request, start) for start in events]
+        best = min(costs)
+        for (begin, end), cost in zip(pairwise(events), costs, strict=False):
+            bend = self.after(begin) - self.after(begin + output)
+            if bend > 0 and end > begin + 1:
+                step = self.of_start(request, begin + 1) - cost
+                if step < 0:
+                    turn = min(begin - step // bend, end)
+                    for start in range(max(turn - 1, begin), min(turn + 1, end) + 1):
+                        best = min(best, self.of_start(request, start))
+        return best
+
+    def of_cheapest(
+        self, begin: int, end: int, amount: int, top: int, slope: int, rate: int
+    ) -> int:
+        """Return the cost of the cheapest amount of time, ``rate`` of it in a unit.
+
+        At the cheapest of it ``top`` is held, then less by ``slope`` each time.
+        """
+        left, right = self.cells(begin, end)
+        sizes = [
+            (self.prices[c], rate * (min(end, self.borders[c + 1]) - max(begin, self.borders[c])))
+            for c in range(left, right)
+            if self.borders[c] < end and self.borders[c + 1] > begin
+        ]
+        free, cost = rate * (end - begin) - sum(size for _, size in sizes), 0
+        for price, most in sorted([(0, free), *sizes]):
+            size = min(most, amount)
+            cost += price * (size * top - slope * (size * (size - 1) // 2))
+            top, amount = top - slope * size, amount - size
+            if not amount:
+                break
+        return cost
+
+
+def _sum_of_times(begin: int, end: int) -> int:
+    """Return begin + 1 + .. + end."""
+    return (end * (end + 1) - begin * (begin + 1)) // 2
 
 
 # ---- the report -------------------------------------------------------------------------
@@ -1724,7 +2023,11 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             ratios.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         else:
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
-    lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios]
+    in_time: list[str] = []
+    if "deadlines" in certificate:
+        checked, in_time = _in_time(certificate, requests, work)
+        lines += checked
+    lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios, *in_time]
     if lower is not None:
         lines.append(COVERED_BY[scope])
     if ratios:

@@ -1,5 +1,7 @@
 """Write the ``.lp`` files beside this script: Example 3.1 of wang-2025 in each formulation.
 
+The one with pauses is of two requests.
+
 Run it after a change to a formulation::
 
     python models/write_lp.py
@@ -20,7 +22,7 @@ OPTIMUM = 45
 
 
 def write_all(directory: Path) -> None:
-    """Write the three files, with the start windows that a schedule of value 45 proves."""
+    """Write the files, with the start windows that a schedule of value 45 proves."""
     instance = read_instance(HERE / "example-3.1.json")
     windows = start_windows(instance, OPTIMUM)
     for formulation in ("time-indexed", "relaxed"):
@@ -29,6 +31,8 @@ def write_all(directory: Path) -> None:
     model = running_status(instance, windows)
     with atomic_path(directory / "running_status.lp") as temporary:
         model.write(str(temporary), io_options={"symbolic_solver_labels": True})
+    pair = read_instance(HERE / "example-pause.json")
+    export(pair, directory / "pauses.lp", "pauses", windows=start_windows(pair, 14))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_fleet
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
@@ -70,7 +70,7 @@ def seconds_bound(
         How long rounds last; they may last longer than it says, never less.
     scope
         What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
-        line of the model or a mix of two, and no company, and covers pauses too.
+        line of the model or a mix of two, and company of pieces, and covers pauses too.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -84,6 +84,7 @@ def seconds_bound(
     >>> seconds_bound(two, BatchTime([Line(1000, 0)])).value_ns
     3000
     """
+    refuse_fleet(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance)
     chunks = Scope.parse(scope).covers(Scope.CHUNKS)
@@ -93,7 +94,7 @@ def seconds_bound(
         return late or should_stop()
 
     _, best = max(_proofs(instance, model, arrivals, chunks, is_late), key=itemgetter(0))
-    value = shares_bound(instance, model, best, arrivals)
+    value = shares_bound(instance, model, best, arrivals, chunks=chunks)
     covered = Scope.PAUSES_AND_CHUNKS if chunks else Scope.PAUSES
     return SecondsBound(value, best, working_time() - began, covered)
 
@@ -111,11 +112,11 @@ def _proofs(
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        return _Weights(instance.memory, when, _part(instance, model, chosen)), chosen
+        return _Weights(instance.memory, when, _part(instance, model, chosen, chunks)), chosen
 
     largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
     for climb, chosen in (*map(started, single if chunks else ()), largest):
-        yield from _climbed(climb, chosen, not chunks, is_late)
+        yield from _climbed(climb, chosen, is_late)
 
 
 def _value(pair: tuple[_Weights, SharesProof]) -> float:
@@ -123,7 +124,7 @@ def _value(pair: tuple[_Weights, SharesProof]) -> float:
 
 
 def _climbed(
-    climb: _Weights, chosen: SharesProof, company: bool, is_late: Callable[[], bool]
+    climb: _Weights, chosen: SharesProof, is_late: Callable[[], bool]
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield about what proofs by some lines give, and them: with better and better weights."""
     yield climb.value, chosen
@@ -135,7 +136,7 @@ def _climbed(
         yield climb.value, replace(chosen, weights=climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if not company or not len(weights) or weights.mean() > _BUSY:
+    if not len(weights) or weights.mean() > _BUSY:
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):
@@ -162,11 +163,14 @@ def _mixes(model: BatchTime) -> Iterator[SharesProof]:
             yield SharesProof(pair, mix=(share, MIX - share))
 
 
-def _part(instance: Instance, model: BatchTime, chosen: SharesProof) -> Shares:
+def _part(
+    instance: Instance, model: BatchTime, chosen: SharesProof, chunks: bool = False
+) -> Shares:
     """Return in floats what requests take, on the clock of the model."""
     slow, lines, by = mixed(model, chosen)
-    part = shares(instance, slow, lines, float)
-    return Shares(part.takes / by, part.delays / by**2, part.alone / by, part.prompts / by)
+    part = shares(instance, slow, lines, float, chunks=chunks)
+    once = (part.alone / by, part.prompts / by, part.early / by)
+    return Shares(part.takes / by, part.delays / by**2, *once)
 
 
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
@@ -185,7 +189,8 @@ class _Weights:
     """Weights and company that follow a slope of the bound, which is concave in them."""
 
     def __init__(self, memory: int, arrivals: Floats, part: Shares) -> None:
-        self._arrivals, self._alone, self._works = arrivals, part.alone, part.prompts
+        self._arrivals, self._alone = arrivals, part.alone
+        self._works, self._early = part.prompts, part.early
         self._takes: Floats = part.takes / memory
         self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
         self._company: Company | None = None
@@ -193,7 +198,7 @@ class _Weights:
 
     def accompany(self, choices: Sequence[Floats]) -> None:
         """Go on from the best of some weights, and with company too."""
-        self._company = Company(self._arrivals, self._alone, self._works)
+        self._company = Company(self._arrivals, self._alone, self._works, self._early)
 
         def tried(weights: Floats) -> float:
             self._set(weights, _COMPANY * (1.0 - weights))
@@ -250,22 +255,23 @@ def _scaled(gain: Floats, share: Floats) -> Floats:
 class Company:
     """What shares of company add, and where each prompt begins then."""
 
-    def __init__(self, arrivals: Floats, alone: Floats, works: Floats) -> None:
-        self._arrivals, self._alone, self._works = arrivals, alone, works
+    def __init__(self, arrivals: Floats, alone: Floats, works: Floats, early: Floats) -> None:
+        self._arrivals, self._alone, self._works, self._early = arrivals, alone, works, early
         times = np.concatenate([arrivals, arrivals + alone])
         self._order = np.argsort(times, kind="stable")
         self._times: Floats = times[self._order]
         self._after = np.searchsorted(self._times, arrivals, side="right")
 
     def evaluate(self, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
-        """Return what company adds, how long each delays, and the works in each window."""
+        """Return what company adds, how long each is delayed, and the works in each window."""
         changes = np.concatenate([company, -company])[self._order]
         prices = np.concatenate([[0.0], np.maximum(np.cumsum(changes), 0.0)])
-        costs, delays = np.zeros(len(free)), np.zeros(len(free))
+        costs, waits = np.zeros(len(free)), np.zeros(len(free))
         machine_code(_cheapest)(
-            self._times, prices, self._after, self._arrivals, self._works, free, costs, delays
-        )
-        begins = self._arrivals + delays
+            self._times, prices, self._after, self._arrivals, self._works, self._early, free,
+            costs, waits,
+        )  # fmt: skip
+        begins, delays = self._arrivals + waits, np.maximum(waits - self._early, 0.0)
         ranked = np.argsort(begins, kind="stable")
         sums = np.concatenate([[0.0], np.cumsum(self._works[ranked])])
         edges = np.searchsorted(begins[ranked], self._arrivals + self._alone)
@@ -274,17 +280,17 @@ class Company:
 
 
 def _cheapest(
-    times: Floats, prices: Floats, after: Integers, arrivals: Floats, works: Floats, free: Floats,
-    costs: Floats, delays: Floats,
+    times: Floats, prices: Floats, after: Integers, arrivals: Floats, works: Floats, early: Floats,
+    free: Floats, costs: Floats, waits: Floats,
 ) -> None:  # fmt: skip
     """Find the cheapest begin of each prompt."""
     for i in range(len(free)):
-        best, delay = works[i] * prices[after[i]], 0.0
+        best, wait = works[i] * prices[after[i]], 0.0
         for k in range(after[i], len(times)):
             late = times[k] - arrivals[i]
-            if free[i] * late >= best:
+            delay = free[i] * max(late - early[i], 0.0)
+            if delay >= best:
                 break
-            cost = free[i] * late + works[i] * prices[k + 1]
-            if cost < best:
-                best, delay = cost, late
-        costs[i], delays[i] = best, delay
+            if delay + works[i] * prices[k + 1] < best:
+                best, wait = delay + works[i] * prices[k + 1], late
+        costs[i], waits[i] = best, wait

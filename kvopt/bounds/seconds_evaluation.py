@@ -1,7 +1,7 @@
 """What requests take of the machine, and what weights prove then, evaluated in integers.
 
-All of it covers pauses; with a single line, or lines in a mix, and without company it also covers
-prompts in pieces.
+All of it covers pauses; with a single line, or lines in a mix, and company of pieces it also
+covers prompts in pieces.
 
 Let f(b) be the time of a round that processes b tokens, without what each token held and each
 prompt token cost in addition: the largest of some *lines*, so convex.  Then f(b) - f(0) of a sum
@@ -30,6 +30,10 @@ to its arrival + E_i, its own left out.
 
 So each prompt that begins at t pays for its work the sum of company over all windows that t is
 in, and for its delay until then with the rest; what is cheapest counts.
+
+*Company of pieces*: a piece of a prompt makes a round longer by f(1) - f(0) for each token at
+least, and may be processed while its request waits for the rest of it.  So the work of a prompt is
+less, and its delay is counted only beyond what its prompt takes alone.
 ``docs/seconds-bounds.md`` has the proofs.
 """
 
@@ -62,13 +66,21 @@ _BLOCK = 64
 
 
 def shares_bound(
-    instance: Instance, model: BatchTime, proof: SharesProof, arrivals: Sequence[int] | None = None
+    instance: Instance,
+    model: BatchTime,
+    proof: SharesProof,
+    arrivals: Sequence[int] | None = None,
+    *,
+    chunks: bool = False,
 ) -> int:
-    """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up."""
+    """Return the lower bound in nanoseconds that a proof gives, exactly and rounded up.
+
+    With ``chunks`` its company is that of pieces.
+    """
     memory = instance.memory
     model, lines, scale = mixed(model, proof)
     when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
-    part = shares(instance, model, lines, object)
+    part = shares(instance, model, lines, object, chunks=chunks)
     takes, delays, alone = (column.tolist() for column in (part.takes, part.delays, part.alone))
     weights = proof.weights or (FULL,) * len(instance)
     unit = max(takes, default=1) << _FINE
@@ -83,7 +95,8 @@ def shares_bound(
         total += slope * (memory * delay + square)
     if proof.company:
         rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
-        added = company_value(when, alone, part.prompts.tolist(), proof.company, rest)
+        prompts, early = part.prompts.tolist(), part.early.tolist()
+        added = company_value(when, alone, prompts, early, proof.company, rest)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -114,6 +127,7 @@ def company_value(
     arrivals: Sequence[int],
     alone: Sequence[int],
     works: Sequence[int],
+    early: Sequence[int],
     company: Sequence[int],
     rest: Sequence[int],
 ) -> int:
@@ -123,6 +137,8 @@ def company_value(
     ----------
     arrivals, alone, works
         Of each request, in nanoseconds.
+    early
+        How late each of them may begin and delay nothing, in nanoseconds too.
     company, rest
         Shares of its latency, in parts of 64.
     """
@@ -135,17 +151,17 @@ def company_value(
         prices.append(price)
     lows = [min(prices[i + 1 : i + 1 + _BLOCK]) for i in range(0, len(times), _BLOCK)]
     total = -sum(c * w for c, w in zip(company, works, strict=True))
-    for a, work, rate in zip(arrivals, works, rest, strict=True):
+    for a, work, free, rate in zip(arrivals, works, early, rest, strict=True):
         if rate == 0:
             continue  # it begins when no request is there
         after = bisect_right(times, a)
-        best = work * prices[after]
+        best, a = work * prices[after], a + free
         while after < len(times) and rate * (times[after] - a) < best:
             block = after // _BLOCK
             end = min((block + 1) * _BLOCK, len(times))
-            if rate * (times[after] - a) + work * lows[block] < best:
+            if rate * max(times[after] - a, 0) + work * lows[block] < best:
                 part = zip(times[after:end], prices[after + 1 : end + 1], strict=True)
-                best = min(best, *(rate * (t - a) + work * p for t, p in part))
+                best = min(best, *(rate * max(t - a, 0) + work * p for t, p in part))
             after = end
         total += best
     return total
@@ -164,16 +180,26 @@ class Shares:
     alone
         The time from its start to its completion when nothing else runs.
     prompts
-        By how much the round in which it starts is longer with it than without, by all lines.
+        By how much its prompt, at once or in pieces, makes rounds longer at least, by all lines.
+    early
+        How late any piece of its prompt may begin if it completes as early as alone.
     """
 
     takes: Numbers
     delays: Numbers
     alone: Numbers
     prompts: Numbers
+    early: Numbers
 
 
-def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: type) -> Shares:
+def shares(
+    instance: Instance,
+    model: BatchTime,
+    lines: Sequence[Line],
+    kind: type,
+    *,
+    chunks: bool = False,
+) -> Shares:
     """Return what the requests take by some lines of a model.
 
     Parameters
@@ -186,6 +212,8 @@ def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: ty
         Some of the lines of the model.
     kind
         ``float``, or ``object`` for exact integers.
+    chunks
+        Whether prompts may be processed in pieces.
 
     Notes
     -----
@@ -216,11 +244,13 @@ def shares(instance: Instance, model: BatchTime, lines: Sequence[Line], kind: ty
     work, twice = _times(lines, prompt + 1) - base + own, p * rest - kv * rest * rest
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
     volume = prompt * output + output * (output + 1) // 2
+    none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, prompt + 1)
     return Shares(
         takes=base * volume + memory * (work + wide * rest - kv * n1),
         delays=first + later,
-        alone=twice // 2 + _times(model.lines, prompt + 1) + own,
-        prompts=_times(model.lines, prompt + 1) - _time(model.lines, 0) + own,
+        alone=twice // 2 + whole + own,
+        prompts=own + ((least - none) * (prompt + 1) if chunks else whole - none),
+        early=whole - least + model.prompt_ns * prompt if chunks else 0 * prompt,
     )
 
 

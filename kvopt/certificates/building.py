@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.sides import Sides, attempt, sides_of
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
-from kvopt.model.instance import Instance
+from kvopt.model.deadlines import Deadline
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
+from kvopt.model.scopes import Scope, least_scope
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
@@ -42,6 +43,7 @@ def certify(
     *,
     clock: Clock = ROUNDS,
     scope: Scope | str | None = None,
+    deadline: Deadline | str | int | None = None,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -67,6 +69,9 @@ def certify(
     scope
         What schedules may do that the optimum is of; by default what the policies may do.  A
         policy that does more is run, and not compared.
+    deadline
+        Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
+        deadline of each request; ``"first-token:2s"`` is of first tokens.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -103,6 +108,7 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     search = Search(
         instance,
@@ -120,14 +126,22 @@ def certify(
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered)
+    aimed = deadline_of(deadline)
+    attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
             sides.offer(PausedRun.of(schedule, GIVEN))
+        if attainment is not None:
+            attainment.search(covered)
         sides.first()
         runs += _judged(search, sides, labelled, clock)
         sides.rest()
     found = _certificate(search, sides, clock, runs, time_limit, command)
-    return replace(found, scope=covered)
+    found = replace(found, scope=covered)
+    if attainment is None:
+        return found
+    provenance = {**found.provenance, "deadline": str(aimed)}
+    return replace(found, in_time=attainment.result(found), provenance=provenance)
 
 
 def _scope(
@@ -140,8 +154,7 @@ def _scope(
         policy.scope(rounds=clock.is_even) if isinstance(policy, Policy) else policy.scope
         for policy in policies
     )
-    scope = reduce(Scope.joined, used, Scope.RUNS)
-    return Scope.RUNS if Scope.RESTARTS.covers(scope) else scope
+    return least_scope(used)
 
 
 def _judged(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+    from kvopt.certificates.deadlines import InTime
 
 UNFINISHED = "unfinished"
 """Outcome of a policy that did not come to an end."""
@@ -144,6 +146,19 @@ class Certificate(Summarised):
     clock: Clock = ROUNDS
     budget: int = 1
     scope: Scope = Scope.RUNS
+    in_time: InTime | None = None
+
+    def best_run(self) -> JudgedRun | None:
+        """Return the upper side in the form of a run."""
+        match self.upper:
+            case PolicyRun() as run:
+                return JudgedRun.of(run)
+            case PausedSchedule() as schedule:
+                return JudgedRun.with_pauses("", schedule)
+            case Schedule() as schedule:
+                return JudgedRun("", "completed", schedule.objective, schedule.starts)
+            case None:
+                return None
 
     @property
     def objective(self) -> int | None:
@@ -202,7 +217,8 @@ class Certificate(Summarised):
             if not self.scope.covers(run.scope):
                 compared = f"{run.scope}, which the bound does not cover"
             said[run.policy] = run.outcome if run.value is None else compared
-        return {**said, "notes": "; ".join(self.notes) or None}
+        in_time = self.in_time and self.in_time.sentence(len(self.instance))
+        return {**said, "in time": in_time, "notes": "; ".join(self.notes) or None}
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the summary, and the intervals of runs as a picture."""
@@ -227,6 +243,8 @@ class Certificate(Summarised):
             "at_most": [self.ratio(run)[1] for run in self.runs],
             "evictions": [run.evictions for run in self.runs],
         }
+        if self.in_time is not None:
+            columns["attained"] = list(self._attained())
         waited = [self.measures(run) for run in self.runs]
         for name in MEASURES:
             for part in ("mean", "median", "p99"):
@@ -253,7 +271,8 @@ class Certificate(Summarised):
             f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
             f"memory {self.instance.memory:,}\n"
             f"{total} of the optimum: at least {lower}, at most {upper}\n"
-            "intervals are multiples of the optimum"
+            f"intervals are multiples of the optimum, of scope {self.scope}:\n"
+            f"{self.scope.sentence}"
         )
         return latex(["policy", f"{total}>", "at least>", "at most>"], rows, comment)
 
@@ -276,6 +295,10 @@ class Certificate(Summarised):
         figure: Figure = pictures().intervals(self._intervals(), ax).figure
         return figure
 
+    def _attained(self) -> Sequence[int | None]:
+        """Return how many requests each run does in time, None without a deadline."""
+        return [None] * len(self.runs) if self.in_time is None else self.in_time.attained
+
     def _intervals(self) -> list[tuple[str, float | None, float | None]]:
         return [(run.policy, *self.ratio(run)) for run in self.runs if run.value is not None]
 
@@ -294,8 +317,9 @@ class Certificate(Summarised):
                 "ratio": list(self.ratio(run)),
                 "scope": str(run.scope),
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
+                **({} if self.in_time is None else {"attained": attained}),
             }
-            for run in self.runs
+            for run, attained in zip(self.runs, self._attained(), strict=True)
             if not (apart and run.outcome == UNFINISHED)
         ]
         said = {
@@ -303,6 +327,7 @@ class Certificate(Summarised):
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
             "scope": str(self.scope),
+            **({} if self.in_time is None else self.in_time.to_json()),
             "policies": judged,
         }
         if apart:

@@ -54,6 +54,7 @@ def budget_needed(
     lost: int = 0,
     *,
     pauses: bool = False,
+    more: int = 0,
 ) -> int:
     """Return how many times the default budget `verify` needs for a file of so many bytes.
 
@@ -69,10 +70,12 @@ def budget_needed(
         Of its lower bound.
     pauses
         Whether prices are those of schedules with pauses, in rounds.
+    more
+        Steps for what else the file claims.
     """
     count = len(instance)
     steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
-    steps += _of_proof(instance, proof, pauses)
+    steps += _of_proof(instance, proof, pauses) + more
     return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 

@@ -6,17 +6,17 @@ Those in seconds are ``kvopt.seconds-certificate``, likewise, see ``docs/seconds
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.deadlines import InTime
 from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import (
     ConfigurationProof,
@@ -28,7 +28,6 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import PolicyRun
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -71,6 +70,7 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
     needed = budget_needed(
         len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
         pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
+        more=0 if (claim := certificate.in_time) is None else claim.steps(certificate),
     )  # fmt: skip
     needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
@@ -78,15 +78,7 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
 
 def _best(certificate: Certificate) -> JudgedRun:
     """Return what the upper side claims, in the form of a run."""
-    match certificate.upper:
-        case PolicyRun() as run:
-            return JudgedRun.of(run)
-        case PausedSchedule() as schedule:
-            return JudgedRun.with_pauses("", schedule)
-        case Schedule() as schedule:
-            return JudgedRun("", "completed", schedule.objective, schedule.starts)
-        case None:
-            return JudgedRun("", UNFINISHED)
+    return certificate.best_run() or JudgedRun("", UNFINISHED)
 
 
 def _plain_text(certificate: Certificate) -> str:
@@ -94,6 +86,7 @@ def _plain_text(certificate: Certificate) -> str:
     proof = None if lower is None else proof_to_json(lower.proof)
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
     is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
+    is_newer |= certificate.in_time is not None
     is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
@@ -106,9 +99,16 @@ def _plain_text(certificate: Certificate) -> str:
             {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
             for run in certificate.runs
         ],
+        **({} if certificate.in_time is None else {"deadlines": _in_time(certificate.in_time)}),
         "provenance": {**certificate.provenance, "notes": certificate.notes},
     }
     return text_of(members, certificate.instance)
+
+
+def _in_time(claim: InTime) -> dict[str, Any]:
+    """Return what is claimed of deadlines, with the best run."""
+    best = claim.best and {"attained": claim.best_attained, **_claim(claim.best)}
+    return {**claim.members(), "best": best}
 
 
 def _claim(run: JudgedRun) -> dict[str, Any]:
@@ -149,9 +149,7 @@ def text_of(members: dict[str, Any], instance: Instance) -> str:
 def compact_instance_text(instance: Instance) -> str:
     """Return an instance as short as it can be said, so that a million requests fit."""
     encoder = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
-    head = instance_to_json(
-        Instance(instance.memory, (), instance.name, instance.notes, instance.round_ms)
-    )
+    head = instance_to_json(replace(instance, requests=()))
     head["schema"] = instance.schema
     del head["requests"]
     rows = (_compact(encoder, request, position) for position, request in enumerate(instance))
@@ -161,8 +159,8 @@ def compact_instance_text(instance: Instance) -> str:
 
 def _compact(encoder: json.JSONEncoder, request: Request, position: int) -> str:
     named = request.id != f"r{position}"  # which readers take when there is none
-    labels = (request.predicted, request.arrival_seconds, request.priority)
-    if not named and labels == (None, None, None):
+    labels = (request.predicted, request.arrival_seconds, request.priority, request.deadline)
+    if not named and labels == (None,) * 4:
         return (  # almost every row, and there may be a million
             f'{{"arrival":{request.arrival},"prompt":{request.prompt},"output":{request.output}}}'
         )

@@ -29,6 +29,7 @@ def bound_command(
     seed: common.Seed = 0,
     scope: common.Allows = None,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -38,7 +39,7 @@ def bound_command(
     them.  The time limit is for each method.
     """
     budget, covered = parsed_size(ram), scope or Scope.RUNS
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
     if json or method is not None:
         methods = [method or "auto"]
     else:

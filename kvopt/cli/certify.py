@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.certificate import JudgedRun
+from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
@@ -31,6 +32,15 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.simulation.measures import waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 
+Deadline = Annotated[
+    str | None,
+    option(
+        "--deadline",
+        "Also how many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
+        "TIME",
+    ),
+]
+
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
 instance: an estimate from the same machine under the same load."""
@@ -43,6 +53,9 @@ _IN_SECONDS = (
     "per token s>", "evictions>", "outcome",
 )  # fmt: skip
 """Columns of the table."""
+
+_IN_TIME = "in time>"
+"""Column of how many requests attain their deadline, where one was asked for."""
 
 _OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency")
 _OPTIONAL_IN_SECONDS = (
@@ -76,8 +89,10 @@ def certify_command(
     params: common.Params = None,
     seed: common.Seed = 0,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     json: common.Json = False,
     scope: common.Covers = None,
+    deadline: Deadline = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     _modules: common.Modules = None,
@@ -91,6 +106,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    aimed = deadline_of(deadline)
     try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
     if seconds and schedule is not None:
@@ -101,11 +117,13 @@ def certify_command(
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = _read(file, memory, recorded, seconds)
+    instance, made = _read(file, memory, workers, recorded, seconds)
     source = file or recorded or Path()
     reading = time.monotonic() - began
     try:
         clock.arrivals(instance)
+        if aimed is not None:
+            aimed.allowed(instance, rounds=clock.is_even)
     except InvalidInput as error:
         raise error.located(file=name_of(source)) from None
     say_assumed_clock(clock, model)
@@ -118,6 +136,7 @@ def certify_command(
                 given,
                 clock=clock,
                 scope=scope,
+                deadline=deadline,
                 time_limit=time_limit,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
                 threads=threads,
@@ -138,16 +157,21 @@ def certify_command(
 
 
 def _read(
-    file: Path | None, memory: int | None, recorded: Path | None, seconds: bool
+    file: Path | None,
+    memory: int | None,
+    workers: int | None,
+    recorded: Path | None,
+    seconds: bool,
 ) -> tuple[Instance, list[PausedRun]]:
     """Return the instance, of a recorded run its own, and that run."""
     if (file is None) == (recorded is None):
         raise InvalidInput("give FILE or --run, one of them", field="options")
     if recorded is None:
         assert file is not None
-        return read_instance(file, memory), []
-    for name, is_given in (("--seconds", seconds), ("--memory", memory is not None)):
-        if is_given:
+        return read_instance(file, memory, workers), []
+    others = {"--seconds": seconds, "--memory": memory, "--workers": workers}
+    for name, given in others.items():
+        if given:
             raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
     found = read_run(recorded)
     return found.instance, [PausedRun.of(found.schedule, found.policy)]
@@ -163,12 +187,17 @@ def _print(found: Certificate) -> None:
     if found.runs:
         heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
         optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
+        attained: Sequence[int | None] = [None] * len(found.runs)
+        if found.in_time is not None:
+            heads, attained = (heads[0], _IN_TIME, *heads[1:]), found.in_time.attained
         table = common.new_table(*heads, prose=("outcome",), optional=optional)
-        for run in found.runs:
-            cells = _cells(found, run)
+        for run, count in zip(found.runs, attained, strict=True):
+            cells = {**_cells(found, run), _IN_TIME.rstrip(">"): common.or_dash(count)}
             table.add_row(*(cells[head.rstrip(">")] for head in heads))
         common.print_table(table)
-    if found.lower_bound is not None:
+    if found.in_time is not None:
+        print(found.in_time.sentence(len(found.instance)))
+    if found.lower_bound is not None or found.in_time is not None:
         common.say(found.scope.sentence)
     for line in found.notes:
         common.say(f"kvopt: {line}")

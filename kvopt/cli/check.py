@@ -19,6 +19,7 @@ def check_command(
         Path, typer.Argument(metavar="SCHEDULE", help="Schedule file; - is standard input.")
     ],
     memory: common.Memory = None,
+    workers: common.Workers = None,
     json: common.Json = False,
 ) -> None:
     """Print the total latency and peak memory of a schedule, or what breaks.
@@ -26,7 +27,7 @@ def check_command(
     Exit status: 0 feasible, 1 not feasible or another objective than it claims, 2 unreadable
     or not for this instance.
     """
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
     try:
         judged = read_either_schedule(schedule, instance)
         check = judged.check()

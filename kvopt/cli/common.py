@@ -71,6 +71,21 @@ Memory = Annotated[
         "--memory -m", "Cache size: needed for CSV, in place of the file's for JSON.", "M", min=1
     ),
 ]
+Workers = Annotated[
+    int | None,
+    option(
+        "--workers", "Machines with a cache of M tokens each, in place of the file's.", "N", min=1
+    ),
+]
+Router = Annotated[
+    str,
+    option(
+        "--router",
+        "Of a fleet, how requests come to workers: one of {routers}.",
+        "NAME[:KEY=VALUE,...]",
+        names="routers",
+    ),
+]
 Json = Annotated[bool, option("--json", "Print one JSON object and nothing else.")]
 TimeLimit = Annotated[
     float | None, option("--time-limit -t", "Seconds, kept within two.", "S", min=0)

@@ -27,7 +27,7 @@ def export_command(
     ] = None,
     memory: common.Memory = None,
 ) -> None:
-    """Write the time-indexed program, or its LP relaxation, as MPS or LP.
+    """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
 
     A name that ends in .gz is compressed.
     """

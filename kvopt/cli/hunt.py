@@ -13,6 +13,7 @@ from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs
+from kvopt.model.scopes import Scope
 
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt
@@ -22,12 +23,13 @@ _TIME_LIMIT = 60.0
 
 
 def hunt_command(
-    names: Annotated[
-        list[str],
-        common.policies("Policy to hunt; of several the best on an instance counts."),
-    ],
     n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)],
     memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
+    names: Annotated[
+        list[str] | None,
+        common.policies("Policy to hunt; of several the best on an instance counts."),
+    ] = None,
+    scope: common.Covers = None,
     time_limit: common.TimeLimit = _TIME_LIMIT,
     seed: common.Seed = 0,
     equal_prompts: Annotated[
@@ -42,6 +44,8 @@ def hunt_command(
 ) -> None:
     """Hunt for the small instance on which schedulers are furthest from the optimum.
 
+    With --scope pauses and no policy: for the one on which pausing is worth most.
+
     Tries every instance where those are few and searches locally beyond, takes away what the
     ratio does not need, certifies the rest and verifies the certificate.  Exit status: 0 when a
     policy was worse than the optimum, 3 when none ever was, 130 after Ctrl-C.
@@ -55,8 +59,9 @@ def hunt_command(
             common.say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
     found = hunt(
-        names, n=n, memory=memory, time_limit=_TIME_LIMIT if time_limit is None else time_limit,
-        seed=seed, last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
+        names or [], n=n, memory=memory, scope=scope, seed=seed,
+        time_limit=_TIME_LIMIT if time_limit is None else time_limit,
+        last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
     with certificate_written("--output", output, found.certificate, write_with_budget):
         if json:
@@ -70,17 +75,24 @@ def hunt_command(
 
 
 def _print(found: Hunt, n: int) -> None:
-    scope = f"every instance of up to {found.exhausted} requests"
+    tried = f"every instance of up to {found.exhausted} requests"
     if found.exhausted < n:
-        scope += f", and of up to {n} some of them"
-    print(f"tried {found.tried:,} instances: {scope}")
+        tried += f", and of up to {n} some of them"
+    print(f"tried {found.tried:,} instances: {tried}")
     if found.livelocks:
         print(f"{found.livelocks:,} of them end in a livelock and have no ratio")
     certificate = found.certificate
     if certificate is None or found.ratio is None:
-        print("no policy was worse than the optimum on any")
+        judged = (
+            "no policy was worse than the optimum" if found.policies else "pausing is worth nothing"
+        )
+        print(f"{judged} on any")
         return
     checked = "proved and verified" if found.proved and found.verified else "not proved"
+    if found.verified and not found.proved:
+        checked = "verified, and at least that"
+    if found.runs is not None:
+        print("optimum of runs over the optimum with pauses:")
     print(
         f"ratio {found.value} / {certificate.objective} = {float(found.ratio):.4f} ({checked}), "
         f"memory {certificate.instance.memory}"
@@ -90,3 +102,5 @@ def _print(found: Hunt, n: int) -> None:
         row = (request.arrival, request.prompt, request.output)
         table.add_row(escape(str(request.id)), *map(str, row))
     common.print_table(table)
+    if found.scope is not Scope.RUNS:
+        common.say(found.scope.sentence)

@@ -11,6 +11,12 @@ def _policies() -> Iterable[str]:
     return POLICIES.names()
 
 
+def _routers() -> Iterable[str]:
+    from kvopt.routers.registry import ROUTERS
+
+    return ROUTERS.names()
+
+
 def _engines() -> Iterable[str]:
     from kvopt.engines.registry import ENGINES
 
@@ -85,6 +91,7 @@ def _scopes() -> Iterable[str]:
 
 NAMES: dict[str, Callable[[], Iterable[str]]] = {
     "policies": _policies,
+    "routers": _routers,
     "engines": _engines,
     "methods": _methods,
     "families": _families,

@@ -37,6 +37,7 @@ def plot_command(
         bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
     ] = False,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     _modules: common.Modules = None,
@@ -60,7 +61,7 @@ def plot_command(
         raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
     clock = clock_of(seconds, model)
     chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
     runs = [
         run(instance, policy, clock=clock, label=name)
         for name, policy in zip(names or (), chosen, strict=True)

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Annotated, Any
 
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.common import option
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policies
+from kvopt.routers.registry import ROUTERS
 
 
-def policies_command(_modules: common.Modules = None, json: common.Json = False) -> None:
+def policies_command(
+    _modules: common.Modules = None,
+    routers: Annotated[
+        bool, option("--routers", "List the routers of fleets instead, see kvopt run --router.")
+    ] = False,
+    json: common.Json = False,
+) -> None:
     """List the schedulers with their source, what they have to know and their parameters.
 
     Every scheduler also takes pred=exact|lower|upper|mid|noise,
     intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.
     """
+    if routers:
+        _list_routers(json)
+        return
     rows = [_described(kind) for kind in policies().values()]
     if json:
         common.print_json({"policies": rows})
@@ -41,12 +52,39 @@ def policies_command(_modules: common.Modules = None, json: common.Json = False)
     common.print_table(table)
 
 
+def _list_routers(json: bool) -> None:
+    rows = [
+        {
+            "router": kind.name,
+            "summary": _summary(kind),
+            "source": kind.source,
+            "given": "when it arrives" if kind.is_irrevocable else "when it starts",
+        }
+        for kind in ROUTERS.all().values()
+    ]
+    if json:
+        common.print_json({"routers": rows})
+        return
+    table = common.new_table(
+        "router", "a request is given", "source", "rule",
+        prose=("source", "rule"), optional=("source", "a request is given"),
+    )  # fmt: skip
+    for row in rows:
+        table.add_row(row["router"], row["given"], row["source"], escape(row["summary"]))
+    common.print_table(table)
+
+
+def _summary(kind: type) -> str:
+    """Return the first line of what a class says of itself."""
+    return (inspect.getdoc(kind) or "").partition("\n")[0].replace("``", "")
+
+
 def _described(kind: type[Policy]) -> dict[str, Any]:
     shared = {item.name for item in fields(Policy)}
     own = (item for item in fields(kind) if item.init and item.name not in shared)
     return {
         "policy": kind.name,
-        "summary": (inspect.getdoc(kind) or "").partition("\n")[0].replace("``", ""),
+        "summary": _summary(kind),
         "source": kind.source,
         "needs": [str(need) for need in kind.needs],
         "parameters": {

@@ -18,7 +18,9 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
+from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.measures import Measures, waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run as simulate
@@ -51,6 +53,8 @@ def run_command(
         common.policies("A scheduler; may be given several times."),
     ],
     memory: common.Memory = None,
+    workers: common.Workers = None,
+    router: common.Router = "central",
     json: common.Json = False,
     output: Annotated[
         Path | None,
@@ -73,13 +77,20 @@ def run_command(
         raise InvalidInput("goes with a single --policy", field="-o")
     try_outputs(output=output, timeline=timeline, as_json=json)
     chosen = [policy_from(name) for name in names]  # refuse what is wrong before reading
+    way = router_from(router)
     if seconds and output is not None:
         raise InvalidInput("goes with rounds, which --seconds are not", field="-o")
     clock = clock_of(seconds, model)
     if timeline is not None and not seconds:
         raise InvalidInput("goes with --seconds", field="--timeline")
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
+    if router != "central" and instance.workers == 1:
+        raise InvalidInput("goes with several --workers", field="--router")
     say_assumed_clock(clock, model)
+    if instance.workers > 1 and not json:
+        when = "arrives" if way.is_irrevocable else "starts"
+        said = f"a request is given to one of {instance.workers} workers when it {when}"
+        common.say(f"{common.label(file)}: router {router}: {said}")
     runs: list[PolicyRun] = []
     interrupted = False
     try:
@@ -87,7 +98,7 @@ def run_command(
             if common.is_watched() and not json:
                 common.say(f"{common.label(file)}: {name} ...")
             with LiveProgress(name, quiet=json):  # it says so when something is compiled
-                runs.append(simulate(instance, policy, clock=clock, label=name))
+                runs.append(simulate(instance, policy, router=router, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True
     target = output if runs else None
@@ -121,7 +132,11 @@ def _timeline(runs: list[PolicyRun]) -> str:
     table = writer(text, lineterminator="\n")
     table.writerow(("policy", "seconds", "tokens"))
     for run in runs:
-        table.writerows((run.policy, *point) for point in zip(*run.memory_over_time(), strict=True))
+        parts = run.parts if isinstance(run, FleetRun) else (run,)
+        for number, part in enumerate(parts):
+            name = f"{run.policy}, worker {number}" if len(parts) > 1 else run.policy
+            points = zip(*part.memory_over_time(), strict=True)
+            table.writerows((name, *point) for point in points)
     return text.getvalue()
 
 

@@ -41,6 +41,7 @@ def solve_command(
     seed: common.Seed = 0,
     scope: common.Allows = None,
     memory: common.Memory = None,
+    workers: common.Workers = None,
     start: Annotated[
         Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
     ] = None,
@@ -68,14 +69,16 @@ def solve_command(
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
     try_outputs(output=output, as_json=json)
-    engine_named(engine, pyomo_solver=pyomo_solver)  # refuse what cannot run before reading
+    allowed = Scope.parse(scope or Scope.RUNS)
+    # What cannot run is refused before anything is read.
+    engine_named(engine, pyomo_solver=pyomo_solver, scope=allowed)
     common.warn_oversubscription(threads)
     limit, budget = checked_limit(time_limit), parsed_size(ram)
     instances: list[Instance] = []
     read_for: list[float] = []
     for file in files:
         began = time.monotonic()
-        instances.append(read_instance(file, memory))
+        instances.append(read_instance(file, memory, workers))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
     given = None if start is None else read_either_schedule(start, instances[0])
@@ -85,7 +88,7 @@ def solve_command(
                 result = solve(
                     instance, engine, time_limit=None if limit is None else max(limit - spent, 0.0),
                     threads=threads, ram=budget, params=params, seed=seed, start=given,
-                    scope=scope or Scope.RUNS,
+                    scope=allowed,
                     quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
                     observer=observer, stop=None if gap is None else gap_below(gap),
                 )  # fmt: skip

@@ -23,6 +23,7 @@ from kvopt.cli.common import option
 from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
+from kvopt.model.scopes import Scope
 
 if TYPE_CHECKING:
     from kvopt.experiments.studies import StudyProgress, StudyResult
@@ -145,15 +146,19 @@ def _print(found: StudyResult) -> None:
     from kvopt.experiments.studies.answers import left_out
     from kvopt.experiments.studies.intervals import by_policy, four_digits
 
-    in_seconds = found.study.limits[0].batch_time is not None
+    limits = found.study.limits
+    in_seconds = limits[0].batch_time is not None
+    scoped = any(each.scope is not Scope.RUNS for each in limits)
     table = common.new_table(
-        "policy", "runs>", "completed>", "proved>", "mean x optimum>", "worst x optimum>",
-        *(["mean s>"] if in_seconds else []), optional=("proved",),
+        "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>",
+        "mean x optimum>", "worst x optimum>", *(["mean s>"] if in_seconds else []),
+        optional=("proved",),
     )  # fmt: skip
     rows = by_policy(found.records)
     for row in rows:
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
-        cells = [escape(row.policy), *counts, escape(str(row.mean)), escape(str(row.worst))]
+        named = [escape(row.policy), *([str(row.scope)] if scoped else [])]
+        cells = [*named, *counts, escape(str(row.mean)), escape(str(row.worst))]
         mean = "-" if row.latency is None else four_digits(row.latency)
         table.add_row(*cells, *([mean] if in_seconds else []))
     if rows:

@@ -18,7 +18,7 @@ from kvopt.engines.portfolio import (
 )
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Observer, Search
 from kvopt.search.params import SolveParams
@@ -129,6 +129,7 @@ def bound(
     12
     """
     instance = as_instance(instance)
+    refuse_fleet(instance, "bound")
     scope = Scope.parse(scope)
     work = bounds_for(scope).find(method)
     search = Search(

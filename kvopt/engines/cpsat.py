@@ -1,16 +1,20 @@
-"""CP-SAT on the horizon-free pair model."""
+"""CP-SAT on the horizon-free pair model, with pauses on the model of tokens."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from kvopt.bounds.windows import start_windows
-from kvopt.engines.registry import register
+from kvopt.engines.registry import PAUSED_ENGINES, register
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
+from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
 from kvopt.kernels.dependencies import load_cp_model
+from kvopt.model.pausing import PausedSchedule, times_in_arrival_order
 from kvopt.model.schedule import in_arrival_order
 from kvopt.search.incumbent import Search
+from kvopt.search.paused import PausedSearch
 from kvopt.search.threads import run_in_thread
 
 _NAME = "cpsat"
@@ -23,22 +27,49 @@ def run(search: Search, *, presolve: bool = True) -> None:
     if count * (count - 1) > LARGEST_PAIRS:
         search.note(f"{_NAME}: {count} requests make too many pairs for its model")
         return
-    cp_model = load_cp_model()
-    upper = None if search.schedule is None else search.schedule.objective
     with search.timing("build"):
-        built = pair_model(search.instance, start_windows(search.instance, upper))
+        built = pair_model(search.instance, start_windows(search.instance, search.objective))
         _hint(built, search)
+
+    def offer(value: Callable[[Any], Any]) -> None:
+        search.offer_starts([int(value(start)) for start in built.starts], "CP-SAT")
+
+    work_on(search, built.model, offer, presolve=presolve)
+
+
+@PAUSED_ENGINES.register("cpsat")
+def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
+    """Work on a search of schedules with pauses until it has a proof or must stop."""
+    if (tokens := search.instance.total_output) > LARGEST_TOKENS:
+        search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
+        return
+    with search.timing("build"):
+        built = token_model(search.instance, start_windows(search.instance, search.objective))
+        _hint_with_pauses(built, search)
+
+    def offer(value: Callable[[Any], Any]) -> None:
+        times = [[int(value(time)) for time in row] for row in built.times]
+        search.offer_paused(PausedSchedule.at_times(search.instance, times), "CP-SAT")
+
+    work_on(search, built.model, offer, presolve=presolve)
+
+
+def work_on(
+    search: Search, model: Any, offer: Callable[[Callable[[Any], Any]], None], *, presolve: bool
+) -> None:
+    """Let CP-SAT work on a model; each solution is offered through the value of a variable."""
     if search.should_stop():
         return
+    cp_model = load_cp_model()
     solver = cp_model.CpSolver()
     _set_parameters(solver, search, presolve)
     solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
-    found = _improvements(cp_model, built, search)
+    found = _improvements(cp_model, offer)
     outcome: list[Any] = []
     with search.timing("solve"):
         ended = run_in_thread(
             search,
-            lambda: outcome.append(solver.solve(built.model, found)),
+            lambda: outcome.append(solver.solve(model, found)),
             cancel=solver.stop_search,
         )
     if ended:
@@ -54,6 +85,14 @@ def _hint(built: PairModel, search: Search) -> None:
             built.model.add_hint(variable, start)
 
 
+def _hint_with_pauses(built: TokenModel, search: PausedSearch) -> None:
+    if search.paused is not None:
+        hinted = times_in_arrival_order(search.paused)
+        for variables, active in zip(built.times, hinted, strict=True):
+            for variable, time in zip(variables, active, strict=True):
+                built.model.add_hint(variable, time)
+
+
 def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
     solver.parameters.num_workers = search.threads
     solver.parameters.random_seed = search.seed % 2**31
@@ -63,12 +102,12 @@ def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
         solver.parameters.max_time_in_seconds = search.remaining
 
 
-def _improvements(cp_model: Any, built: PairModel, search: Search) -> Any:
+def _improvements(cp_model: Any, offer: Callable[[Callable[[Any], Any]], None]) -> Any:
     class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         """Offer every solution the moment it is found."""
 
         def on_solution_callback(self) -> None:
-            search.offer_starts([int(self.value(start)) for start in built.starts], "CP-SAT")
+            offer(self.value)
 
     return Improvements()
 

@@ -1,19 +1,22 @@
-"""HiGHS on the time-indexed integer program, built from sparse arrays."""
+"""HiGHS on the time-indexed integer programs, built from sparse arrays."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from kvopt.bounds.windows import start_windows
-from kvopt.engines.registry import register
-from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
+from kvopt.engines.registry import PAUSED_ENGINES, register
+from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.paused import CELLS_OF_A_COLUMN, paused_arrays
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.search.incumbent import Search
+from kvopt.search.paused import PausedSearch
 from kvopt.search.threads import run_in_thread
 
 _BYTES = 250
@@ -23,12 +26,64 @@ _BYTES = 250
 @register("highs")
 def run(search: Search, *, presolve: bool = True) -> None:
     """Work on a search with HiGHS until it has a proof or must stop."""
-    highspy = load_highspy()
-    upper = None if search.schedule is None else search.schedule.objective
     with search.timing("build"):
-        windows = start_windows(search.instance, upper)
+        windows = start_windows(search.instance, search.objective)
         search.refuse_beyond_budget(_BYTES * nonzeros(search.instance, windows))
         model = time_indexed_arrays(search.instance, windows)
+    known = None if search.schedule is None else model.columns_of(search.schedule.starts)
+
+    def offer(values: Any) -> bool:
+        starts = model.starts_of(values)
+        if starts is not None:
+            search.offer_starts(starts, "HiGHS")
+        return starts is not None
+
+    work_on(search, model, known, offer, presolve=presolve)
+
+
+@PAUSED_ENGINES.register("highs")
+def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
+    """Work on a search of schedules with pauses until it has a proof or must stop."""
+    with search.timing("build"):
+        windows = start_windows(search.instance, search.objective)
+        cells = CELLS_OF_A_COLUMN * nonzeros(search.instance, windows)
+        search.refuse_beyond_budget(_BYTES * cells)
+        model = paused_arrays(search.instance, windows)
+    known = None if search.paused is None else model.columns_of(search.paused)
+
+    def offer(values: Any) -> bool:
+        schedule = model.schedule_of(values)
+        if schedule is not None:
+            search.offer_paused(schedule, "HiGHS")
+        return schedule is not None
+
+    work_on(search, model, known, offer, presolve=presolve)
+
+
+def work_on(
+    search: Search,
+    model: Program,
+    known: list[int] | None,
+    offer: Callable[[Any], bool],
+    *,
+    presolve: bool,
+) -> None:
+    """Let HiGHS work on a program.
+
+    Parameters
+    ----------
+    search
+        Both sides and the limits.
+    model
+        The program; its value is total latency.
+    known
+        Columns that are 1 in a schedule to begin from.
+    offer
+        Offers the schedule that column values say; returns False where they say none.
+    presolve
+        Let HiGHS simplify the model first.
+    """
+    with search.timing("build"):
         highs = to_highs(model)
     if search.should_stop():
         return
@@ -43,44 +98,35 @@ def run(search: Search, *, presolve: bool = True) -> None:
         mip_abs_gap=0.5,
         time_limit=search.remaining,
     )
-    _set_start(highspy, highs, model, search)
+    if known is not None:
+        _set_start(highs, model, known)
+
+    def offered(values: Any) -> None:
+        if not offer(np.array(values)):
+            search.fault("HiGHS offered a solution that is not integral")
+
     ask = interrupt_of(highs)
-    _watch(highs, model, search)
+    highs.cbMipImprovingSolution += lambda event: offered(event.data_out.mip_solution)
+    highs.cbMipLogging += lambda event: _offer_bound(search, event.data_out.mip_dual_bound)
     with search.timing("solve"):
         ended = run_in_thread(search, highs.run, cancel=ask)
     if ended:
-        _conclude(highspy, highs, model, search)
+        _conclude(highs, search, offered)
     else:
         search.note("HiGHS did not return in time and was left behind")
 
 
-def _set_start(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
-    if search.schedule is None:
-        return
-    columns = model.columns_of(search.schedule.starts)
-    if columns is None:  # it starts later than the model's windows allow
-        return
-    solution = highspy.HighsSolution()
+def _set_start(highs: Any, model: Program, columns: list[int]) -> None:
     values = np.zeros(model.num_columns)
     values[columns] = 1.0
+    solution = load_highspy().HighsSolution()
     solution.col_value = values
     highs.setSolution(solution)
 
 
-def _watch(highs: Any, model: ArrayModel, search: Search) -> None:
-    def improved(event: Any) -> None:
-        _offer(model, search, np.array(event.data_out.mip_solution))
-
-    def logged(event: Any) -> None:
-        _offer_bound(search, event.data_out.mip_dual_bound)
-
-    highs.cbMipImprovingSolution += improved
-    highs.cbMipLogging += logged
-
-
-def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> None:
+def _conclude(highs: Any, search: Search, offered: Callable[[Any], None]) -> None:
     status = highs.getModelStatus()
-    known = highspy.HighsModelStatus
+    known = load_highspy().HighsModelStatus
     if status == known.kInfeasible:
         search.fault("HiGHS claimed that no schedule exists")
         return
@@ -89,23 +135,14 @@ def _conclude(highspy: Any, highs: Any, model: ArrayModel, search: Search) -> No
         return
     info = highs.getInfo()
     if info.primal_solution_status == 2:
-        _offer(model, search, np.array(highs.getSolution().col_value))
+        offered(highs.getSolution().col_value)
     _offer_bound(search, info.mip_dual_bound)
     if status == known.kTimeLimit:
         search.ran_out_of_time()
-    optimal = status == known.kOptimal
-    if optimal and search.schedule is not None:
+    if status == known.kOptimal and search.objective is not None:
         claimed = round(info.objective_function_value)
-        if claimed != search.schedule.objective and not search.proved:
+        if claimed != search.objective and not search.proved:
             search.fault(f"HiGHS claimed an optimum of {claimed} and did not show it")
-
-
-def _offer(model: ArrayModel, search: Search, values: Any) -> None:
-    starts = model.starts_of(values)
-    if starts is None:
-        search.fault("HiGHS offered a solution that is not integral")
-    else:
-        search.offer_starts(starts, "HiGHS")
 
 
 def _offer_bound(search: Search, bound: float) -> None:

@@ -16,11 +16,14 @@ from collections.abc import Callable
 from typing import IO, Any
 
 from kvopt.bounds.windows import start_windows
-from kvopt.engines.registry import register
+from kvopt.engines.registry import PAUSED_ENGINES, register
 from kvopt.files.instances import instance_to_json
 from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.paused import CELLS_OF_A_COLUMN
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
+from kvopt.model.pausing import PausedSchedule
 from kvopt.search.incumbent import Search
+from kvopt.search.paused import PausedSearch
 from kvopt.search.threads import run_in_thread
 
 _BYTES = 600
@@ -32,7 +35,22 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
     """Work on a search with a solver of Pyomo until it has a proof or must stop."""
     require_solver(solver)
     task = _task(search, presolve, solver)
-    label = f"Pyomo with {solver}"
+    work_on(search, task)
+
+
+@PAUSED_ENGINES.register("pyomo")
+def run_with_pauses(
+    search: PausedSearch, *, presolve: bool = True, solver: str = DEFAULT_SOLVER
+) -> None:
+    """Work on a search of schedules with pauses until it has a proof or must stop."""
+    require_solver(solver)
+    task = _task(search, presolve, solver, CELLS_OF_A_COLUMN)
+    work_on(search, {**task, "pauses": True})
+
+
+def work_on(search: Search, task: dict[str, Any]) -> None:
+    """Let a child process work on a task, and hear what it finds."""
+    label = f"Pyomo with {task['solver']}"
     with _worker() as child:  # leaving the block closes the pipes and waits
         try:
             run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
@@ -51,10 +69,9 @@ def _worker() -> subprocess.Popen[str]:
     )
 
 
-def _task(search: Search, presolve: bool, solver: str) -> dict[str, Any]:
-    upper = None if search.schedule is None else search.schedule.objective
-    windows = start_windows(search.instance, upper)
-    search.refuse_beyond_budget(_BYTES * nonzeros(search.instance, windows))
+def _task(search: Search, presolve: bool, solver: str, cells: int = 1) -> dict[str, Any]:
+    windows = start_windows(search.instance, search.objective)
+    search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
     return {
         "instance": instance_to_json(search.instance),
         "windows": [[window[0], window[-1]] for window in windows],
@@ -96,6 +113,9 @@ def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
 def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
         search.offer_starts(message["starts"], label)
+    if "times" in message:
+        assert isinstance(search, PausedSearch)
+        search.offer_paused(PausedSchedule.at_times(search.instance, message["times"]), label)
     if "bound" in message:
         search.offer_claimed(message["bound"], label)
     if "fault" in message:

@@ -1,7 +1,8 @@
 """The child process of the Pyomo engine: a task on standard input, findings on standard output.
 
-Findings are JSON objects, one a line, the moment they are known: ``starts``, ``bound`` (already
-an integer), ``fault``, ``out_of_time``, and the seconds spent in ``build`` and ``solve``.
+Findings are JSON objects, one a line, the moment they are known: ``starts`` or, with pauses,
+``times``, ``bound`` (already an integer), ``fault``, ``out_of_time``, and the seconds spent in
+``build`` and ``solve``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from pyomo.contrib.solver.common.results import TerminationCondition as NewTermi
 from pyomo.opt import TerminationCondition
 
 from kvopt.files.instances import instance_from_json
-from kvopt.formulations.pyomo import starts_from, time_indexed
+from kvopt.formulations.pyomo import (
+    starts_from,
+    time_indexed,
+    time_indexed_with_pauses,
+    times_from,
+)
 
 Say = Callable[..., None]
 
@@ -37,7 +43,8 @@ def main() -> None:
     begin = time.monotonic()
     instance = instance_from_json(task["instance"])
     windows = tuple(range(first, last + 1) for first, last in task["windows"])
-    model = time_indexed(instance, windows)
+    build = time_indexed_with_pauses if task.get("pauses") else time_indexed
+    model = build(instance, windows)
     built = time.monotonic()
     say(build=built - begin)
     if task["time_limit"] is not None:
@@ -89,7 +96,7 @@ def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], sa
     )
     if results.incumbent_objective is not None:
         results.solution_loader.load_vars()
-        _say_starts(model, say)
+        _say_schedule(model, task, say)
     _say_bound(results.objective_bound, say)
     if results.termination_condition == NewTerminationCondition.maxTimeLimit:
         say(out_of_time=True)
@@ -115,7 +122,7 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
     results = solver.solve(model, load_solutions=False)
     if len(results.solution) > 0:
         model.solutions.load_from(results)
-        _say_starts(model, say)
+        _say_schedule(model, task, say)
     condition = results.solver.termination_condition
     if condition == TerminationCondition.infeasible:
         say(fault="claimed that no schedule exists")
@@ -127,12 +134,13 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
         say(out_of_time=True)
 
 
-def _say_starts(model: pyo.ConcreteModel, say: Say) -> None:
-    starts = starts_from(model)
-    if starts is None:
+def _say_schedule(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    name, read = ("times", times_from) if task.get("pauses") else ("starts", starts_from)
+    found = read(model)
+    if found is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(starts=list(starts))
+        say(**{name: found})
 
 
 def _say_bound(bound: float | None, say: Say) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvopt.kernels.registry import Registry
+from kvopt.model.scopes import Scope
+from kvopt.search.paused import PausedSearch
 
 ENGINES: Registry[Callable[..., None]] = Registry(
     "engine",
@@ -18,6 +20,27 @@ ENGINES: Registry[Callable[..., None]] = Registry(
     },
 )
 """Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
+
+PausedEngine = Callable[[PausedSearch], None]
+"""An engine for schedules with pauses."""
+
+PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
+    "engine with pauses",
+    "kvopt.paused_engines",
+    {
+        "auto": "kvopt.engines.pausing",
+        "highs": "kvopt.engines.highs",
+        "cpsat": "kvopt.engines.cpsat",
+        "pyomo": "kvopt.engines.pyomo",
+    },
+)
+"""Functions of a `PausedSearch`, with the same parameters."""
+
+
+def engines_for(scope: Scope) -> Registry[Callable[..., None]]:
+    """Return the engines in rounds that cover a scope."""
+    return PAUSED_ENGINES if scope.covers(Scope.PAUSES) else ENGINES
+
 
 register = ENGINES.register
 """Make an engine known by a name; a decorator."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
+from typing import Any
 
 from kvopt.engines.parts import Divided
 from kvopt.engines.pausing import solve_with_pauses
 from kvopt.engines.portfolio import both_sides
-from kvopt.engines.registry import ENGINES
+from kvopt.engines.registry import engines_for
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Engine, Observer, Search, StopCriterion
+from kvopt.search.incumbent import Observer, Search, StopCriterion
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Proof, VolumeProof
 from kvopt.search.result import SolveResult
@@ -63,7 +65,8 @@ def solve(
         A feasible schedule to begin from.
     scope
         What schedules may do: with ``pauses`` requests may be interrupted and keep their tokens.
-        Then ``engine`` is ``auto``, and the schedule of the result has segments.
+        Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and the schedule of the
+        result has segments.
     prices
         Prices of a bound to begin from, those of a `BoundResult` say; they are evaluated again.
     quick_start
@@ -104,23 +107,25 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
+    refuse_fleet(instance, "solve")
     if start is not None:
         _refuse(instance, start)
+    work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
     if scope.covers(Scope.PAUSES):
-        if engine != "auto":
-            raise InvalidInput(f"must be auto with the scope {scope}, got {engine}", field="engine")
+        if prices is not None:
+            raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
         given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
         found = solve_with_pauses(
-            instance, given, time_limit=time_limit, threads=threads, seed=seed, ram=ram,
-            params=params, observer=observer, stop=stop,
+            instance, engine, work, given, quick_start=quick_start, time_limit=time_limit,
+            threads=threads, seed=seed, checkable=checkable, ram=ram, params=params,
+            observer=observer, stop=stop,
         )  # fmt: skip
-        return replace(found, scope=scope, engine=engine)
+        return replace(found, scope=scope)
     if isinstance(start, PausedSchedule):
         plain = start.without_pauses()
         if plain is None:
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
         start = plain
-    work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver)
     search = Search(
         instance,
         time_limit=time_limit,
@@ -141,9 +146,15 @@ def solve(
     return replace(search.result(engine), scope=scope)
 
 
-def engine_named(name: str, *, presolve: bool = True, pyomo_solver: str = "highs") -> Engine:
-    """Return an engine by name; its solver is imported now, and only its own."""
-    work = ENGINES.find(name)
+def engine_named(
+    name: str,
+    *,
+    presolve: bool = True,
+    pyomo_solver: str = "highs",
+    scope: Scope = Scope.RUNS,
+) -> Callable[[Any], None]:
+    """Return an engine of a scope by name; its solver is imported now, and only its own."""
+    work = engines_for(scope).find(name)
     # What is missing is refused now, not when the work begins.
     if name == "pyomo":
         require_solver(pyomo_solver)

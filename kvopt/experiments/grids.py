@@ -102,7 +102,13 @@ def settings_of(
         Setting(policy, alpha, beta) for beta in (betas or (None,)) for alpha in (alphas or (None,))
     ]
     for setting in found:
-        policy_from(setting.label)
+        try:
+            policy_from(setting.label)
+        except InvalidInput as error:
+            if error.field not in ("alpha", "beta") or "is not a key" not in error.reason:
+                raise
+            hint = "; a sweep is of a policy that has it, such as alpha-protect"
+            raise InvalidInput(error.reason + hint, field=error.field) from None
     return found
 
 

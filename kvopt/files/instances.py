@@ -1,6 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-The second schema is that of instances whose requests carry priorities, and of no others.
+CSV may have a column ``deadline`` too.  The second schema is that of fleets and of requests with
+priorities or deadlines, and of no others.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import logging
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from kvopt.files.reading import (
     name_of,
     parse_json,
     read_text,
+    semicolons,
 )
 from kvopt.model.instance import Instance, Prediction, Request, checked_integer
 
@@ -51,7 +54,9 @@ def as_instance(given: Instance | str | Path) -> Instance:
     raise InvalidInput(reason, field="instance")
 
 
-def read_instance(path: str | Path, memory: int | None = None) -> Instance:
+def read_instance(
+    path: str | Path, memory: int | None = None, workers: int | None = None
+) -> Instance:
     """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
 
     Parameters
@@ -61,6 +66,8 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
     memory
         Cache size: needed for CSV, which has no place for it, and taken in place of what a JSON
         file says.
+    workers
+        How many machines with such a cache there are, in place of what a JSON file says.
 
     Raises
     ------
@@ -72,12 +79,15 @@ def read_instance(path: str | Path, memory: int | None = None) -> Instance:
             checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
         text = read_text(path)
         if _is_csv(path, text):
-            return _instance_from_csv(text, memory)
+            instance = _instance_from_csv(text, memory)
+            return instance if workers is None else replace(instance, workers=workers)
         value = parse_json(text)
-        instance = instance_from_json(value, memory)
-        if memory is not None and memory != value["memory"]:
-            said = "%s: memory %s instead of the file's %s"
-            _LOGGER.info(said, name_of(path), memory, value["memory"])
+        instance = instance_from_json(value, memory, workers)
+        for field in ("memory", "workers"):
+            taken = getattr(instance, field)
+            if value.get(field, taken) != taken:
+                said = "%s: %s %s instead of the file's %s"
+                _LOGGER.info(said, name_of(path), field, taken, value[field])
         return instance
     except InvalidInput as error:
         raise error.located(file=name_of(path)) from None
@@ -91,14 +101,20 @@ def _is_csv(path: str | Path, text: str) -> bool:
     return "," in first and first[0] not in '{["'
 
 
-def instance_from_json(value: object, memory: int | None = None) -> Instance:
-    """Build an instance from parsed JSON, with another memory where one is given."""
+def instance_from_json(
+    value: object, memory: int | None = None, workers: int | None = None
+) -> Instance:
+    """Build an instance from parsed JSON, with other caches where these are given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
-    top = check_fields(value, "instance", _TOP_NEEDED, _TOP_OPTIONAL, schema)
-    optional = (*_REQUEST_OPTIONAL, "priority") if is_newer else _REQUEST_OPTIONAL
-    _refuse_nulls(top, _TOP_OPTIONAL)
+    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+        raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
+    more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
+    top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
+    optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
+    _refuse_nulls(top, more)
     own = checked_integer(top["memory"], "memory", 1)
+    machines = checked_integer(top.get("workers", 1), "workers", 1)
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
@@ -108,6 +124,7 @@ def instance_from_json(value: object, memory: int | None = None) -> Instance:
         name=top.get("name"),
         notes=top.get("notes"),
         round_ms=top.get("round_ms"),
+        workers=machines if workers is None else workers,
     )
 
 
@@ -141,9 +158,9 @@ def _instance_from_csv(text: str, memory: int | None) -> Instance:
     try:
         header = next(lines, [])
         columns = [name.strip() for name in header]
-        if sorted(columns) != sorted(CSV_COLUMNS):
+        if sorted(columns) not in (sorted(CSV_COLUMNS), sorted((*CSV_COLUMNS, "deadline"))):
             reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
-            raise InvalidInput(reason, field="header")
+            raise InvalidInput(reason + semicolons(header), field="header")
         for cells in lines:
             if cells:  # the csv module returns an empty row for a blank line
                 requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))
@@ -163,7 +180,9 @@ def _request_from_cells(cells: list[str], columns: list[str], position: int, lin
             raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
         row = dict(zip(columns, cells, strict=True))
         arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
-        return Request(arrival, prompt, output, f"r{position}")
+        cell = row.get("deadline", "").strip()
+        deadline = _integer_from_cell(cell, "deadline") if cell else None
+        return Request(arrival, prompt, output, f"r{position}", deadline=deadline)
     except InvalidInput as error:
         raise error.located(request=f"r{position} (line {line})") from None
 
@@ -187,6 +206,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "name": instance.name,
         "notes": instance.notes,
         "memory": instance.memory,
+        "workers": instance.workers if instance.workers > 1 else None,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -203,13 +223,15 @@ def request_to_json(request: Request) -> dict[str, Any]:
         row["arrival_seconds"] = request.arrival_seconds
     if request.priority is not None:
         row["priority"] = request.priority
+    if request.deadline is not None:
+        row["deadline"] = request.deadline
     return row
 
 
 def write_instance(instance: Instance, path: str | Path) -> None:
     """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
 
-    CSV keeps arrivals, prompts and outputs only.  Name and notes are left out; an instance
+    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are left out; an instance
     with more to say than these is refused rather than stripped in silence.
     """
     as_csv = str(path).lower().endswith(".csv")
@@ -226,8 +248,9 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    if instance.round_ms is not None:
-        raise InvalidInput("CSV has no place for it: write JSON", field="round_ms", file=path)
+    said = {"round_ms": instance.round_ms is not None, "workers": instance.workers > 1}
+    for field in (field for field, is_said in said.items() if is_said):
+        raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):
         labels = (request.predicted, request.arrival_seconds, request.priority)
         if labels != (None, None, None) or request.id != f"r{position}":
@@ -236,5 +259,11 @@ def _csv_text(instance: Instance, path: str) -> str:
                 request=repr(request.id),
                 file=path,
             )
-    rows = (f"{r.arrival},{r.prompt},{r.output}\n" for r in instance)
+    if any(r.deadline is not None for r in instance):
+        more = ("" if r.deadline is None else r.deadline for r in instance)
+        rows = [
+            f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more, strict=True)
+        ]
+        return ",".join((*CSV_COLUMNS, "deadline")) + "\n" + "".join(rows)
+    rows = [f"{r.arrival},{r.prompt},{r.output}\n" for r in instance]
     return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)

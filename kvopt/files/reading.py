@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +104,8 @@ def check_schema(value: dict[str, Any], schema: str) -> None:
     if value.get("schema") != schema:
         reason = f"must be {schema!r}, got {shown(value.get('schema'))}"
         raise InvalidInput(reason, field="schema")
+
+
+def semicolons(header: Sequence[str]) -> str:
+    """Return a hint to a reader whose columns are separated by semicolons."""
+    return "; separate columns by commas, not semicolons" if ";" in "".join(header) else ""

@@ -1,10 +1,11 @@
-"""Schedule files, with pauses in the second schema, and solutions of the exported model."""
+"""Schedule files, in the second schema with pauses or of fleets, and solvers' solutions."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule, Timetable
 
 SCHEMA = "kvopt.schedule/1"
-PAUSED_SCHEMA = "kvopt.schedule/2"
+NEWER_SCHEMA = "kvopt.schedule/2"
 
 _STARTS = dict.fromkeys(("schema", "starts")).keys()
 _SEGMENTS = dict.fromkeys(("schema", "segments")).keys()
@@ -56,7 +57,7 @@ def read_either_schedule(path: str | Path, instance: Instance) -> Schedule | Pau
         text = read_text(path)
         if text.lstrip()[:1] == "{":
             value = parse_json(text)
-            if isinstance(value, dict) and value.get("schema") == PAUSED_SCHEMA:
+            if isinstance(value, dict) and "segments" in value:
                 return _with_pauses(value, instance)
         return _of_text(text, instance)
 
@@ -64,7 +65,7 @@ def read_either_schedule(path: str | Path, instance: Instance) -> Schedule | Pau
 def write_schedule(schedule: Schedule | PausedSchedule, path: str | Path) -> None:
     """Write a schedule with the hash of its instance and its objective.
 
-    Only one that pauses has the second schema.
+    Only one that pauses, or that is for a fleet, has the second schema.
     """
     content: dict[str, object] = {
         "schema": SCHEMA,
@@ -72,9 +73,11 @@ def write_schedule(schedule: Schedule | PausedSchedule, path: str | Path) -> Non
         "objective": schedule.objective,
     }
     if isinstance(schedule, PausedSchedule) and schedule.pauses:
-        content |= {"schema": PAUSED_SCHEMA, "segments": schedule.segments}
+        content |= {"schema": NEWER_SCHEMA, "segments": schedule.segments}
     else:
         content["starts"] = schedule.begins
+    if isinstance(schedule, Schedule) and schedule.instance.workers > 1:
+        content |= {"schema": NEWER_SCHEMA, "workers": schedule.workers}
     write_atomically(path, json.dumps(content) + "\n")
 
 
@@ -89,7 +92,7 @@ def _of_text(text: str, instance: Instance) -> Schedule:
 
 def _with_pauses(value: object, instance: Instance) -> PausedSchedule:
     optional = (*_OPTIONAL, "starts")
-    top = check_fields(value, "schedule", _SEGMENTS, optional, PAUSED_SCHEMA)
+    top = check_fields(value, "schedule", _SEGMENTS, optional, NEWER_SCHEMA)
     schedule = _judged(top, "segments", instance, PausedSchedule)
     if "starts" in top and top["starts"] != (begins := list(schedule.begins)):
         reason = f"says {shown(top['starts'])}, the segments give {shown(begins)}"
@@ -98,8 +101,13 @@ def _with_pauses(value: object, instance: Instance) -> PausedSchedule:
 
 
 def _without_pauses(value: object, instance: Instance) -> Schedule:
-    top = check_fields(value, "schedule", _STARTS, _OPTIONAL, SCHEMA)
-    return _judged(top, "starts", instance, Schedule)
+    if isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA and "workers" in value:
+        top = check_fields(value, "schedule", _STARTS, (*_OPTIONAL, "workers"), NEWER_SCHEMA)
+        if not isinstance(top["workers"], list):
+            raise InvalidInput(f"must be a list, got {shown(top['workers'])}", field="workers")
+    else:
+        top = check_fields(value, "schedule", _STARTS, _OPTIONAL, SCHEMA)
+    return _judged(top, "starts", instance, partial(Schedule, workers=top.get("workers")))
 
 
 def _judged(

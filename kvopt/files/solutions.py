@@ -17,7 +17,8 @@ _SAFE = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
 _COLUMN = re.compile(r"x_(\w+)_(\d{1,18})", re.ASCII)
 _HIGHS = "model status"
 _FIRST = re.compile(
-    rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|x_\w+_\d+\s", re.I | re.M
+    rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|[xy]_\w+_\d+\s",
+    re.I | re.M,
 )
 """How files begin: that of HiGHS, of SCIP (three ways), of Gurobi; or a bare column."""
 _OBJECTIVE = re.compile(r"\s*(?:# )?objective(?: value)?\s*[:=]?\s+(\S+)\s*$", re.I | re.M)
@@ -127,6 +128,9 @@ def _meaning(column: _Column, positions: dict[str, int]) -> tuple[int, int]:
     """Return the position of the request and the round that a column names."""
     match = _COLUMN.fullmatch(column.name)
     position = positions.get(match[1]) if match else None
+    if column.name.startswith("y_"):
+        reason = f"{shown(column.name)} is of the program with pauses, whose solutions are not read"
+        raise InvalidInput(reason, field=f"line {column.line}")
     if match is None or position is None:
         reason = f"{shown(column.name)} is no column of this instance, as kvopt export names them"
         raise InvalidInput(reason, field=f"line {column.line}")

@@ -34,27 +34,21 @@ _HIGHS_LARGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)  # arrays do not compare to one truth value
-class ArrayModel:
+class Program:
     """A model in compressed columns: minimise ``cost x`` with rows between their bounds.
 
-    Every column is binary.  Rows and columns are laid out as `kvopt.formulations.layout`
-    says.
+    Every column is binary.
 
     Parameters
     ----------
-    begins
-        First column of each request, and the number of columns at the end.
     cost
-        Latency ``k + o_i - a_i`` of each column.
+        Of each column.
     start, index, value
         Compressed sparse columns.
     row_lower, row_upper
         Bounds of the rows.
     """
 
-    instance: Instance
-    layout: Layout
-    begins: npt.NDArray[np.int64]
     cost: Floats
     start: Indices
     index: Indices
@@ -71,6 +65,30 @@ class ArrayModel:
     def num_rows(self) -> int:
         """Number of rows."""
         return len(self.row_lower)
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Return the names of columns and of rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayModel(Program):
+    """The time-indexed program; its rows and columns are those of `kvopt.formulations.layout`.
+
+    Parameters
+    ----------
+    begins
+        First column of each request, and the number of columns at the end.
+    """
+
+    instance: Instance
+    layout: Layout
+    begins: npt.NDArray[np.int64]
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Return the names of columns and of rows."""
+        plan = self.layout
+        return column_names(self.instance, plan), row_names(self.instance, plan)
 
     def starts_of(self, values: Floats) -> list[int] | None:
         """Read a schedule from column values, None unless they are integral."""
@@ -133,7 +151,7 @@ def time_indexed_arrays(
     upper = np.zeros_like(lower)
     lower[:starts] = upper[:starts] = 1.0
     upper[starts:rows] = instance.memory
-    return ArrayModel(instance, plan, begins, cost, start, index, value, lower, upper)
+    return ArrayModel(cost, start, index, value, lower, upper, instance, plan, begins)
 
 
 def _order_rows(instance: Instance, plan: Layout) -> list[OrderRows]:
@@ -184,7 +202,7 @@ def _first_memory_row(plan: Layout, time: int) -> int:
     raise AssertionError(f"no row for time {time}")
 
 
-def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> Highs:
+def to_highs(model: Program, *, relax: bool = False, names: bool = False) -> Highs:
     """Pass a model to a new ``highspy.Highs``; ``relax`` drops integrality."""
     if max(model.value.max(initial=0.0), -model.value.min(initial=0.0)) >= _HIGHS_LARGEST:
         raise TooLarge("a request would hold 10^15 tokens or more, which HiGHS does not take")
@@ -201,8 +219,9 @@ def to_highs(model: ArrayModel, *, relax: bool = False, names: bool = False) -> 
     if status == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refused the model")
     if names:
-        for column, name in enumerate(column_names(model.instance, model.layout)):
+        columns, rows = model.names()
+        for column, name in enumerate(columns):
             highs.passColName(column, name)
-        for row, name in enumerate(row_names(model.instance, model.layout)):
+        for row, name in enumerate(rows):
             highs.passRowName(row, name)
     return highs

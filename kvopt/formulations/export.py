@@ -8,13 +8,14 @@ from pathlib import Path
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
-from kvopt.formulations.arrays import time_indexed_arrays, to_highs
+from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
 from kvopt.formulations.layout import LARGEST_COLUMNS
+from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 
-FORMULATIONS = ("time-indexed", "relaxed")
+FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")
 SUFFIXES = tuple(f".{name}{gz}" for name in FORMATS for gz in ("", ".gz"))
 """Of files whose name says what is in them."""
@@ -29,11 +30,12 @@ def export(
     windows: Windows | None = None,
     largest_columns: int = LARGEST_COLUMNS,
 ) -> None:
-    """Write the time-indexed program, or its relaxation, as MPS or LP.
+    """Write the time-indexed program, its relaxation, or the one with pauses, as MPS or LP.
 
     Columns are called ``x_<request>_<start>``, rows ``start_<request>``, ``memory_<time>``
     and ``order_<request>_<request>``, with ids where all of them are plain, else ``r0, r1,
-    ...`` by position.
+    ...`` by position.  Those with pauses are called as `kvopt.formulations.paused` says, with
+    positions of requests in the rows.
 
     Parameters
     ----------
@@ -42,7 +44,7 @@ def export(
     path
         The file; it appears whole or not at all.  A name that ends in ``.gz`` is compressed.
     formulation
-        ``time-indexed`` or ``relaxed``.
+        ``time-indexed``, ``relaxed`` or ``pauses``.
     format
         ``mps`` or ``lp``; by default what the name ends in, see `format_of`.
     windows
@@ -50,10 +52,12 @@ def export(
     largest_columns
         Raise `TooLarge` beyond this number of columns.
     """
+    refuse_fleet(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")
-    model = time_indexed_arrays(instance, windows, largest_columns=largest_columns)
+    build = paused_arrays if formulation == "pauses" else time_indexed_arrays
+    model: Program = build(instance, windows, largest_columns=largest_columns)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
     with atomic_path(path) as temporary:
         # HiGHS takes the format from the suffix.

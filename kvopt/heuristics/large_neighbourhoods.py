@@ -86,7 +86,7 @@ def _solve(
 ) -> tuple[bool, bool]:
     """Solve one small problem; return whether it improved and whether it was solved to the end."""
     cp_model = load_cp_model()
-    part = Instance(search.instance.memory, [search.instance.requests[i] for i in members])
+    part = search.instance.of_one_worker(members)
     with search.timing("build"):
         built = pair_model(part, windows, order_identical=False)
         for variable, i in zip(built.starts, members, strict=True):

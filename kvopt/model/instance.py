@@ -1,4 +1,4 @@
-"""The problem: requests that grow by a token a round, and a cache of ``memory`` tokens.
+"""The problem: requests that grow by a token a round, and caches of ``memory`` tokens.
 
 Everything here is an integer, is checked once when it is built and never changes
 afterwards.  No solver is imported.
@@ -105,6 +105,8 @@ class Request:
         Arrival on the clock of the trace that the request was taken from.
     priority
         For servers that go by it: a smaller one goes first.
+    deadline
+        Rounds from its arrival within which it should be done.
     """
 
     arrival: int
@@ -114,6 +116,7 @@ class Request:
     predicted: Prediction | None = None
     arrival_seconds: float | None = None
     priority: int | None = None
+    deadline: int | None = None
 
     def __post_init__(self) -> None:
         checked_integer(self.arrival, "arrival", 0)
@@ -136,6 +139,8 @@ class Request:
         if self.priority is not None:
             least = -LARGEST_INTEGER
             object.__setattr__(self, "priority", checked_integer(self.priority, "priority", least))
+        if self.deadline is not None:
+            object.__setattr__(self, "deadline", checked_integer(self.deadline, "deadline", 1))
 
     @property
     def peak(self) -> int:
@@ -160,7 +165,7 @@ class Request:
 
 @dataclass(frozen=True, repr=False)
 class Instance(Summarised):
-    """A cache of ``memory`` tokens and the requests that share it.
+    """Workers with a cache of ``memory`` tokens each, and the requests that share them.
 
     Parameters
     ----------
@@ -172,6 +177,8 @@ class Instance(Summarised):
         Labels for people; they do not enter the content hash.
     round_ms
         Length of a round on the clock of the trace, where there is one.
+    workers
+        How many machines there are, each with a cache of its own: every request runs on one.
 
     Examples
     --------
@@ -186,6 +193,7 @@ class Instance(Summarised):
     name: str | None = None
     notes: object = None
     round_ms: float | None = None
+    workers: int = 1
 
     def __init__(
         self,
@@ -194,12 +202,14 @@ class Instance(Summarised):
         name: str | None = None,
         notes: object = None,
         round_ms: float | None = None,
+        workers: int = 1,
     ) -> None:
         object.__setattr__(self, "memory", checked_integer(memory, "memory", 1))
         object.__setattr__(self, "requests", tuple(_named(requests)))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "notes", notes)
         object.__setattr__(self, "round_ms", round_ms)
+        object.__setattr__(self, "workers", checked_integer(workers, "workers", 1))
         self._check_labels()
         self._check_requests()
 
@@ -244,7 +254,7 @@ class Instance(Summarised):
         """Return a request, or the instance of some of them."""
         if not isinstance(which, slice):
             return self.requests[which]
-        return Instance(self.memory, self.requests[which], round_ms=self.round_ms)
+        return replace(self, requests=self.requests[which], name=None, notes=None)
 
     def facts(self) -> Facts:
         """Return what a summary says."""
@@ -253,6 +263,7 @@ class Instance(Summarised):
             "name": self.name,
             "requests": len(requests),
             "memory": f"{self.memory:,} tokens",
+            "workers": self.workers if self.workers > 1 else None,
             "prompts": spread([request.prompt for request in requests]),
             "outputs": spread([request.output for request in requests]),
             "arrivals": spread([request.arrival for request in requests]),
@@ -265,7 +276,8 @@ class Instance(Summarised):
     @property
     def schema(self) -> str:
         """The schema of its file: the second only where something needs it."""
-        has_more = any(request.priority is not None for request in self.requests)
+        has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
+        has_more |= self.workers > 1
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -278,6 +290,8 @@ class Instance(Summarised):
         }
         if self.round_ms is not None:
             content["round_ms"] = self.round_ms
+        if self.workers > 1:
+            content["workers"] = self.workers
         text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -345,7 +359,25 @@ class Instance(Summarised):
     def shifted(self, rounds: int) -> Instance:
         """Return the same instance with every arrival moved by ``rounds``."""
         moved = [replace(request, arrival=request.arrival + rounds) for request in self.requests]
-        return Instance(self.memory, moved, self.name, self.notes, self.round_ms)
+        return replace(self, requests=tuple(moved))
+
+    def pooled(self) -> Instance:
+        """Return the instance with one cache that is as large as all of them together.
+
+        Whatever a fleet does in rounds this one worker can do too, so a bound for it holds for
+        the fleet.
+        """
+        return replace(self, memory=self.memory * self.workers, workers=1)
+
+    def of_one_worker(self, members: Iterable[int]) -> Instance:
+        """Return the instance of one worker and those requests, in the order given."""
+        return replace(self, requests=tuple(self.requests[i] for i in members), workers=1)
+
+
+def refuse_fleet(instance: Instance, what: str) -> None:
+    """Refuse an instance of several workers where something knows one only."""
+    if instance.workers > 1:
+        raise InvalidInput(f"is {instance.workers}: {what} knows one worker only", field="workers")
 
 
 def _request_from_row(row: dict[str, object]) -> Request:
@@ -406,6 +438,7 @@ def _content(request: Request) -> list[object]:
         content.append(None if predicted is None else [predicted.lower, predicted.upper])
     if request.arrival_seconds is not None:
         content.append(request.arrival_seconds)
-    if request.priority is not None:
-        content.append({"priority": request.priority})
+    newer = {"priority": request.priority, "deadline": request.deadline}
+    if known := {name: value for name, value in newer.items() if value is not None}:
+        content.append(known)
     return content

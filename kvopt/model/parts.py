@@ -78,7 +78,9 @@ def part_of(instance: Instance, members: Iterable[int]) -> Part:
     requests = [instance.requests[i] for i in chosen]
     begin = min(request.arrival for request in requests)
     moved = [replace(request, arrival=request.arrival - begin) for request in requests]
-    return Part(begin, tuple(chosen), Instance(instance.memory, moved, instance.name))
+    return Part(
+        begin, tuple(chosen), replace(instance, requests=tuple(moved), notes=None, round_ms=None)
+    )
 
 
 def _groups(instance: Instance) -> Iterator[list[int]]:

@@ -16,9 +16,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance, Request, refuse_fleet
 from kvopt.model.optional import pictures
-from kvopt.model.schedule import Schedule, Timetable
+from kvopt.model.schedule import Schedule, Timetable, identical_groups
 from kvopt.model.summary import Facts
 from kvopt.model.sweep import Sweep, swept
 
@@ -57,6 +57,7 @@ class PausedSchedule(Timetable):
     segments: tuple[tuple[Segment, ...], ...]
 
     def __init__(self, instance: Instance, segments: Iterable[Iterable[Sequence[int]]]) -> None:
+        refuse_fleet(instance, "a schedule with pauses")
         object.__setattr__(self, "instance", instance)
         given = list(segments)
         if len(given) != len(instance):
@@ -105,6 +106,12 @@ class PausedSchedule(Timetable):
         """Time of the last token of each request."""
         return tuple(segments[-1][1] for segments in self.segments)
 
+    @property
+    def active_times(self) -> Iterator[list[int]]:
+        """The times at which each request is active, one for each of its tokens."""
+        for segments in self.segments:
+            yield [time for first, last in segments for time in range(first, last + 1)]
+
     @cached_property
     def sweep(self) -> Sweep:
         """Tokens held over time."""
@@ -117,6 +124,19 @@ class PausedSchedule(Timetable):
         for request, segments in zip(self.instance, self.segments, strict=True):
             lengths = (last - first + 1 for first, last in segments[:-1])
             yield from accumulate(lengths, initial=request.prompt)
+
+
+def times_in_arrival_order(schedule: PausedSchedule) -> list[list[int]]:
+    """Let requests of one shape swap the times of a token until they are in order of arrival.
+
+    Neither feasibility nor total latency changes.
+    """
+    times = list(schedule.active_times)
+    for group in identical_groups(schedule.instance):
+        by_token = zip(*(times[i] for i in group), strict=True)
+        for i, active in zip(group, zip(*map(sorted, by_token), strict=True), strict=True):
+            times[i] = list(active)
+    return times
 
 
 def _checked_segments(request: Request, given: object) -> tuple[Segment, ...]:

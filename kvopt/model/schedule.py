@@ -75,8 +75,13 @@ class Timetable(Summarised):
 
     @property
     def sweep(self) -> Sweep:
-        """Tokens held over time."""
+        """Tokens held over time, by all workers together."""
         raise NotImplementedError
+
+    @property
+    def sweeps(self) -> Sequence[Sweep]:
+        """Tokens held over time by each worker."""
+        return (self.sweep,)
 
     def facts(self) -> Facts:
         """Return what a summary says."""
@@ -109,23 +114,29 @@ class Timetable(Summarised):
 
     @cached_property
     def _checked(self) -> ScheduleCheck:
-        times, held, memory = self.sweep.times, self.sweep.held, self.instance.memory
         violations = list(self._early_starts())
-        if (peak := max(held, default=0)) > memory:
-            ends = set(self.sweep.ends)
-            violations += [
-                f"time {time}: {load} tokens held, memory is {memory}"
-                for time, load in zip(times, held, strict=True)
-                if load > memory and time in ends
-            ]
+        peak = peak_time = 0
+        for worker, sweep in enumerate(self.sweeps):
+            where = f"worker {worker}, " if self.instance.workers > 1 else ""
+            violations += [where + text for text in self._overflows(sweep)]
+            if (most := max(sweep.held, default=0)) > peak:
+                peak, peak_time = most, sweep.times[sweep.held.index(most)]
         return ScheduleCheck(
             feasible=not violations,
             objective=self.objective,
             peak_memory=peak,
-            peak_time=times[held.index(peak)] if peak else 0,
+            peak_time=peak_time,
             makespan=self.makespan,
             violations=tuple(violations[:_MOST_VIOLATIONS]),
         )
+
+    def _overflows(self, sweep: Sweep) -> Iterator[str]:
+        memory = self.instance.memory
+        if max(sweep.held, default=0) > memory:
+            ends = set(sweep.ends)
+            for time, load in zip(sweep.times, sweep.held, strict=True):
+                if load > memory and time in ends:
+                    yield f"time {time}: {load} tokens held, memory is {memory}"
 
     def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield ``(time, tokens held)`` for the given times, in ascending order."""
@@ -157,6 +168,15 @@ class Timetable(Summarised):
 class Schedule(Timetable):
     """One start round for each request of an instance, in the instance's order.
 
+    Parameters
+    ----------
+    instance
+        The problem.
+    starts
+        Rounds.
+    workers
+        Of a fleet the worker that each request runs on, from 0; left out where there is one.
+
     Examples
     --------
     >>> from kvopt import Instance, Request, Schedule
@@ -167,21 +187,14 @@ class Schedule(Timetable):
 
     instance: Instance
     starts: tuple[int, ...]
+    workers: tuple[int, ...]
 
-    def __init__(self, instance: Instance, starts: Iterable[int]) -> None:
+    def __init__(
+        self, instance: Instance, starts: Iterable[int], workers: Iterable[int] | None = None
+    ) -> None:
         object.__setattr__(self, "instance", instance)
-        object.__setattr__(self, "starts", tuple(starts))
-        if len(self.starts) != len(instance):
-            reason = f"has {len(self.starts)} entries for {len(instance)} requests"
-            raise InvalidInput(reason, field="starts")
-        others = [i for i, start in enumerate(self.starts) if type(start) is not int]
-        for i in others:
-            start, request = self.starts[i], instance.requests[i]
-            if isinstance(start, bool) or not isinstance(start, Integral):
-                reason = f"must be an integer, got {shown(start)}"
-                raise InvalidInput(reason, field="starts", request=repr(request.id))
-        if others:
-            object.__setattr__(self, "starts", tuple(map(int, self.starts)))
+        object.__setattr__(self, "starts", _integers(instance, "starts", starts))
+        object.__setattr__(self, "workers", _checked_workers(instance, workers))
 
     @property
     def begins(self) -> tuple[int, ...]:
@@ -197,10 +210,12 @@ class Schedule(Timetable):
         """Return a row for each request, as a DataFrame of pandas; times are rounds.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, ``start``, ``completion``,
-        ``latency`` (completion minus arrival) and ``wait`` (start minus arrival).
+        ``latency`` (completion minus arrival) and ``wait`` (start minus arrival); of a fleet
+        ``worker`` too.
         """
         requests = self.instance.requests
         arrivals = [request.arrival for request in requests]
+        fleet = {"worker": self.workers} if self.instance.workers > 1 else {}
         return frame(
             {
                 "id": [request.id for request in requests],
@@ -211,6 +226,7 @@ class Schedule(Timetable):
                 "completion": self.completions,
                 "latency": list(map(sub, self.completions, arrivals)),
                 "wait": list(map(sub, self.starts, arrivals)),
+                **fleet,
             }
         )
 
@@ -228,8 +244,57 @@ class Schedule(Timetable):
 
     @cached_property
     def sweep(self) -> Sweep:
-        """Tokens held over time."""
+        """Tokens held over time, by all workers together."""
         return swept(self.starts, self.completions, [r.prompt for r in self.instance])
+
+    @cached_property
+    def sweeps(self) -> Sequence[Sweep]:
+        """Tokens held over time by each worker."""
+        if self.instance.workers == 1:
+            return (self.sweep,)
+        return [part.sweep for part in self.parts()]
+
+    def members(self) -> list[list[int]]:
+        """Return the positions of the requests of each worker."""
+        found: list[list[int]] = [[] for _ in range(self.instance.workers)]
+        for i, worker in enumerate(self.workers):
+            found[worker].append(i)
+        return found
+
+    def parts(self) -> Iterator[Schedule]:
+        """Yield the schedule of each worker, of its requests alone."""
+        for members in self.members():
+            starts = [self.starts[i] for i in members]
+            yield Schedule(self.instance.of_one_worker(members), starts)
+
+
+def _checked_workers(instance: Instance, workers: Iterable[int] | None) -> tuple[int, ...]:
+    """Return the worker of each request if there are such workers, else raise."""
+    if workers is None:
+        if instance.workers > 1:
+            reason = f"is missing: the instance has {instance.workers} workers"
+            raise InvalidInput(reason, field="workers")
+        return (0,) * len(instance)
+    found = _integers(instance, "workers", workers)
+    for worker, request in zip(found, instance, strict=True):
+        if not 0 <= worker < instance.workers:
+            reason = f"must be in 0 .. {instance.workers - 1}, got {worker}"
+            raise InvalidInput(reason, field="workers", request=repr(request.id))
+    return found
+
+
+def _integers(instance: Instance, field: str, values: Iterable[int]) -> tuple[int, ...]:
+    """Return an integer for each request, else raise."""
+    found = tuple(values)
+    if len(found) != len(instance):
+        reason = f"has {len(found)} entries for {len(instance)} requests"
+        raise InvalidInput(reason, field=field)
+    others = [i for i, value in enumerate(found) if type(value) is not int]
+    for i in others:
+        if isinstance(found[i], bool) or not isinstance(found[i], Integral):
+            reason = f"must be an integer, got {shown(found[i])}"
+            raise InvalidInput(reason, field=field, request=repr(instance.requests[i].id))
+    return tuple(map(int, found)) if others else found
 
 
 def identical_groups(instance: Instance) -> list[list[int]]:

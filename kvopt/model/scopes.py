@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from functools import reduce
 
 from kvopt.errors import InvalidInput, shown
 
@@ -56,6 +58,12 @@ class Scope(StrEnum):
     def sentence(self) -> str:
         """What is said, word for word, wherever a bound or an optimum is reported."""
         return _SENTENCES[self]
+
+
+def least_scope(needed: Iterable[Scope]) -> Scope:
+    """Return the least scope that covers all of these: what a bound is of where none is asked."""
+    scope = reduce(Scope.joined, needed, Scope.RUNS)
+    return Scope.RUNS if Scope.RESTARTS.covers(scope) else scope
 
 
 _ALLOWED = {

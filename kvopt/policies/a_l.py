@@ -105,7 +105,7 @@ class ASwitch(Policy):
         short = low * low - 3 * low * high + high * high > 0
         self._chosen: AL | AMin = AL(seed=self.seed) if short else AMin(seed=self.seed)
         self._chosen.begin(view)
-        for method in ("arrived", "finished", "evict", "evicted", "wake", "learned"):
+        for method in ("arrived", "finished", "evict", "evicted", "withdrawn", "wake", "learned"):
             setattr(self, method, getattr(self._chosen, method))
 
     def admit(self, view: View) -> Iterable[int]:

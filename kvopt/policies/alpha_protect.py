@@ -36,6 +36,7 @@ class AlphaProtect(Policy):
     def begin(self, view: View) -> None:
         """Start with no request in line."""
         self._line: list[tuple[int, int]] = []
+        self._gone: set[int] = set()  # of the line, what another worker has started
         self._limit = int((1 - self.alpha) * view.memory)
 
     def arrived(self, view: View, i: int) -> None:
@@ -46,11 +47,21 @@ class AlphaProtect(Policy):
         """Join the line again."""
         self.arrived(view, i)
 
+    def withdrawn(self, view: View, i: int) -> None:
+        """Pass over it when it comes to the front of the line."""
+        self._gone.add(i)
+
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line while the limit allows."""
         line = self._line
-        while line and view.next_load + view.prompts[line[0][1]] + 1 <= self._limit:
-            yield heapq.heappop(line)[1]
+        while line:
+            i = line[0][1]
+            waits = i not in self._gone
+            if waits and view.next_load + view.prompts[i] + 1 > self._limit:
+                return
+            heapq.heappop(line)
+            if waits:
+                yield i
 
 
 @register

@@ -140,6 +140,12 @@ class Policy(ABC):
     def evicted(self, view: View, i: int, start: int) -> None:
         """Take note of an eviction: the request waits again and its tokens are lost."""
 
+    def withdrawn(self, view: View, i: int) -> None:
+        """Forget a waiting request that another worker of a fleet has started."""
+        raise InvalidInput(
+            "has no method withdrawn, which forgets what another worker started", field=self.name
+        )
+
     @abstractmethod
     def admit(self, view: View) -> Iterable[int]:
         """Return waiting requests to start in this round."""
@@ -161,8 +167,8 @@ class Policy(ABC):
         return None
 
 
-def file_of(kind: type[Policy]) -> str | None:
-    """Return the file that a policy was written in, None where it is not from a file."""
+def file_of(kind: type) -> str | None:
+    """Return the file that a class was written in, None where it is not from a file."""
     return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 

@@ -53,6 +53,11 @@ class HSf(Policy):
         self.finished(view, i, start)
         self.arrived(view, i)
 
+    def withdrawn(self, view: View, i: int) -> None:
+        """Wait no longer."""
+        self._waiting.remove(self._candidate(view, i))
+        self._prompts.remove(view.prompts[i])
+
     def admit(self, view: View) -> Iterable[int]:
         """Start a largest set; when none fits, remember when one may."""
         self._wake = None

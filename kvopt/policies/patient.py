@@ -59,7 +59,14 @@ class Patient(Svf):
 
     def arrived(self, view: View, i: int) -> None:
         """Join the line, kept sorted: more than its front is looked at."""
-        self._queue.add(tuple(-part for part in (*self.full_key(view, i), i)))
+        self._queue.add(self._item(view, i))
+
+    def withdrawn(self, view: View, i: int) -> None:
+        """Leave the line."""
+        self._queue.remove(self._item(view, i))
+
+    def _item(self, view: View, i: int) -> Key:
+        return tuple(-part for part in (*self.full_key(view, i), i))
 
     def learned(self) -> Hashable:
         """Return how often each was passed over: the same requests may be treated otherwise."""

@@ -58,6 +58,12 @@ class PlannedPolicy(PrefixPolicy):
         self._wait(view, i)
         super().arrived(view, i)
 
+    def withdrawn(self, view: View, i: int) -> None:
+        """Wait no longer; the plan passes over it."""
+        super().withdrawn(view, i)
+        self._waiting.remove(self.candidate(view, i))
+        self._prompts.remove(view.prompts[i])
+
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line, and let the plan go on when none is left in it."""
         self._wake = None
@@ -80,7 +86,8 @@ class PlannedPolicy(PrefixPolicy):
         self._line.clear()
         waiting = self._waiting.items().copy()  # without what is evicted before the plan goes on
         self._unplaced = len(waiting)
-        self._smallest = self._prompts.items()[0], waiting[0].output
+        if waiting:
+            self._smallest = self._prompts.items()[0], waiting[0].output
         self._plan = self.plan(view, waiting)
 
     def _continue_plan(self, view: View) -> bool:
@@ -94,5 +101,6 @@ class PlannedPolicy(PrefixPolicy):
             self._places[i] = self._next_place
             self._next_place += 1
             self._unplaced -= 1
-            super().arrived(view, i)
+            if i not in self._gone:
+                super().arrived(view, i)
         return True

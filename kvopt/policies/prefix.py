@@ -27,6 +27,7 @@ class PrefixPolicy(Policy):
         self._line: list[tuple[Key, int]] = []
         self._ahead = look_ahead(self.capacity(view), len(view.prompts))
         self._wake: int | None = None
+        self._gone: set[int] = set()  # of the line, what another worker has started
 
     def capacity(self, view: View) -> int:
         """Return the tokens that may be promised."""
@@ -61,12 +62,19 @@ class PrefixPolicy(Policy):
         """Join the line again after an eviction."""
         self.arrived(view, i)
 
+    def withdrawn(self, view: View, i: int) -> None:
+        """Pass over it when it comes to the front of the line."""
+        self._gone.add(i)
+
     def admit(self, view: View) -> Iterable[int]:
         """Start from the front of the line until one does not fit."""
         self._wake = None
         line, now = self._line, view.now
         while line:
             i = line[0][1]
+            if i in self._gone:
+                heapq.heappop(line)
+                continue
             prompt, output = view.prompts[i], self.belief(view, i)
             if wait := self._ahead.wait(prompt, output, now):
                 # Alone it would fit or never will: another has to leave first.

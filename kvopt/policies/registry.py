@@ -7,13 +7,23 @@ from dataclasses import MISSING, fields
 from fractions import Fraction
 from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
 from kvopt.policies.base import Policy, file_of
 
 Kind = TypeVar("Kind", bound=type[Policy])
+
+
+class _Named(Protocol):
+    """What texts can describe: a dataclass with a name."""
+
+    name: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Made = TypeVar("Made", bound=_Named)
 
 _SIGNATURES = {
     "admit": "def admit(self, view), which returns positions of waiting requests to start",
@@ -60,7 +70,7 @@ def policies() -> dict[str, type[Policy]]:
 def policy(text: str) -> Policy:
     """Return the policy that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
-    return made(POLICIES.find(name), _pairs(rest, name))
+    return made(POLICIES.find(name), pairs(rest, f"policy {name}"))
 
 
 def _mistake(kind: type[Policy]) -> str | None:
@@ -76,8 +86,8 @@ def _mistake(kind: type[Policy]) -> str | None:
     return None
 
 
-def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
-    """Build a policy from texts."""
+def made(kind: type[Made], keys: Mapping[str, str]) -> Made:
+    """Build a policy, or another thing with a name and parameters, from texts."""
     hints = get_type_hints(kind)
     known = {item.name: item for item in fields(kind) if item.init}
     values: dict[str, Any] = {}
@@ -100,7 +110,7 @@ def made(kind: type[Policy], keys: Mapping[str, str]) -> Policy:
         raise InvalidInput(f"needs {missing}", field=f"policy {kind.name}") from None
 
 
-def _no_key(kind: type[Policy], key: str) -> str | None:
+def _no_key(kind: type, key: str) -> str | None:
     """Say why an attribute of a class that looks like a parameter is none."""
     if key.startswith("_") or key in get_annotations(Policy):
         return None
@@ -113,14 +123,15 @@ def _no_key(kind: type[Policy], key: str) -> str | None:
     return None
 
 
-def _pairs(text: str, name: str) -> dict[str, str]:
+def pairs(text: str, field: str) -> dict[str, str]:
+    """Return the keys and values of ``key=value,...``; errors name the field."""
     pairs: dict[str, str] = {}
     for part in text.split(",") if text else ():
         key, equals, value = part.partition("=")
         if not equals or not key:
-            raise InvalidInput(f"must be key=value, got {part!r}", field=f"policy {name}")
+            raise InvalidInput(f"must be key=value, got {part!r}", field=field)
         if key in pairs:
-            raise InvalidInput(f"has {key} twice", field=f"policy {name}")
+            raise InvalidInput(f"has {key} twice", field=field)
         pairs[key] = value
     return pairs
 

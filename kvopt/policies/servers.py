@@ -14,8 +14,15 @@ from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
 
-PAUSES = "pauses requests with tokens kept, which the bound to judge it by does not cover"
-"""Why its runs are not compared with a bound for schedules without pauses."""
+
+def uncovered(needed: Scope) -> str:
+    """Return why the runs of a policy are not compared with a bound of a narrower scope."""
+    does = {
+        Scope.PAUSES: "pauses requests with tokens kept",
+        Scope.CHUNKS: "processes prompts in pieces",
+        Scope.PAUSES_AND_CHUNKS: "pauses requests and processes prompts in pieces",
+    }[needed]
+    return f"{does}, which the bound to judge it by does not cover; the scope {needed} does"
 
 
 class PausingPolicy(Policy):
@@ -24,6 +31,10 @@ class PausingPolicy(Policy):
     def admit(self, view: View) -> Iterable[int]:
         """Refuse: what is admitted depends on blocks, which its own simulator has."""
         raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of: pauses."""
+        return Scope.PAUSES
 
 
 @dataclass
@@ -70,12 +81,6 @@ class ServerPolicy(PausingPolicy):
     @abstractmethod
     def priorities(self, instance: Instance) -> Sequence[int]:
         """Return a number for each request: the smallest goes first, the largest pauses first."""
-
-
-def refuse_pauses(policy: Policy, label: str) -> None:
-    """Refuse a policy that pauses requests where its runs meet bounds that do not cover that."""
-    if isinstance(policy, PausingPolicy):
-        raise InvalidInput(PAUSES, field=f"policy {label}")
 
 
 @register

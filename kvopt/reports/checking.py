@@ -56,6 +56,11 @@ def _difference(content: Mapping[str, Any], record: Record) -> str | None:
         "lower": (record.lower, (content["lower"] or nothing)["value"]),
         "value": (record.value, runs.get(record.policy, nothing)["value"]),
     }
+    if "deadlines" in content:
+        claim = content["deadlines"]
+        counts = dict(zip(runs, claim["attained"], strict=True))
+        said["ceiling"] = (record.ceiling, claim["ceiling"])
+        said["attained"] = (record.attained, counts.get(record.policy))
     for name, (ours, theirs) in said.items():
         if ours != theirs:
             return f"{name} is {ours} in the record and {theirs} in the certificate"

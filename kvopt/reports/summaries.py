@@ -85,11 +85,11 @@ class Family:
 
 def families(study: Study) -> list[Family]:
     """Return the families of a study."""
-    unequal = differing(run.record.limits for run in study.runs)
+    unequal = differing(_told(run.record) for run in study.runs)
     found: dict[tuple[str, str], list[Run]] = {}
     for run in study.runs:
         record = run.record
-        limits = (f"{name} {record.limits.get(name)}" for name in unequal)
+        limits = (f"{name} {_told(record).get(name)}" for name in unequal)
         label = ", ".join([record.policy or "", *limits])
         found.setdefault((record.instance.family or "", label), []).append(run)
     groups = [Group(*key, tuple(runs)) for key, runs in found.items()]
@@ -102,6 +102,11 @@ def families(study: Study) -> list[Family]:
         )
         for name in dict.fromkeys(group.family for group in groups)
     ]
+
+
+def _told(record: Record) -> dict[str, object]:
+    """Return the limits of a record with the scope, which older records leave out."""
+    return {**record.limits, "scope": str(record.scope)}
 
 
 def mean_latencies(

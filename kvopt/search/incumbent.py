@@ -238,17 +238,21 @@ class Search:
         return max(0.0, self._deadline - working_time())
 
     @property
+    def objective(self) -> int | None:
+        """Total latency of the best schedule, None without one."""
+        return None if self.schedule is None else self.schedule.objective
+
+    @property
     def progress(self) -> Progress:
         """Both sides as they stand."""
         with self._lock:
-            objective = None if self.schedule is None else self.schedule.objective
-            return Progress(objective, self.lower_bound, self.seconds, self.engine)
+            return Progress(self.objective, self.lower_bound, self.seconds, self.engine)
 
     @property
     def proved(self) -> bool:
         """Whether the schedule meets the bound."""
         with self._lock:
-            return self.schedule is not None and self.schedule.objective == self.lower_bound
+            return self.objective is not None and self.objective == self.lower_bound
 
     @property
     def is_out_of_time(self) -> bool:
@@ -336,7 +340,7 @@ class Search:
     # ---- inside -----------------------------------------------------------------------
 
     def _status(self) -> Status:
-        if self.schedule is None:
+        if self.objective is None:
             return Status.UNKNOWN
         return Status.OPTIMAL if self.proved else Status.FEASIBLE
 
@@ -375,14 +379,14 @@ class Search:
 
     def _cross_check(self) -> None:
         """Drop a solver's bound that a checked schedule refutes."""
-        if self.schedule is None or self.lower_bound is None:
+        if self.objective is None or self.lower_bound is None:
             return
-        if self.lower_bound <= self.schedule.objective:
+        if self.lower_bound <= self.objective:
             return
         claim = f"{self.bounded_by} claimed that no schedule is below {self.lower_bound}"
         if self.bound_source is BoundSource.CHECKED:
-            raise AssertionError(f"{claim}, and a checked one has {self.schedule.objective}")
-        self._fault(f"{claim}, but a checked schedule has {self.schedule.objective}")
+            raise AssertionError(f"{claim}, and a checked one has {self.objective}")
+        self._fault(f"{claim}, but a checked schedule has {self.objective}")
         self.lower_bound = self.bound_source = self.bounded_by = None
         if self.checked is not None:
             self.lower_bound, self.bounded_by = self.checked.value, self.checked.bounded_by

@@ -164,3 +164,32 @@ class CheckedBound:
     value: int
     bounded_by: str
     proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePrices:
+    """Prices that prove how many requests attain their deadlines, see `kvopt.bounds.deadlines`.
+
+    Parameters
+    ----------
+    times
+        Borders, ascending: a price holds after one of them, up to the next one.  Before the first
+        and after the last nothing costs anything.
+    numerators
+        Prices times the denominator, one fewer than borders; none is negative.
+    denominator
+        At least 1.
+    lines
+        In seconds, the positions of the lines of the model that say what requests take.
+    """
+
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
+    denominator: int
+    lines: tuple[int, ...] = ()
+
+    @property
+    def paid(self) -> int:
+        """The sum of the prices of all times, times the denominator."""
+        lengths = map(int.__sub__, self.times[1:], self.times)
+        return sum(map(int.__mul__, self.numerators, lengths))

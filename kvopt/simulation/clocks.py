@@ -11,9 +11,11 @@ so that a policy that asked to be woken after some rounds is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from kvopt.model.arrivals import arrivals_ns
@@ -55,7 +57,7 @@ class Clock(ABC):
             replace(request, arrival=arrival // self.batch_time.least_ns, arrival_seconds=None)
             for request, arrival in zip(instance, self.arrivals(instance), strict=True)
         ]
-        return Instance(instance.memory, shifted)
+        return replace(instance, requests=tuple(shifted), name=None, notes=None)
 
     def passing(self, view: View, prompts: int, rounds: int) -> int:
         """Return how long the next rounds take if no request starts or leaves after now.
@@ -194,7 +196,7 @@ def stretches(
     pieces
         All work, lost or not.
     resumed
-        When the server began to work after it was idle, by round.
+        When the server began to work after it was idle, or waited, by round.
     """
     prompts = [instance.requests[i].prompt for i, _, _ in pieces]
     starts, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
@@ -202,15 +204,18 @@ def stretches(
     for start, prompt in zip(starts, prompts, strict=True):
         begun[start] += prompt
     found: list[Stretch] = []
-    time = 0
+    waits, time, place = sorted(resumed), 0, 0
     for each in swept(starts, ends, prompts).stretches():
-        time = resumed.get(each.begin, time)  # also where the last of a busy time ended then
-        if not each.active:
-            continue
-        rounds, active, held = each.end - each.begin, each.active, each.held_at(each.begin + 1)
-        prompt = begun[each.begin]
-        first = time + batch_time.round_ns(active, prompt, held)
-        ended = first + batch_time.stretch_ns(active, held + active, rounds - 1)
-        found.append(Stretch(each.begin, time, rounds, active, prompt, held, first, ended))
-        time = ended
+        cuts = waits[bisect_right(waits, each.begin) : bisect_left(waits, each.end)]
+        for begin, end in pairwise([each.begin, *cuts, each.end]):
+            while place < len(waits) and waits[place] <= begin:
+                time, place = resumed[waits[place]], place + 1
+            if not each.active:
+                continue
+            rounds, active, held = end - begin, each.active, each.held_at(begin + 1)
+            prompt = begun[begin]
+            first = time + batch_time.round_ns(active, prompt, held)
+            ended = first + batch_time.stretch_ns(active, held + active, rounds - 1)
+            found.append(Stretch(begin, time, rounds, active, prompt, held, first, ended))
+            time = ended
     return found

@@ -149,6 +149,8 @@ class PausedRun(PolicyRun):
                 partial[number] += held
                 counts[number] += 0  # which cuts the stretch
                 counts[number + 1] += 0
+        for number in self.resumed:
+            counts[number] += 0
         active = offset = time = 0
         batch_time = self.clock.batch_time
         for begin, end in pairwise(sorted(counts)):

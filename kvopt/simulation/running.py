@@ -12,11 +12,15 @@ from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_li
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.modules import line_of
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import ServerPolicy, Sglang
+from kvopt.routers.base import Router
+from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.fleet_runs import FleetRun
+from kvopt.simulation.fleets import run_fleet
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.retraction import Retraction
 from kvopt.simulation.runs import Outcome, PolicyRun
@@ -30,6 +34,7 @@ def run(
     instance: Instance | str | Path,
     policy: str | Policy,
     *,
+    router: str | Router = "central",
     clock: Clock = ROUNDS,
     label: str | None = None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -42,6 +47,8 @@ def run(
         The problem, or the file that it is read from.
     policy
         ``NAME[:key=value,...]`` as on the command line, or a policy object.
+    router
+        Of a fleet, how requests come to its workers: ``NAME[:key=value,...]`` or an object.
     clock
         How long rounds last: `kvopt.simulation.clocks.Seconds` lets them last as long as their
         batches.  The policy is asked at the start of a round, and sees what arrived until then.
@@ -78,6 +85,10 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
+    if isinstance(scheduler, ServerPolicy | Sglang):
+        refuse_fleet(instance, label)
+    if instance.workers > 1:
+        return _shared(instance, scheduler, router, clock, label, should_stop)
     if isinstance(scheduler, ServerPolicy):
         return _served(instance, scheduler, clock, label, should_stop)
     if isinstance(scheduler, Sglang):
@@ -101,6 +112,21 @@ def run(
         resumed={} if clock.is_even else simulation.resumed,
     )
     return _checked(found)
+
+
+def _shared(
+    instance: Instance,
+    policy: Policy,
+    router: str | Router,
+    clock: Clock,
+    label: str,
+    should_stop: Callable[[], bool],
+) -> FleetRun:
+    """Simulate a fleet; arguments as of `run`."""
+    way = router_from(router) if isinstance(router, str) else router
+    labels = label, router if isinstance(router, str) else router.name
+    with _at_fault(policy, label):
+        return _checked(run_fleet(instance, policy, way, clock, labels, should_stop))
 
 
 def _served(

@@ -8,7 +8,7 @@ or the policy is at fault.  Rounds at which nothing can change are skipped.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable
 
 from kvopt.errors import PolicyFault, shown
 from kvopt.model.instance import Instance
@@ -33,6 +33,8 @@ class Simulation:
         What is simulated.
     clock
         How long rounds last, and when requests arrive.
+    arrivals
+        What the clock says of these, where it was asked before.
 
     Attributes
     ----------
@@ -42,10 +44,16 @@ class Simulation:
         Rounds at which an idle server began to work, and when that was.
     """
 
-    def __init__(self, instance: Instance, policy: Policy, clock: Clock) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        policy: Policy,
+        clock: Clock,
+        arrivals: list[int] | None = None,
+    ) -> None:
         self.policy = policy
         self.clock = clock
-        self.arrivals = clock.arrivals(instance)
+        self.arrivals = clock.arrivals(instance) if arrivals is None else arrivals
         self.time = 0
         self.resumed: dict[int, int] = {}
         self.view = View(instance, policy.prediction_model().beliefs(instance))
@@ -78,7 +86,7 @@ class Simulation:
             following = self._next_round()
             if following is None or (self.limit is not None and following > self.limit):
                 return Outcome.LIVELOCK
-            self._advance(following)
+            self._advance(following, self._time_at(following))
             if should_stop():
                 raise Stopped
             self._complete()
@@ -105,29 +113,32 @@ class Simulation:
             rounds.append(max(wake, view.now + 1))
         return min(rounds, default=None)
 
-    def _advance(self, following: int) -> None:
+    def _time_at(self, following: int) -> int:
+        """Return when a round begins if nothing changes before."""
+        rounds = following - self.view.now
+        if self.view.active:
+            return self.time + self.clock.passing(self.view, self._prompts, rounds)
+        arrival = self.arrivals[self.arriving[-1]] if self.arriving else None
+        return self.clock.after_waiting(self.time, rounds, arrival)
+
+    def _advance(self, following: int, time: int) -> None:
         """Let the rounds up to one of them pass."""
-        view = self.view
-        rounds = following - view.now
-        if view.active:
-            self.time += self.clock.passing(view, self._prompts, rounds)
-        else:
-            arrival = self.arrivals[self.arriving[-1]] if self.arriving else None
-            self.time = self.clock.after_waiting(self.time, rounds, arrival)
-            self._idle = True
-        self._prompts = 0
-        view.now = following
+        self.time, self._prompts, self.view.now = time, 0, following
+        self._idle |= not self.view.active
 
     def _complete(self) -> None:
         view = self.view
         while self.ends and self.ends[0][0] <= view.now:
             _, i, start = heapq.heappop(self.ends)
             if view.active.get(i) == start:
-                view.stop(i)
-                self.starts[i] = start
-                self.seen.clear()
-                self._fruitless = 0
-                self.policy.finished(view, i, start)
+                self._finish(i, start)
+
+    def _finish(self, i: int, start: int) -> None:
+        self.view.stop(i)
+        self.starts[i] = start
+        self.seen.clear()
+        self._fruitless = 0
+        self.policy.finished(self.view, i, start)
 
     def _arrive(self) -> None:
         view = self.view
@@ -170,18 +181,28 @@ class Simulation:
         self.seen.add(state)
         return known
 
-    def _admit(self) -> None:
-        view = self.view
-        for i in self._told("admit", self.policy.admit(view)):
+    def _admit(self, *, is_one_enough: bool = False) -> list[int]:
+        """Let the policy start requests; return them.
+
+        If one is enough a policy that yields them one after the other is left after the first.
+        """
+        view, started = self.view, []
+        named = self._told("admit", self.policy.admit(view))
+        for i in named:
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")
             self.waiting.remove(i)
             view.start(i)
+            started.append(i)
             self._prompts += view.prompts[i]
             if self._idle:
                 self.resumed[view.now] = self.time
                 self._idle = False
             heapq.heappush(self.ends, (view.now + self.outputs[i], i, view.now))
+            if is_one_enough and isinstance(named, Generator):
+                named.close()
+                break
         if view.next_load > view.memory:
             reason = f"holds {view.next_load} tokens at {view.now + 1}, memory is {view.memory}"
             raise PolicyFault(f"{self.policy.name}: {reason}")
+        return started

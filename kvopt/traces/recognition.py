@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import semicolons
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.traces.rows import Columns, nanoseconds, number_in, readable
 
@@ -115,7 +116,8 @@ def _unknown(header: Sequence[str], missing: Collection[str]) -> str:
     what = " and ".join(_WORDS[role] for role in missing)
     flags = " and ".join(f"--{role}-column" for role in missing)
     columns = ", ".join(map(shown, header)) or "none"
-    return f"no column is known to hold {what}: name it with {flags}; the columns are {columns}"
+    said = f"no column is known to hold {what}: name it with {flags}; the columns are {columns}"
+    return said + semicolons(header)
 
 
 def _refuse_sums(header: Sequence[str]) -> None:

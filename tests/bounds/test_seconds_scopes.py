@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from effort import many
@@ -19,7 +20,7 @@ from kvopt.search.proofs import SharesProof
 from kvopt.verify import Request as Row
 from kvopt.verify import _by_shares, _Clock, _Work
 
-LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
+LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(9, 1), (0, 4)]]
 
 
 def random_problem(source: random.Random) -> tuple[Server, int, list[Triple]]:
@@ -42,10 +43,13 @@ def random_shares(
     return SharesProof(lines, tuple(weights), tuple(beside) if company else ())
 
 
-def proved(problem: tuple[Server, int, list[Triple]], proof: SharesProof) -> int:
+def proved(
+    problem: tuple[Server, int, list[Triple]], proof: SharesProof, *, chunks: bool = False
+) -> int:
     server, memory, requests = problem
     model = BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
-    return shares_bound(instance_of(memory, requests), model, proof, [a for a, _, _ in requests])
+    arrivals = [a for a, _, _ in requests]
+    return shares_bound(instance_of(memory, requests), model, proof, arrivals, chunks=chunks)
 
 
 def shares_hold(count: int, seed: int) -> None:
@@ -58,9 +62,11 @@ def shares_hold(count: int, seed: int) -> None:
         first = source.choice(lines)
         some = tuple(range(first, source.choice(lines[first:]) + 1))
         whole = random_shares(source, some, len(requests), company=True)
-        single = random_shares(source, (first,), len(requests), company=False)
         assert proved(problem, whole) <= scoped_optimum(*problem, "pauses")
-        assert proved(problem, single) <= scoped_optimum(*problem, "pauses+chunks")
+        optimum = scoped_optimum(*problem, "pauses+chunks")
+        for _ in range(9):
+            single = random_shares(source, (first,), len(requests), company=True)
+            assert proved(problem, single, chunks=True) <= optimum
 
 
 def test_shares_hold() -> None:
@@ -99,7 +105,23 @@ def test_the_worked_case_of_pieces() -> None:
     assert pieces.scope is Scope.PAUSES_AND_CHUNKS
     assert 2010 < pieces.value_ns <= 3020
     assert len(pieces.proof.lines) == 1
-    assert not pieces.proof.company
+
+
+def test_company_of_whole_prompts_does_not_cover_chunks() -> None:
+    """A piece of the second prompt is processed before its first token, which delays it less."""
+    problem = (Server([(9, 1), (0, 4)], 1, 0), 11, [(0, 0, 1), (0, 5, 3)])
+    company = SharesProof((1,), (4, 5), (56, 0))
+    whole, pieces = (proved(problem, company, chunks=chunks) for chunks in (False, True))
+    assert pieces <= scoped_optimum(*problem, "chunks") < whole
+
+
+def test_company_of_pieces_raises_the_bound() -> None:
+    instance = Instance(60, [Request(40 * i, 9, 4) for i in range(12)], round_ms=1e-6)
+    model = BatchTime([Line(12, 1), Line(0, 2)])
+    found = seconds_bound(instance, model, scope="chunks")
+    assert any(found.proof.company)
+    alone = shares_bound(instance, model, replace(found.proof, company=()), chunks=True)
+    assert found.value_ns > 1.05 * alone
 
 
 class TestMixes:
@@ -125,13 +147,14 @@ class TestMixes:
             instance = instance_of(memory, requests)
             mix = tuple(source.randint(1, 9) for _ in model.lines)
             weights = tuple(source.randint(0, 64) for _ in requests)
-            proof = SharesProof(tuple(range(len(mix))), weights, (), mix)
+            company = tuple(source.choice((0, 64 - weight)) for weight in weights)
+            proof = SharesProof(tuple(range(len(mix))), weights, company, mix)
             rows = [Row(0, s, o) for _, s, o in requests]
             arrivals = [a for a, _, _ in requests]
-            claim = {"lines": proof.lines, "weights": weights, "company": [], "mix": mix}
+            claim = {"lines": proof.lines, "weights": weights, "company": company, "mix": mix}
             clock = _Clock(model.to_json())
             value, _ = _by_shares(instance.memory, rows, arrivals, clock, _Work(), claim, True)
-            assert value == shares_bound(instance, model, proof, arrivals)
+            assert value == shares_bound(instance, model, proof, arrivals, chunks=True)
 
     def test_of_huge_numbers_single_lines_are_left(self) -> None:
         instance = Instance(200, [Request(0, 0, 20), Request(0, 90, 1)])

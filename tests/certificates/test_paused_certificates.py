@@ -14,7 +14,6 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
-from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance, Request
 from kvopt.model.pausing import PausedSchedule
@@ -119,14 +118,14 @@ class TestSeconds:
             text = verified(found, tmp_path / "c")
             assert COVERED_BY[scope] in text
 
-    def test_company_is_not_used_where_prompts_come_in_pieces(self) -> None:
-        instance = crowded(random.Random(4))
-        for scope in Scope:
-            found = certify(instance, clock=ROOF, scope=scope)
-            assert found.lower is not None
-            proof = found.lower.proof
-            if scope.covers(Scope.CHUNKS):
-                assert not any(proof.company)  # type: ignore[union-attr]
+    @pytest.mark.parametrize("scope", ["pauses", "pauses+chunks"])
+    def test_company_covers_pieces_in_its_own_way(self, tmp_path: Path, scope: str) -> None:
+        instance = Instance(60, [Request(40 * i, 9, 4) for i in range(12)], round_ms=1e-6)
+        slow = Seconds(BatchTime([Line(12, 1), Line(0, 2)]))
+        found = certify(instance, ["svf"], clock=slow, scope=scope)
+        assert found.lower is not None
+        assert any(found.lower.proof.company)  # type: ignore[union-attr]
+        assert COVERED_BY[scope] in verified(found, tmp_path / "c")
 
     @pytest.mark.parametrize(
         ("change", "reason"),
@@ -171,14 +170,23 @@ class TestSeconds:
             assert found.objective > chunked.objective
             verified(found, tmp_path / "c")
 
-    def test_a_wait_while_nothing_runs_is_not_read_as_another_value(self, tmp_path: Path) -> None:
-        instance = Instance(9, [Request(0, 1, 1)], round_ms=5.0)
+    @pytest.mark.parametrize(
+        ("claim", "wanted"),
+        [
+            ({"starts": [3], "waits": [[0, 50]]}, 53),
+            ({"starts": [0], "waits": [[1, 50], [2, 60]]}, 61),
+            ({"segments": [[[1, 1], [3, 4]]], "waits": [[1, 50], [3, 60]]}, 61),
+        ],
+    )
+    def test_a_wait_where_nothing_begins_counts(
+        self, claim: dict[str, object], wanted: int, tmp_path: Path
+    ) -> None:
+        instance = Instance(9, [Request(0, 1, 3)], round_ms=5.0)
         clock = Seconds(BatchTime([Line(1, 0)]))
-        content = json.loads(certificate_text(certify(instance, clock=clock)))
-        content["upper"] = {"value": 51, "starts": [3], "waits": [[0, 50]]}
+        content = json.loads(certificate_text(certify(instance, clock=clock, scope="pauses")))
+        content["upper"] = {"value": wanted, **claim}
         assert judged(tmp_path / "c", content).valid
-        with pytest.raises(InvalidInput, match="waits at a round at which nothing begins"):
-            read_certificate(tmp_path / "c")
+        assert read_certificate(tmp_path / "c").objective == wanted
 
 
 def test_a_limit_of_nothing_leaves_both_sides(tmp_path: Path) -> None:

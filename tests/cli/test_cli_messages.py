@@ -103,3 +103,21 @@ def test_nothing_is_left_behind(run: Run, ec1: Path, tmp_path: Path) -> None:
     assert logger.handlers == before
     assert sys.stdout is out
     assert run("check", ec1, schedule_of(ec1))[2] == ""
+
+
+def test_files_of_another_kind_get_a_hint(run: Run, tmp_path: Path) -> None:
+    record, made = Path(__file__).parents[2] / "samples" / "vllm.jsonl", tmp_path / "run.json"
+    assert run("import-run", record, "-o", made)[0] == 0
+    code, _, err = run("certify", made, "-o", tmp_path / "c.json")
+    assert code == 2
+    assert err == f"kvopt: {made}: schema: is that of a run: kvopt certify --run judges it\n"
+    rows = tmp_path / "rows.csv"
+    rows.write_text("arrival;prompt;output\n0;1;2\n")
+    for command in (
+        ("solve", rows, "--memory", 9),
+        ("import", rows, "--format", "csv", "--memory", 9, "-o", tmp_path / "i.json"),
+    ):
+        code, _, err = run(*command)
+        assert (code, err.endswith("; separate columns by commas, not semicolons\n")) == (2, True)
+    code, _, err = run("sweep", made, "--policy", "vllm-fcfs")
+    assert (code, "; a sweep is of a policy that has it, such as alpha-protect" in err) == (2, True)

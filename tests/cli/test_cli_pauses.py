@@ -101,4 +101,4 @@ def test_an_unknown_scope_is_refused(run: Run, files: tuple[Path, Path], command
 def test_an_engine_that_knows_no_pauses_is_refused(run: Run, files: tuple[Path, Path]) -> None:
     code, _, err = run("solve", files[0], "--scope", "pauses", "--engine", "exact")
     assert code == 2
-    assert "engine: must be auto with the scope pauses, got exact" in err
+    assert "engine with pauses: must be one of auto, highs, cpsat, pyomo, got 'exact'" in err

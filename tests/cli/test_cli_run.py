@@ -157,3 +157,42 @@ def test_an_installed_package_brings_its_own_policies(ec1: Path, tmp_path: Path)
     )
     (row,) = json.loads(done.stdout)["policies"]
     assert (row["policy"], row["objective"]) == ("longest-first", 21)
+
+
+def test_run_on_a_fleet_names_workers(run: Run, ec1: Path, tmp_path: Path) -> None:
+    fleet = ("--workers", "2", "--router", "round-robin")
+    code, out, err = run("run", ec1, "-P", "fcfs", *fleet, "--json")
+    (row,) = json.loads(out)["policies"]
+    assert (code, err) == (0, "")
+    assert (row["workers"], row["router"]) == ([0, 1, 0, 1], "round-robin")
+    schedule = tmp_path / "s.json"
+    code, _, err = run("run", ec1, "-P", "fcfs", *fleet, "-o", schedule)
+    assert (code, json.loads(schedule.read_text())["workers"]) == (0, [0, 1, 0, 1])
+    assert "router round-robin: a request is given to one of 2 workers when it arrives" in err
+    assert run("check", ec1, schedule, "--workers", "2")[0] == 0
+    assert run("check", ec1, schedule)[0] == 2  # it is for a fleet
+
+
+def test_memory_over_time_of_a_fleet_is_by_worker(run: Run, ec1: Path, tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    options = ("--workers", "2", "--seconds", "--timeline", table)
+    assert run("run", ec1, "-P", "fcfs", *options)[0] == 0
+    names = {line.rsplit(",", 2)[0] for line in table.read_text().splitlines()[1:]}
+    assert names == {'"fcfs, worker 0"', '"fcfs, worker 1"'}
+
+
+def test_routers_need_a_fleet_and_a_name(run: Run, ec1: Path) -> None:
+    code, _, err = run("run", ec1, "-P", "fcfs", "--router", "random")
+    assert (code, err) == (2, "kvopt: --router: goes with several --workers\n")
+    code, _, err = run("run", ec1, "-P", "fcfs", "--workers", "2", "--router", "least-request")
+    assert code == 2
+    assert "did you mean least-requests" in err
+
+
+def test_routers_are_listed(run: Run) -> None:
+    code, out, _ = run("policies", "--routers", "--json")
+    rows = {row["router"]: row for row in json.loads(out)["routers"]}
+    assert code == 0
+    assert rows["central"]["given"] == "when it starts"
+    assert rows["least-volume"]["given"] == "when it arrives"
+    assert run("policies", "--routers")[1].splitlines()[0].startswith("router")

@@ -42,8 +42,6 @@ def test_solve_finds_and_writes_a_schedule_with_a_pause(run: Run, pair: Path) ->
         12,
     )
     assert run("verify", cert)[0] == 0
-    code, _, err = run("solve", pair, "--scope", "pauses", "--engine", "highs")
-    assert (code, err) == (2, "kvopt: engine: must be auto with the scope pauses, got highs\n")
 
 
 @pytest.mark.parametrize("scope", list(Scope))

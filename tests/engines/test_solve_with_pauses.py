@@ -13,8 +13,11 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import InvalidInput, generate, solve, write_instance
 from kvopt.bounds.volume import volume_bound
+from kvopt.engines import cpsat
 from kvopt.heuristics import paused_layers
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
+from kvopt.search.proofs import Prices
 
 solve_paused = partial(solve, scope="pauses")
 
@@ -82,3 +85,79 @@ def test_summaries_say_what_is_covered() -> None:
 def test_limits_are_checked() -> None:
     with pytest.raises(InvalidInput, match="time limit: must not be negative"):
         solve_paused(instance_of(3, [(0, 0, 1)]), time_limit=-1)
+
+
+# ---- engines by name --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "engine", ["highs", "cpsat", pytest.param("pyomo", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("quick_start", [True, False])
+@pytest.mark.parametrize("presolve", [True, False])
+def test_engines_find_a_pause(engine: str, quick_start: bool, presolve: bool) -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    found = solve_paused(instance, engine, quick_start=quick_start, presolve=presolve, threads=1)
+    assert (found.objective, found.lower_bound, found.engine) == (12, 12, engine)
+    assert not found.faults
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+@pytest.mark.parametrize("presolve", [True, False])
+def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
+    seed = 41 + presolve
+    for instance in random_instances(many(12), seed, most_memory=8, most_output=4, last_arrival=3):
+        found = solve_paused(
+            instance, engine, quick_start=len(instance) % 2 == 0, presolve=presolve, threads=1
+        )
+        best = pause_oracle.optimum(*plain(instance))
+        assert found.objective == found.lower_bound == best
+        assert not found.faults
+
+
+@pytest.mark.slow
+def test_pyomo_agrees_with_brute_force() -> None:
+    for instance in random_instances(4, 43, least_requests=2, most_memory=8, most_output=4):
+        found = solve_paused(instance, "pyomo", quick_start=False)
+        assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
+
+
+@pytest.mark.parametrize("engine", ["auto", "highs", "cpsat"])
+def test_a_cold_start_has_no_volume_bound_and_no_list_schedule(engine: str) -> None:
+    found = solve_paused(
+        generate("arrival-1", n=20, seed=1), engine, quick_start=False, time_limit=0
+    )
+    assert found.lower_bound is None
+    assert (found.found_by, found.objective is None) in {
+        ("orders with pauses", False), (None, True)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+def test_engines_begin_from_a_schedule(engine: str) -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    start = PausedSchedule(instance, [[(1, 6), (9, 12)], [(7, 7)]])
+    found = solve_paused(instance, engine, start=start, quick_start=False, time_limit=0)
+    assert (found.objective, found.found_by) == (13, "given schedule")
+
+
+def test_what_observers_see_are_schedules_with_pauses() -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    seen: list[int | None] = []
+    solve_paused(instance, observer=lambda progress: seen.append(progress.objective))
+    assert 12 in seen
+    known = [value for value in seen if value is not None]
+    assert known == sorted(known, reverse=True)
+
+
+def test_prices_to_begin_from_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="prices: cannot be given with the scope pauses"):
+        solve_paused(instance_of(3, [(0, 0, 1)]), prices=Prices((1,), 1))
+
+
+def test_too_many_tokens_for_a_solver_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpsat, "LARGEST_TOKENS", 5)
+    found = solve_paused(instance_of(4, [(0, 0, 3), (0, 1, 3)]), "cpsat")
+    assert found.notes == ("cpsat: 6 tokens are too many for its model with pauses",)
+    assert found.objective is not None

@@ -97,7 +97,7 @@ def test_settings_are_every_combination() -> None:
         "alpha-beta:seed=3,alpha=0.1,beta=0.1",
         "alpha-beta:seed=3,alpha=0.5,beta=0.1",
     ]
-    with pytest.raises(InvalidInput, match="alpha: is not a key of fcfs"):
+    with pytest.raises(InvalidInput, match=r"alpha: is not a key of fcfs.*such as alpha-protect"):
         settings_of("fcfs", [tenth])
 
 

@@ -136,6 +136,8 @@ def test_certificates_have_a_row_for_each_policy() -> None:
     seconds = certify(EC1, ["mc-sf"], clock=CLOCK, time_limit=5)
     assert seconds.to_dataframe()["value"].tolist() == [6.0]
     assert "mc-sf & 1.500000 & " in seconds.to_latex()
+    wide = certify(EC1, ["mc-sf"], scope="pauses", time_limit=1).to_latex()
+    assert "% intervals are multiples of the optimum, of scope pauses:\n% covered: every" in wide
 
 
 def test_tables_of_latex_keep_their_shape_whatever_the_names() -> None:

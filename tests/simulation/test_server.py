@@ -23,10 +23,13 @@ from kvopt import (
     Line,
     Prediction,
     Request,
+    certify,
     write_instance,
 )
 from kvopt import run as simulate
+from kvopt.experiments.hunting import hunt
 from kvopt.model.blocks import block_overflow
+from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.paused_runs import Chunks, PausedRun
 
@@ -240,7 +243,7 @@ def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
     )
     for command in (
         ("study", tmp_path / "s.toml", "--out", tmp_path / "out"),
-        ("hunt", "--policy", policy, "--n", "2", "--memory", "4"),
+        ("hunt", "--policy", policy, "--scope", "runs", "--n", "2", "--memory", "4"),
     ):
         code, out, err = run(*command)
         assert (code, out) == (2, ""), command
@@ -301,3 +304,10 @@ def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> No
     assert isinstance(found, PausedRun)
     assert found.chunks == (Chunks(2, 1, (2, 2), is_lost=True), Chunks(2, 6, (4,)))
     assert [stretch.prompts for stretch in found.stretches] == [0, 2, 2, 0, 0, 4, 2]
+
+
+def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
+    found = certify(Instance(4, [Request(0, 0, 3)] * 2), ["sglang"], time_limit=1)
+    assert found.scope is Scope.PAUSES
+    with pytest.raises(InvalidInput, match="pauses requests"):
+        hunt(["sglang"], n=1, memory=2, scope="runs")

@@ -11,9 +11,11 @@ import pyomo.environ as pyo
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from kvopt.formulations.arrays import ArrayModel
+from kvopt.formulations.arrays import Program as Arrays
+from kvopt.formulations.paused import PausedProgram
 
 Row = tuple[Any, ...]
-Column = tuple[int, int]
+Column = tuple[int, ...]
 Program = tuple[
     dict[tuple[Row, Column], float],  # the matrix
     list[tuple[Row, bool, float]],  # rows: is it an equation, right-hand side
@@ -56,10 +58,27 @@ def _label(constraint: Any) -> Row:
 
 def program_of_arrays(model: ArrayModel) -> Program:
     """Take an array model to pieces."""
-    columns = [(i, k) for i, window in enumerate(model.layout.windows) for k in window]
+    columns: list[Column] = [
+        (i, k) for i, window in enumerate(model.layout.windows) for k in window
+    ]
     labels: list[Row] = [("start", i) for i in range(len(model.instance))]
     labels += [("memory", time) for span in model.layout.spans for time in span]
     labels += [("order", *pair) for pair in model.layout.ordered]
+    return _taken_apart(model, columns, labels)
+
+
+def program_of_paused_arrays(model: PausedProgram) -> Program:
+    """Take the program with pauses to pieces."""
+    columns: list[Column] = [
+        (i, j, k + j)
+        for i, window in enumerate(model.layout.windows)
+        for j in range(1, model.instance.requests[i].output + 1)
+        for k in window
+    ]
+    return _taken_apart(model, columns, list(model.rows()))
+
+
+def _taken_apart(model: Arrays, columns: list[Column], labels: list[Row]) -> Program:
     assert (len(columns), len(labels)) == (model.num_columns, model.num_rows)
     owners = np.repeat(np.arange(model.num_columns), np.diff(model.start))
     entries = zip(model.index, owners, model.value, strict=True)
@@ -67,7 +86,7 @@ def program_of_arrays(model: ArrayModel) -> Program:
     return (
         {(labels[row], columns[column]): float(value) for row, column, value in entries},
         [(label, bool(lower == upper), float(upper)) for label, lower, upper in bounds],
-        dict(zip(columns, map(float, model.cost), strict=True)),
+        {column: float(cost) for column, cost in zip(columns, model.cost, strict=True) if cost},
         0.0,
     )
 

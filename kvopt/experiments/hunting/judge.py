@@ -9,14 +9,16 @@ from typing import NamedTuple
 
 from kvopt.experiments.hunting.space import changed
 from kvopt.experiments.hunting.tiny import Case, optimum_below
+from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 from kvopt.model.instance import Instance, Request
+from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.simulation.running import run
 from kvopt.simulation.simulator import Stopped
 
 
 class Found(NamedTuple):
-    """An instance on which every policy is at least ``ratio`` times the optimum."""
+    """An instance on which what is judged is at least ``ratio`` times the optimum."""
 
     case: Case
     ratio: Fraction
@@ -29,33 +31,61 @@ class Judge:
     Parameters
     ----------
     policies
-        Policies to judge.  With several, an instance counts for the least of their ratios.
+        Policies to judge.  With several, an instance counts for the least of their ratios; without
+        any, the optimum of runs is judged.
     should_stop
         Asked by every run.
+    scope
+        What schedules may do that the optimum is of.
     tried, livelocks
         Instances judged, and those that a policy never finished: they have no ratio.
     """
 
     policies: Sequence[Policy]
     should_stop: Callable[[], bool]
+    scope: Scope = Scope.RUNS
     tried: int = 0
     livelocks: int = 0
 
     def at_least(self, case: Case, ratio: Fraction, *, strictly: bool = False) -> Fraction | None:
         """Return the ratio of an instance if it is not below, or is above, the given one."""
         self.tried += 1
-        instance = instance_of(case)
-        values = []
+        value = self._value(case)
+        if value is None:
+            self.livelocks += 1
+            return None
+        # value / optimum > ratio means optimum < value / ratio
+        share, rest = divmod(value * ratio.denominator, ratio.numerator)
+        optimum = self._optimum_below(case, share + (rest > 0 or not strictly))
+        return None if not optimum else Fraction(value, optimum)
+
+    def _value(self, case: Case) -> int | None:
+        """Return the least total latency of what is judged, None if a policy never finishes."""
+        if not self.policies:
+            if self.should_stop():
+                raise Stopped
+            return optimum_below(case, one_by_one(case) + 1)
+        instance, values = instance_of(case), []
         for policy in self.policies:
             value = run(instance, policy, should_stop=self.should_stop).objective
             if value is None:
-                self.livelocks += 1
                 return None
             values.append(value)
-        # value / optimum > ratio means optimum < value / ratio
-        share, rest = divmod(min(values) * ratio.denominator, ratio.numerator)
-        optimum = optimum_below(case, share + (rest > 0 or not strictly))
-        return None if optimum is None else Fraction(min(values), optimum)
+        return min(values)
+
+    def _optimum_below(self, case: Case, cutoff: int) -> int | None:
+        if self.scope.covers(Scope.PAUSES):
+            return paused_optimum_below(case, cutoff, self.should_stop)
+        return optimum_below(case, cutoff)
+
+
+def one_by_one(case: Case) -> int:
+    """Return the total latency of serving one request after another."""
+    now = total = 0
+    for arrival, _, output in sorted(case[1]):
+        now = max(now, arrival) + output
+        total += now - arrival
+    return total
 
 
 def instance_of(case: Case, name: str | None = None, notes: object = None) -> Instance:

@@ -18,8 +18,11 @@ from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.files.instances import instance_to_json
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import checked_integer
+from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope, least_scope
+from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import refuse_pauses
+from kvopt.policies.servers import uncovered
 from kvopt.simulation.simulator import Stopped
 from kvopt.verify import verify
 
@@ -35,6 +38,9 @@ _ENUMERATION_SHARE = 0.6
 _SEARCH_SHARE = 0.8
 """Share of the time for the search; the rest is for shrinking and the certificate."""
 
+_LEAST_PROOF = 5.0
+"""Seconds for a proof at least; of so few requests it takes one or two, and is the answer."""
+
 _PATIENCE = 400
 """Steps without anything better before a local search begins anew."""
 
@@ -49,7 +55,8 @@ class Hunt:
     Parameters
     ----------
     policies
-        Policies whose worst instance was looked for.
+        Policies whose worst instance was looked for; without any, the optimum of runs is judged
+        by the optimum of a wider scope.
     certificate
         The worst instance with its optimum and the runs on it; None if no policy was ever worse
         than the optimum.
@@ -63,6 +70,10 @@ class Hunt:
         Whether Ctrl-C ended it.
     seconds
         Wall time.
+    scope
+        What schedules may do that the optimum is of.
+    runs
+        Where no policy was hunted, the certificate of the optimum of runs.
     """
 
     policies: tuple[str, ...]
@@ -73,24 +84,28 @@ class Hunt:
     livelocks: int
     interrupted: bool
     seconds: float
+    scope: Scope = Scope.RUNS
+    runs: Certificate | None = None
 
     @property
     def value(self) -> int | None:
-        """Total latency of the best of the policies."""
+        """Total latency of the best of the policies, or a bound that no run is below."""
         if self.certificate is None:
             return None
+        if self.runs is not None:
+            return self.runs.lower_bound
         values = [run.value for run in self.certificate.runs if run.value is not None]
         return min(values, default=None)
 
     @property
     def proved(self) -> bool:
-        """Whether the optimum is proved, so that the ratio is exact."""
-        found = self.certificate
-        return found is not None and found.objective == found.lower_bound
+        """Whether the optimum, or both optima, are proved, so that the ratio is exact."""
+        sides = [found for found in (self.certificate, self.runs) if found is not None]
+        return bool(sides) and all(found.objective == found.lower_bound for found in sides)
 
     @property
     def ratio(self) -> Fraction | None:
-        """The certified ratio: the policies' value over the latency of a checked schedule."""
+        """The certified ratio: the value over the latency of a checked schedule."""
         found = self.certificate
         if found is None or self.value is None or not found.objective:
             return None
@@ -106,6 +121,7 @@ class Hunt:
             "optimum": None if found is None else found.objective,
             "lower_bound": None if found is None else found.lower_bound,
             "proved": self.proved,
+            "scope": str(self.scope),
             "verified": self.verified,
             "instance": None if found is None else instance_to_json(found.instance),
             "values": {run.policy: run.value for run in found.runs} if found else {},
@@ -125,9 +141,13 @@ def hunt(
     seed: int = 0,
     last_arrival: int = 0,
     equal_prompts: bool = False,
+    scope: Scope | str | None = None,
     watch: Watch | None = None,
 ) -> Hunt:
     """Look for the small instance on which the policies are furthest from the optimum.
+
+    Without a policy, and with a scope in which requests may pause, it is the instance on which
+    pausing is worth most: the optimum of runs is judged by the one of that scope.
 
     Parameters
     ----------
@@ -144,6 +164,8 @@ def hunt(
         Arrivals are 0 .. this.
     equal_prompts
         Whether all requests of an instance have the same prompt.
+    scope
+        What schedules may do that the optimum is of; by default what the policies may do.
     watch
         Told of progress.
 
@@ -155,34 +177,47 @@ def hunt(
     """
     began = working_time()
     chosen = [policy_from(label) for label in policies]
-    for policy, label in zip(chosen, policies, strict=True):
-        refuse_pauses(policy, label)
-    if not chosen:
-        raise InvalidInput("needs at least one", field="--policy")
+    covered = _scope(scope, chosen, policies)
     checked_integer(memory, "--memory", 1)
     checked_integer(last_arrival, "--last-arrival", 0)
     if checked_integer(n, "--n", 1) > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS}, got {n}", field="--n")
     space = Space(memory, n, last_arrival, equal_prompts, needs_order(chosen))
     deadline, end = began + _SEARCH_SHARE * time_limit, began + time_limit
-    judge = Judge(chosen, lambda: working_time() > deadline)
+    judge = Judge(chosen, lambda: working_time() > deadline, covered)
     search = Chase(space, judge, Random(seed), watch, deadline)
     interrupted = search.run()
-    certificate = None
+    certificate = runs = None
     if search.worst is not None:
-        patient = Judge(chosen, lambda: working_time() > end)
+        patient = Judge(chosen, lambda: working_time() > end, covered)
         small = shrunk(search.worst, patient, space.holds)
-        certificate = _certified(small, policies, end - working_time())
+        runs, certificate = _certified(small, policies, covered, end - working_time())
+    sides = [found for found in (certificate, runs) if found is not None]
     return Hunt(
         tuple(policies),
         certificate,
-        verified=certificate is not None and _is_verified(certificate),
+        verified=bool(sides) and all(map(_is_verified, sides)),
         exhausted=search.exhausted,
         tried=judge.tried,
         livelocks=judge.livelocks,
         interrupted=interrupted,
         seconds=working_time() - began,
+        scope=covered,
+        runs=runs,
     )
+
+
+def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:
+    """Return the scope of the optimum; refuse one that leaves out what is judged, or nothing."""
+    needed = [policy.scope(rounds=True) for policy in chosen]
+    scope = least_scope(needed) if given is None else Scope.parse(given)
+    if not chosen and not scope.covers(Scope.PAUSES):
+        reason = f"needs at least one; none goes with --scope {Scope.PAUSES}"
+        raise InvalidInput(reason, field="--policy")
+    for each, label in zip(needed, labels, strict=True):
+        if not scope.covers(each):
+            raise InvalidInput(uncovered(each), field=f"policy {label}")
+    return scope
 
 
 @dataclass
@@ -251,13 +286,21 @@ class Chase:
                 self.watch(found.ratio, self.judge.tried)
 
 
-def _certified(found: Found, policies: Sequence[str], seconds: float) -> Certificate:
+def _certified(
+    found: Found, policies: Sequence[str], scope: Scope, seconds: float
+) -> tuple[Certificate | None, Certificate]:
+    """Return the certificate, and before it the one of runs where no policy is judged."""
     memory, requests = found.case
-    name = f"hunt-{'-'.join(policies)}-n{len(requests)}-m{memory}"
+    name = f"hunt-{'-'.join(policies) or scope}-n{len(requests)}-m{memory}"
     notes = {"found_by": "kvopt hunt", "policies": list(policies)}
     instance = instance_of(found.case, name, notes)
-    # A proof of so few requests takes a second or two; without it there would be no answer.
-    return certify(instance, policies, time_limit=max(seconds, 5.0))
+    # With pauses more time seldom closes a gap that is left.
+    limit = _LEAST_PROOF if scope.covers(Scope.PAUSES) else max(seconds, _LEAST_PROOF)
+    if policies:
+        return None, certify(instance, policies, scope=scope, time_limit=limit)
+    runs = certify(instance, time_limit=max(seconds, _LEAST_PROOF))
+    best = runs.upper if isinstance(runs.upper, Schedule) else None
+    return runs, certify(instance, schedule=best, scope=scope, time_limit=limit)
 
 
 def _is_verified(certificate: Certificate) -> bool:

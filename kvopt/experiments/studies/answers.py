@@ -7,8 +7,16 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from kvopt.experiments.studies.claims import Verdict
-from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of, ratio_of, rounded
+from kvopt.experiments.studies.intervals import (
+    Interval,
+    largest_of,
+    mean_of,
+    percents,
+    ratio_of,
+    rounded,
+)
 from kvopt.experiments.studies.records import Record, grouped
+from kvopt.experiments.studies.worth import FamilyWorth, by_family, worths
 
 _ALL = 4
 """Schedulers up to which each is named; of more, the one certain to be good and the worst."""
@@ -31,6 +39,16 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
     list of str
         None where nothing completed and nothing was claimed.
     """
+    said = [_claims(verdicts)] if verdicts else []
+    scopes = grouped(records, lambda record: record.scope)
+    for scope, mine in scopes.items():
+        name = f"Scope {scope}: " if len(scopes) > 1 else ""
+        said += [name + sentence for sentence in _of_schedulers(mine)]
+    return said + [_worth(each) for each in by_family(worths(records))]
+
+
+def _of_schedulers(records: Sequence[Record]) -> list[str]:
+    """Return how good each scheduler is beside one optimum."""
     runs = grouped((r for r in records if r.policy is not None), lambda r: r.policy or "")
     whole = {name: mine for name, mine in runs.items() if all(r.value is not None for r in mine)}
     judged = {
@@ -38,8 +56,7 @@ def answer(records: Sequence[Record], verdicts: Sequence[Verdict] = ()) -> list[
         for name, mine in whole.items()
         if (known := [record for record in mine if ratio_of(record).least])
     }
-    said = [_claims(verdicts)] if verdicts else []
-    said += _judged(judged) if judged else []
+    said = _judged(judged) if judged else []
     partly = [name for name in runs if name not in whole]
     for name in partly[:_ALL]:
         done = sum(record.value is not None for record in runs[name])
@@ -73,6 +90,17 @@ def _claims(verdicts: Sequence[Verdict]) -> str:
     sentence = f"Of {len(verdicts):,} {one}: {said}."
     failed = [each.claim for each in verdicts if each.verdict.startswith(("refuted", "not "))]
     return sentence + (f" Not upheld: {'; '.join(failed)}." if 0 < len(failed) <= _ALL else "")
+
+
+def _worth(found: FamilyWorth) -> str:
+    """Return by how much the optimum falls where schedules may do more."""
+    count = len(found.instances)
+    beside = f"{found.family}: with scope {found.scope} the optimum is {percents(found.mean)}"
+    beside += " below that of runs"
+    if count == 1:
+        return f"{beside} on the one instance."
+    largest = percents(found.largest)
+    return f"{beside} on average over {count:,} instances, and {largest} where it is most."
 
 
 def _judged(runs: dict[str, list[Record]]) -> list[str]:

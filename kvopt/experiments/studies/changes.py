@@ -62,7 +62,7 @@ def changed(
         said = {**(notes if isinstance(notes, dict) else {"notes": notes}), **said}
     size = instance.memory if memory is None else memory
     try:
-        return Instance(size, requests, instance.name, said or notes, instance.round_ms)
+        return replace(instance, memory=size, requests=tuple(requests), notes=said or notes)
     except InvalidInput as error:
         hint = f"; max_total = {size} leaves out what does not fit" if error.request else ""
         reason = error.reason + hint

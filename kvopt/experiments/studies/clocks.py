@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvopt.certificates import JudgedRun, certify
@@ -39,6 +39,10 @@ class Sides:
         Where they came from.
     text
         The certificate that proves both, None where none was asked for.
+    ceiling, best_attained
+        How many requests attain a deadline at most, and in the best run known.
+    attained
+        The same of each policy.
     """
 
     upper: int | None = None
@@ -46,6 +50,9 @@ class Sides:
     bounded_by: str | None = None
     found_by: str | None = None
     text: str | None = None
+    ceiling: int | None = None
+    best_attained: int | None = None
+    attained: Mapping[str, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,9 @@ class StudyClock:
             [run for run in runs.values() if isinstance(run, PolicyRun)],
             task.source.reference(instance) if self.clock.is_even else None,
             clock=self.clock,
+            deadline=limits.deadline,
             time_limit=limits.time_limit,
+            scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
             command=f"kvopt study {task.study}",
@@ -74,12 +83,21 @@ class StudyClock:
         if found.signal_number is not None:
             raise Interrupted(f"signal {found.signal_number}")
         late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
+        in_time = found.in_time
+        if in_time is not None:
+            in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
+        found = replace(found, runs=(*found.runs, *late), in_time=in_time)
         return Sides(
             found.objective,
             found.lower_bound,
             None if found.lower is None else found.lower.bounded_by,
             found.provenance["found_by"],
-            certificate_text(replace(found, runs=(*found.runs, *late))),
+            certificate_text(found),
+            None if in_time is None else in_time.ceiling,
+            None if in_time is None else in_time.best_attained,
+            {}
+            if in_time is None
+            else dict(zip((run.policy for run in found.runs), in_time.attained, strict=True)),
         )
 
     def measures(self, run: PolicyRun) -> dict[str, Any]:

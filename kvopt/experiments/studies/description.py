@@ -14,16 +14,18 @@ from kvopt.errors import InvalidInput, unknown_name
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
-from kvopt.experiments.studies.tables import Table, boolean, positives, texts
+from kvopt.experiments.studies.tables import Table, boolean, listed, positives, texts
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.batch_time import BatchTime
+from kvopt.model.deadlines import Deadline
+from kvopt.model.scopes import Scope
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import refuse_pauses
+from kvopt.policies.servers import uncovered
 
 _TOP = (
-    "name", "title", "clock", "batch_time", "certify", "policies", "predictions", "claims",
-    "modules", "limits", "instances",
+    "name", "title", "clock", "batch_time", "certify", "scope", "policies", "predictions",
+    "claims", "modules", "limits", "instances",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
@@ -49,6 +51,11 @@ class Limits:
         How long a round lasts in a study in seconds, None in rounds.
     certify
         Whether the optimum is bounded; without it runs are simulated only.
+    deadline
+        By when requests should be done, as `kvopt.model.deadlines.Deadline` reads it; None for no
+        question of the kind.
+    scope
+        What the bound covers, and schedules may do.
     """
 
     time_limit: float = 60.0
@@ -57,13 +64,23 @@ class Limits:
     seed: int = 0
     batch_time: BatchTime | None = None
     certify: bool = True
+    scope: Scope = Scope.RUNS
+    deadline: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
         if self.batch_time is not None:
             said["batch_time"] = self.batch_time.to_json()
+        if self.deadline is not None:
+            said["deadline"] = self.deadline
+        if self.scope is not Scope.RUNS:
+            said["scope"] = str(self.scope)
         return said if self.certify else {**said, "certify": False}
+
+    def covers(self, label: str) -> bool:
+        """Whether the bound is one for what a policy may do."""
+        return self.scope.covers(policy_from(label).scope(rounds=self.batch_time is None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +124,7 @@ class Study:
     entries
         Every source of instances with its policies.
     limits
-        Each instance is done once for each of them.
+        Each instance is done once for each of them, which differ in times or in scopes.
     claims
         Names of published claims to put to the test; see `kvopt.experiments.studies.claims`.
     modules
@@ -161,12 +178,13 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     except InvalidInput as error:
         raise top.fault("modules", str(error)) from None
     clock, certify = clock_of(top, folder), top.take("certify", True, boolean)
-    models = top.take("predictions", ("",), texts)
-    policies = _policies(top, models, ())
+    scopes, models = top.take("scope", [Scope.RUNS], _scopes), top.take("predictions", ("",), texts)
+    kinds = tuple(Limits(batch_time=clock, certify=certify, scope=scope) for scope in scopes)
+    policies = _policies(top, models, (), kinds)
     entries = tuple(
         entry
         for table in top.tables("instances")
-        for entry in _entries(table, models, policies, folder, clock is not None, checked)
+        for entry in _entries(table, models, policies, folder, kinds, checked)
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
@@ -178,7 +196,7 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
         name=name,
         title=top.string("title", name),
         entries=entries,
-        limits=tuple(dict.fromkeys(_limits(top.table("limits"), clock, certify))),
+        limits=tuple(dict.fromkeys(_limits(top.table("limits"), kinds))),
         claims=claims,
         modules=modules,
     )
@@ -186,7 +204,14 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     return study
 
 
-def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tuple[str, ...]:
+def _scopes(value: object) -> list[Scope]:
+    """Return scopes, each once: a list, or one of them."""
+    return list(dict.fromkeys(map(Scope.parse, listed(value))))
+
+
+def _policies(
+    table: Table, models: Sequence[str], default: Sequence[str], kinds: Sequence[Limits]
+) -> tuple[str, ...]:
     """Return the policies of a table, each with each prediction model."""
     if "policies" not in table:
         return tuple(default)
@@ -194,18 +219,16 @@ def _policies(table: Table, models: Sequence[str], default: Sequence[str]) -> tu
     for name, model in product(table.take("policies", check=texts), models):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
         try:
-            chosen = policy_from(label)
+            needed = policy_from(label).scope(rounds=kinds[0].batch_time is None)
         except InvalidInput as error:
             raise table.fault("policies", f"{label}: {error}") from None
-        try:
-            refuse_pauses(chosen, label)
-        except InvalidInput as error:
-            raise table.fault("policies", f"{label}: {error.reason}") from None
+        if not any(kind.scope.covers(needed) for kind in kinds):
+            raise table.fault("policies", f"{label}: {uncovered(needed)}: write scope")
         found.append(label)
     return tuple(found)
 
 
-def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Limits]:
+def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
     fallback = Limits()
     time_limits = table.take("time_limit", [fallback.time_limit], positives)
     policy_time_limits = table.take("policy_time_limit", time_limits, positives)
@@ -215,9 +238,26 @@ def _limits(table: Table, clock: BatchTime | None, certify: bool) -> Iterator[Li
         raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
-    table.done(*LIMITS)
-    for limits in zip(time_limits, policy_time_limits, strict=True):
-        yield Limits(*limits, threads, seed, clock, certify)
+    deadlines: list[str | None] = [None]
+    if "deadline" in table:
+        if not all(kind.certify for kind in kinds):
+            raise table.fault("deadline", "goes with certify = true")
+        deadlines = [_deadline(table, text) for text in table.take("deadline", check=texts)]
+    table.done(*LIMITS, "deadline")
+    times = zip(time_limits, policy_time_limits, strict=True)
+    for deadline, (each, of_policies) in product(deadlines, times):
+        for kind in kinds:
+            yield replace(
+                kind, time_limit=each, policy_time_limit=of_policies, threads=threads, seed=seed,
+                deadline=deadline,
+            )  # fmt: skip
+
+
+def _deadline(table: Table, text: str) -> str:
+    try:
+        return str(Deadline.parse(text))
+    except InvalidInput as error:
+        raise table.fault("deadline", error.reason) from None
 
 
 def _entries(
@@ -225,7 +265,7 @@ def _entries(
     models: Sequence[str],
     policies: Sequence[str],
     folder: Path,
-    in_seconds: bool,
+    limits: Sequence[Limits],
     checked: bool,
 ) -> Iterator[Entry]:
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
@@ -237,7 +277,7 @@ def _entries(
     draws, seed = (
         (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
     )
-    chosen = _policies(table, models, policies)
+    chosen = _policies(table, models, policies, limits)
     if not chosen:
         raise table.fault("policies", "is missing: a study needs policies")
     rates: list[float | None] = table.take("rate", [None], positives)
@@ -255,7 +295,7 @@ def _entries(
         source = Source(kind, name, seed, n, memory, parameters, whole, max_total)
         try:
             if checked:
-                source.check(chosen, in_seconds)
+                source.check(chosen, limits[0].batch_time is not None)
         except InvalidInput as error:
             said = str(error) if error.file == name else f"{name}: {error}"
             raise table.fault(kind, said) from None
@@ -269,7 +309,9 @@ def resolved_text(study: Study) -> str:
     Lists that stood for several entries are written out.  A batch-time model stands there itself,
     so that no file has to be there.
     """
-    first = study.limits[0]
+    first, scopes = study.limits[0], list(dict.fromkeys(each.scope for each in study.limits))
+    alike = (first.scope, first.deadline)
+    times = [each for each in study.limits if (each.scope, each.deadline) == alike]
     clock: dict[str, Any] = {"clock": "rounds"}
     if first.batch_time is not None:
         clock = {"clock": "seconds", "batch_time": first.batch_time.to_json()}
@@ -278,13 +320,16 @@ def resolved_text(study: Study) -> str:
         "title": study.title,
         **clock,
         "certify": first.certify,
+        "scope": None if scopes == [Scope.RUNS] else scopes,
         "claims": study.claims,
         "modules": study.modules,
     }
     limits: dict[str, Any] = {}
     for key in LIMITS:
-        values = [getattr(each, key) for each in study.limits]
+        values = [getattr(each, key) for each in times]
         limits[key] = values if len(set(values)) > 1 else values[0]
+    if first.deadline is not None:
+        limits["deadline"] = list(dict.fromkeys(each.deadline for each in study.limits))
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
         draws = None if entry.source.seed is None else entry.draws

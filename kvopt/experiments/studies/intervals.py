@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
     return f"{sign}{whole // 10**places:,}.{whole % 10**places:0{places}}"
 
 
+def percents(share: Interval) -> str:
+    """Return the ends of a share as percentages to two places, rounded outward."""
+    if share.least is not None and share.least == share.most:
+        return f"{float(share.least):.2%}"
+    least, most = (end and end * 100 for end in (share.least, share.most))
+    low, high = rounded(least, up=False, places=2), rounded(most, up=True, places=2)
+    return f"{low}% to {high}%"
+
+
 def places_of(value: Fraction | float | None) -> int:
     """Return places behind the point that give a number four digits; none of a large one."""
     size = abs(float(value or 1))
@@ -96,8 +106,8 @@ class PolicyRow:
 
     Parameters
     ----------
-    policy
-        As it was given.
+    policy, scope
+        As it was given, and what the bounds that judge it cover.
     runs, completed, proved
         Records; those with a total latency; those of them whose optimum is known.
     mean, worst
@@ -107,6 +117,7 @@ class PolicyRow:
     """
 
     policy: str
+    scope: Scope
     runs: int
     completed: int
     proved: int
@@ -116,9 +127,10 @@ class PolicyRow:
 
 
 def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
-    """Return a row for each policy, in the order of the records."""
+    """Return a row for each policy and scope, in the order of the records."""
     rows = []
-    for policy, runs in grouped(records, lambda record: record.policy).items():
+    groups = grouped(records, lambda record: (record.policy, record.scope))
+    for (policy, scope), runs in groups.items():
         if policy is None:
             continue
         completed = [record for record in runs if record.value is not None]
@@ -126,7 +138,7 @@ def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
         ratios = [ratio_of(record) for record in completed]
         latency = mean_seconds(completed) if len(completed) == len(runs) else None
         counts = (len(runs), len(completed), proved)
-        rows.append(PolicyRow(policy, *counts, mean_of(ratios), largest_of(ratios), latency))
+        rows.append(PolicyRow(policy, scope, *counts, mean_of(ratios), largest_of(ratios), latency))
     return rows
 
 

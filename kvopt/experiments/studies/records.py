@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
 from kvopt.files.reading import check_fields, check_schema, parse_json
+from kvopt.model.scopes import Scope
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
@@ -24,6 +25,10 @@ FILE = "records.jsonl"
 Key = TypeVar("Key", bound=Hashable)
 
 OUTCOMES = ("completed", "livelock", "unfinished", "error")
+
+
+_OF_DEADLINES = ("attained", "ceiling", "best_attained")
+"""Fields of a record in a study with deadlines."""
 
 
 class DamagedRecord(UserWarning):
@@ -70,7 +75,7 @@ class Record:
         The policy as it was given; None for an instance that failed as a whole.
     limits
         Limits of the search for the optimum: ``time_limit``, ``threads``, ``seed``; in a study in
-        seconds also its ``batch_time``.
+        seconds also its ``batch_time``, and a ``scope`` other than ``runs``.
     outcome
         ``completed``, ``livelock``, ``unfinished`` or ``error``.
     value, evictions, makespan, peak_memory
@@ -90,6 +95,9 @@ class Record:
         Of kvopt and the solvers.
     times
         What users waited, in a study in seconds.
+    attained, ceiling, best_attained
+        How many requests attain the deadline of the limits: in this run, at most in any, and in
+        the best run known; None where there is no deadline.
     """
 
     key: str
@@ -111,11 +119,19 @@ class Record:
     error: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     times: Times | None = None
+    attained: int | None = None
+    ceiling: int | None = None
+    best_attained: int | None = None
 
     @property
     def in_seconds(self) -> bool:
         """Whether the run was on the clock of a batch-time model."""
         return self.limits.get("batch_time") is not None
+
+    @property
+    def scope(self) -> Scope:
+        """What the bound covers."""
+        return Scope.parse(self.limits.get("scope", "runs"))
 
     @property
     def ratio(self) -> tuple[float | None, float | None]:
@@ -134,6 +150,8 @@ class Record:
             del content["times"]
         else:
             content["times"] = self.times.to_json()
+        if "deadline" not in self.limits:
+            content = {key: value for key, value in content.items() if key not in _OF_DEADLINES}
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
@@ -142,9 +160,10 @@ class Record:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         if isinstance(value, dict):
             check_schema(value, SCHEMA)
-        names = [item.name for item in fields(cls) if item.name != "times"]
+        newer = ("times", *_OF_DEADLINES)
+        names = [item.name for item in fields(cls) if item.name not in newer]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        content = dict(check_fields(value, "record", needed, ("times",)))
+        content = dict(check_fields(value, "record", needed, newer))
         if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         del content["schema"]
@@ -158,9 +177,9 @@ class Record:
         if found.outcome not in OUTCOMES:
             reason = f"must be one of {', '.join(OUTCOMES)}, got {shown(found.outcome)}"
             raise InvalidInput(reason, field="outcome")
-        for name in ("value", "makespan", "peak_memory", "upper", "lower"):
-            if type(content[name]) not in (int, type(None)):
-                reason = f"must be an integer or null, got {shown(content[name])}"
+        for name in ("value", "makespan", "peak_memory", "upper", "lower", *_OF_DEADLINES):
+            if type(content.get(name)) not in (int, type(None)):
+                reason = f"must be an integer or null, got {shown(content.get(name))}"
                 raise InvalidInput(reason, field=name)
         if [list(found.ratio), found.proved] != derived:
             raise InvalidInput("is not what the numbers give", field="ratio")

@@ -75,7 +75,7 @@ class Table:
 
     def choices(self, key: str) -> Any:
         """Return the values that a key runs through: a list, or one value; none if it is absent."""
-        return self.take(key, [None], _listed)
+        return self.take(key, [None], listed)
 
     def tables(self, key: str) -> list[Table]:
         """Return the tables ``[[key]]``."""
@@ -132,10 +132,11 @@ def boolean(value: object) -> bool:
 
 def positives(value: object) -> list[float]:
     """Return positive numbers: a list, or one of them."""
-    return [checked_number(part, "number", positive=True) for part in _listed(value)]
+    return [checked_number(part, "number", positive=True) for part in listed(value)]
 
 
-def _listed(value: object) -> list[Any]:
+def listed(value: object) -> list[Any]:
+    """Return a list that is not empty, or one value as a list."""
     if value == []:
         raise InvalidInput("must not be an empty list")
     return value if isinstance(value, list) else [value]

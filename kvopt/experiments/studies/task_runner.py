@@ -92,9 +92,17 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     else:
         sides = reached(runs)
     seconds = time.monotonic() - began
-    known = {key: value for key, value in vars(sides).items() if key != "text"}
+    known = {key: value for key, value in vars(sides).items() if key not in ("text", "attained")}
+    known["certificate"] = path
     records = (
-        task.record(label, found, seconds, certificate=path, **known, **_measures(clock, run))
+        task.record(
+            label,
+            found,
+            seconds,
+            **known,
+            **_measures(clock, run),
+            attained=sides.attained.get(label),
+        )
         for label, run in runs.items()
     )
     return TaskResult(tuple(records), sides.text)

@@ -94,7 +94,8 @@ def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:
             else:
                 opponents, known = [entry.policies], source.described(source.instance())
             for limits in study.limits:
-                for policies in opponents:
+                for wanted in opponents:
+                    policies = tuple(label for label in wanted if limits.covers(label))
                     task = Task(study.name, source, policies, limits, study.modules, known)
                     new = tuple(p for p in policies if task.key(p) not in planned)
                     planned.update(map(task.key, new))

@@ -13,9 +13,11 @@ from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactor
 
 from kvopt.errors import KvoptError
 from kvopt.files import read_instance
+from kvopt.formulations.pyomo.paused import times_from
 from kvopt.formulations.pyomo.time_indexed import starts_from
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 
 Build = Callable[[Instance], pyo.ConcreteModel]
 Options = Mapping[str, Any] | None
@@ -46,11 +48,25 @@ def run(build: Build, arguments: argparse.Namespace) -> int:
         return 2
     status = solve(model, arguments.solver, arguments.time_limit) if len(instance) else "optimal"
     print(f"status {status}")
-    if any(variable.value is None for variable in model.x.values()):
+    variables = model.component_data_objects(pyo.Var)
+    if any(variable.value is None for variable in variables):
         return _NO_SCHEDULE
     print(f"objective {pyo.value(model.total_latency):.10g}")
+    if hasattr(model, "y") and not hasattr(model, "x"):
+        return _print_times(model, instance)
     for request, start in zip(instance, mean_starts(model, len(instance)), strict=True):
         print(f"start {request.id} {start:.6g}")
+    return 0
+
+
+def _print_times(model: pyo.ConcreteModel, instance: Instance) -> int:
+    """Print the active times of a schedule with pauses, as first and last of each stretch."""
+    times = times_from(model)
+    if times is None:
+        return _NO_SCHEDULE
+    schedule = PausedSchedule.at_times(instance, times)
+    for request, segments in zip(instance, schedule.segments, strict=True):
+        print(f"times {request.id}", *(f"{first}-{last}" for first, last in segments))
     return 0
 
 

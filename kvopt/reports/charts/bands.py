@@ -23,20 +23,17 @@ _COLUMNS = 386
 def counts_of(run: PolicyRun) -> Counts:
     """Return how many requests run and wait, from each round in which that changes.
 
-    A request waits from its arrival to its start; one that is evicted waits again.
+    A request waits from its arrival to its start; one that is evicted, or pauses, waits again.
     """
     present: Counter[int] = Counter()
     running: Counter[int] = Counter()
-    for request, start in zip(run.instance, run.starts, strict=True):
+    for request, end in zip(run.instance, run.completions, strict=True):
         present[request.arrival] += 1
-        if start is not None:
-            end = start + request.output
+        if end is not None:
             present[end] -= 1
-            running[start] += 1
-            running[end] -= 1
-    for piece in run.lost:
-        running[piece.start] += 1
-        running[piece.end] -= 1
+    for _, start, end in run.pieces():
+        running[start] += 1
+        running[end] -= 1
     found, there, busy = [], 0, 0
     for time in sorted({*present, *running}):
         there, busy = there + present[time], busy + running[time]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kvopt.model.instance import Instance
 from kvopt.model.outlines import Points, outline
@@ -11,7 +12,8 @@ from kvopt.model.sweep import Stretch, swept
 from kvopt.reports.charts.axes import Axis, Box, Frame, label, path
 from kvopt.reports.charts.bands import bands, counts_of, most_of
 from kvopt.reports.html import Markup, number
-from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.runs import PolicyRun
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
 """Pixels of the picture and of its inner edges."""
@@ -39,32 +41,48 @@ _MOST_CORNERS = 800
 _COLUMNS = 386
 """Columns, a pixel wide, of a picture that has more corners than can be told apart."""
 
-Work = Lost
-"""A stretch of work of one request, lost or kept."""
+
+class Work(NamedTuple):
+    """A stretch of work of one request, lost or kept; ``before`` is what it had produced."""
+
+    request: int
+    start: int
+    end: int
+    before: int = 0
+
+
+def _kept(run: PolicyRun) -> Iterator[Work]:
+    """Yield the work that was not lost: a stretch of each request, or what pauses cut it into."""
+    if isinstance(run, PausedRun):
+        for i, segments in enumerate(run.segments):
+            before = 0
+            for first, last in segments:
+                yield Work(i, first - 1, last, before)
+                before += last - first + 1
+        return
+    for i, start in enumerate(run.starts):
+        if start is not None:
+            yield Work(i, start, start + run.instance.requests[i].output)
 
 
 def draw(run: PolicyRun, left: int, right: int) -> Markup:
     """Draw a run over the times ``left .. right``, so that two can be laid side by side."""
     instance = run.instance
-    starts = [(start, i) for i, start in enumerate(run.starts) if start is not None]
-    kept = [Work(i, start, start + instance.requests[i].output) for start, i in starts]
-    kept.sort(key=lambda piece: (piece.start, piece.end))
+    kept = sorted(_kept(run), key=lambda piece: (piece.start, piece.end))
+    lost = [Work(piece.request, piece.start, piece.end) for piece in run.lost]
     rows = len(instance) if len(instance) <= MOST_ROWS else 0
     row = min(_TALLEST_ROW, _ROWS / max(rows, 1))
     top = _TOP + (rows * row or _BANDS) + _BETWEEN
     box = Box(_WIDTH, top + _MEMORY + 34, _LEFT, _RIGHT, top, top + _MEMORY)
     frame = Frame(box, Axis("time (rounds)", left, right), Axis("", 0, 1.1 * instance.memory))
-    floor = {piece.request: _TOP + (place + 0.9) * row for place, piece in enumerate(kept)}
+    order = dict.fromkeys(piece.request for piece in kept)
+    floor = {request: _TOP + (place + 0.9) * row for place, request in enumerate(order)}
     said = f"{run.policy}: total latency {run.objective:,}, makespan {run.makespan:,}, "
     return frame.svg(
         said + f"at most {run.peak_memory:,} of {instance.memory:,} tokens held",
         frame.bottom(),
-        *(
-            _Rows(instance, frame.x, row, floor).drawn(kept, run.lost)
-            if rows
-            else _bands(run, frame)
-        ),
-        *_memory(run, kept, frame),
+        *(_Rows(instance, frame.x, row, floor).drawn(kept, lost) if rows else _bands(run, frame)),
+        *_memory(run, kept, lost, frame),
         frame.tokens(instance.memory),
     )
 
@@ -90,12 +108,12 @@ class _Rows:
 
     def drawn(self, kept: Sequence[Work], lost: Sequence[Work]) -> Iterable[Markup]:
         requests = self.instance.requests
-        late = [piece for piece in kept if piece.start > requests[piece.request].arrival]
-        waits = (
-            f"M{self._across(requests[piece.request].arrival)} {number(self.floor[piece.request])}"
-            f"H{self._across(piece.start)}"
-            for piece in late
-        )
+        waits, free = [], {i: requests[i].arrival for i in self.floor}
+        for piece in kept:
+            since, free[piece.request] = free[piece.request], piece.end
+            if piece.start > since:
+                place = f"M{self._across(since)} {number(self.floor[piece.request])}"
+                waits.append(f"{place}H{self._across(piece.start)}")
         yield path("".join(waits), "wait" if self.row > _THIN else "wait many")
         yield from self._bars(kept, ("prompt", "grown"))
         if len(lost) <= _MOST_LOST:
@@ -119,9 +137,11 @@ class _Rows:
             prompt, base = self.instance.requests[piece.request].prompt, self.floor[piece.request]
             left, right = self._across(piece.start), self._across(piece.end)
             top = number(base - prompt * unit)
-            peak = number(base - (prompt + piece.end - piece.start) * unit)
+            grown = prompt + piece.before
+            peak = number(base - (grown + piece.end - piece.start) * unit)
+            side = f"V{number(base - grown * unit)}" if piece.before else ""
             below.append(f"M{left} {number(base)}V{top}H{right}V{number(base)}z")
-            above.append(f"M{left} {top}L{right} {peak}V{top}z")
+            above.append(f"M{left} {top}{side}L{right} {peak}V{top}z")
         paths = zip((below, above), kinds, strict=True)
         return [path("".join(part), kind) for part, kind in paths if part]
 
@@ -144,13 +164,16 @@ class _Rows:
         return number(self.x.at(time))
 
 
-def _memory(run: PolicyRun, kept: Sequence[Work], frame: Frame) -> Iterable[Markup]:
+def _memory(
+    run: PolicyRun, kept: Sequence[Work], lost: Sequence[Work], frame: Frame
+) -> Iterable[Markup]:
     """Draw the tokens held; what evictions threw away is seen where it stands above the rest."""
 
     def area(work: Sequence[Work], corners: Callable[[Stretch], Points], kind: str) -> Markup:
         requests = run.instance.requests
         starts, ends = [each.start for each in work], [each.end for each in work]
-        sweep = swept(starts, ends, [requests[each.request].prompt for each in work])
+        before = [requests[each.request].prompt + each.before for each in work]
+        sweep = swept(starts, ends, before)
         found = [corner for stretch in sweep.stretches() for corner in corners(stretch)]
         return frame.area(_thin(found), kind)
 
@@ -160,10 +183,10 @@ def _memory(run: PolicyRun, kept: Sequence[Work], frame: Frame) -> Iterable[Mark
     def prompts(stretch: Stretch) -> Points:
         return [(time, stretch.prompts) for time in (stretch.begin, stretch.end)]
 
-    if run.lost:
-        yield area([*run.lost, *kept], held, "lost")
+    if lost:
+        yield area([*lost, *kept], held, "lost")
     yield area(kept, held, "grown")
-    yield area(kept, prompts, "prompt")
+    yield area([piece._replace(before=0) for piece in kept], prompts, "prompt")
 
 
 def _thin(corners: Points) -> Points:

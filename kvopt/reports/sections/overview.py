@@ -11,6 +11,7 @@ from kvopt.model.summary import spread
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.layout import cards, listed, said_of
 from kvopt.reports.registry import Context, Section, register
+from kvopt.reports.study import Study
 from kvopt.reports.summaries import mean_width
 from kvopt.reports.words import counted, percent
 
@@ -45,9 +46,19 @@ def overview(context: Context) -> Section:
             *(tag("p", line, class_="note") for line in left_out(study.records)),
             tag("ul", *_tiles(context), class_="tiles"),
             tag("p", said_of("overview"), class_="note"),
-            tag("p", f"Of bounds and optima, {Scope.RUNS.sentence}.", class_="note"),
+            *(tag("p", line, class_="note") for line in _covered(study)),
         ]
     return Section("Overview", join(_warnings(context), *told))
+
+
+def _covered(study: Study) -> list[str]:
+    """Return what bounds cover, a sentence for each scope of the study."""
+    found = [scope for scope in Scope if any(run.record.scope is scope for run in study.runs)]
+    beside = len(found) > 1
+    return [
+        f"Of bounds and optima{f' with scope {scope}' if beside else ''}, {scope.sentence}."
+        for scope in found
+    ]
 
 
 def _tiles(context: Context) -> list[Markup]:

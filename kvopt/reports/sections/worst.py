@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +12,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import check_schema, parse_json, read_text
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.reports.charts.bands import BANDS
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, join, tag
@@ -19,9 +20,10 @@ from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
 from kvopt.reports.words import counted, size_of
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
-_SCHEMA = "kvopt.certificate/1"
+_SCHEMAS = ("kvopt.certificate/1", "kvopt.certificate/2")
 _BEST = "best schedule found"
 _LEGEND = {"prompt": "prompt tokens", "grown": "tokens produced", "lost": "lost to an eviction"}
 _FEW, _MOST, _OPEN = 6, 12, 3
@@ -128,7 +130,8 @@ def _read(path: Path) -> tuple[Instance, dict[str, Any]]:
     value = parse_json(read_text(path))
     if not isinstance(value, dict):
         raise InvalidInput(f"must be an object, got {shown(value)}")
-    check_schema(value, _SCHEMA)
+    # Which schema: what pauses or restarts is in the second, and both are read alike.
+    check_schema(value, value["schema"] if value.get("schema") in _SCHEMAS else _SCHEMAS[0])
     return instance_from_json(value.get("instance")), value
 
 
@@ -140,17 +143,27 @@ def _checked(instance: Instance, label: str, content: object, value: int | None)
         lost = [Lost(*_integers(piece)) for piece in content.get("lost", ())]
         if any(piece.request not in range(len(instance)) for piece in lost):
             raise IndexError
-        starts = _integers(content["starts"])
-        if len(starts) != len(instance):
-            raise IndexError
-        made = PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
+        made = (
+            PausedRun.of(PausedSchedule(instance, content["segments"]), label)
+            if "segments" in content
+            else _started(instance, label, content, lost)
+        )
         broken = made.violations()
-    except (KeyError, IndexError, TypeError, ValueError):
+    except (KeyError, IndexError, TypeError, ValueError, InvalidInput):
         raise InvalidInput("is not as it was written", field=label) from None
     if broken or made.objective != value:
         reason = broken[0] if broken else f"starts give {made.objective}, the record says {value}"
         raise InvalidInput(reason, field=label)
     return made
+
+
+def _started(
+    instance: Instance, label: str, content: Mapping[str, Any], lost: Iterable[Lost]
+) -> PolicyRun:
+    starts = _integers(content["starts"])
+    if len(starts) != len(instance):
+        raise IndexError
+    return PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
 
 
 def _integers(values: Iterable[object]) -> tuple[int, ...]:

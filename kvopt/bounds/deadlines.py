@@ -1,0 +1,190 @@
+"""``deadline_ceiling``: no scheduler lets more requests attain their deadlines.
+
+Charge prices p_t >= 0 for each token held at time t, and let g_i be the least that request i pays
+if it attains.  Those that attain pay at most M sum_t p_t together, and each of them counts 1, which
+is at most max(0, 1 - g_i) + g_i.  So at most
+
+    sum_i max(0, 1 - g_i)  +  M sum_t p_t
+
+attain, whatever the prices are.  In seconds prices are of time of the machine, of which request i
+takes X_i: its g_i is the price of the X_i cheapest nanoseconds between arrival and deadline.
+``docs/deadlines.md`` has the proofs, and what holds with pauses and with prompts in pieces.
+
+Prices are found in floats, by steps against a slope of the ceiling, and evaluated in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kvopt.bounds.deadline_kinds import Kind, OfCheapestTimes, OfRuns, Window
+from kvopt.bounds.kinds import Floats
+from kvopt.bounds.seconds_evaluation import shares
+from kvopt.kernels.compiling import working_time
+from kvopt.model.arrivals import arrivals_ns
+from kvopt.model.batch_time import BatchTime, Line
+from kvopt.model.deadlines import Aim
+from kvopt.model.instance import Instance
+from kvopt.model.scopes import Scope
+from kvopt.search.proofs import DeadlinePrices
+
+_LONGEST = 2**31
+"""Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""
+_STEPS, _PATIENCE, _MEMORY = 400, 20, 0.8
+"""Most steps; how many may fail before they become shorter; how much of the last ones is kept."""
+_FIRST_AIM, _LAST_AIM = 0.02, 5e-4
+"""What a step hopes to gain, as a share of the ceiling: at first, and at the end."""
+_LEAST_SCALE = 1e-2
+"""Least size of a price, as a share of the largest one, where steps are scaled by sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """How many requests can attain their deadlines at most.
+
+    Parameters
+    ----------
+    value
+        That number.
+    sure_misses
+        How many cannot even alone.
+    proof
+        Prices that prove it.
+    costs
+        About what each request pays at least, as a share of what it counts; infinite if it misses
+        for sure.
+    """
+
+    value: int
+    sure_misses: int
+    proof: DeadlinePrices
+    costs: Floats
+
+
+def least_times(instance: Instance, aim: Aim, model: BatchTime | None) -> list[int]:
+    """Return the least time from arrival to what is aimed at, of each request alone."""
+    if aim is Aim.FIRST_TOKEN:
+        instance = _of_first_tokens(instance)
+    if model is None:
+        return [request.output for request in instance]
+    alone: list[int] = shares(instance, model, model.lines, object).alone.tolist()
+    return alone
+
+
+def deadline_ceiling(
+    instance: Instance,
+    allowed: Sequence[int],
+    aim: Aim = Aim.COMPLETION,
+    model: BatchTime | None = None,
+    *,
+    scope: Scope = Scope.RUNS,
+    time_limit: float = math.inf,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Ceiling:
+    """Return a proved ceiling on how many requests attain their deadlines.
+
+    Parameters
+    ----------
+    instance, model
+        The problem; without a model in rounds.
+    allowed
+        How long each request may take, in rounds or nanoseconds.
+    aim
+        What should be there by then.
+    scope
+        What schedules may do.
+    time_limit, should_stop
+        When to take the prices as they are.
+
+    Examples
+    --------
+    >>> from kvopt import Request
+    >>> three = Instance(4, [Request(0, 2, 2) for _ in range(3)])
+    >>> deadline_ceiling(three, [4, 4, 4]).value
+    2
+    """
+    end = working_time() + time_limit
+    arrivals = [request.arrival for request in instance] if model is None else arrivals_ns(instance)
+    alone = least_times(instance, aim, model)
+    can = [i for i, (own, most) in enumerate(zip(alone, allowed, strict=True)) if own <= most]
+    tail = 0
+    if model is None and aim is Aim.FIRST_TOKEN and not scope.covers(Scope.PAUSES):
+        tail = max((instance.requests[i].output for i in can), default=0)
+    busy = tail + sum(alone[i] for i in can)
+    window = Window.of(instance, arrivals, allowed, can, busy, tail)
+    costs = np.full(len(instance), np.inf)
+    best, prices = None, np.zeros(0)
+    if window.last and (model is not None or window.last < _LONGEST):
+        kinds = list(_kinds(aim, model, scope, window))
+        starts = [(kind.evaluate(first := kind.first_prices())[0], first, kind) for kind in kinds]
+        _, prices, best = min(starts, key=lambda row: row[0])
+        prices = _descended(best, prices, lambda: should_stop() or working_time() > end)
+        costs[can] = best.costs_at(prices)
+    else:
+        costs[can] = 0.0
+    proof = DeadlinePrices((), (), 1) if best is None else best.rounded(prices)
+    value = len(can) if best is None else min(len(can), best.proved(proof))
+    return Ceiling(value, len(instance) - len(can), proof, costs)
+
+
+def _of_first_tokens(instance: Instance) -> Instance:
+    short = [replace(request, output=1, predicted=None) for request in instance]
+    return replace(instance, requests=tuple(short))
+
+
+def _kinds(aim: Aim, model: BatchTime | None, scope: Scope, window: Window) -> Iterator[Kind]:
+    """Yield what may give a ceiling."""
+    first = aim is Aim.FIRST_TOKEN
+    some = _of_first_tokens(window.instance) if first else window.instance
+    if model is not None:
+        for lines in _lines(model, scope.covers(Scope.CHUNKS)):
+            chosen: list[Line] = [model.lines[i] for i in lines]
+            takes = shares(some, model, chosen, object).takes.tolist()
+            yield OfCheapestTimes(window, takes, [1] * len(some), 0, lines)
+    elif scope.covers(Scope.PAUSES):
+        yield OfCheapestTimes(window, [r.output for r in some], [r.peak for r in some], 1)
+    else:
+        outputs = np.array([request.output for request in some], dtype=np.int64)
+        yield OfRuns(window, window.ends - outputs)
+
+
+def _lines(model: BatchTime, chunks: bool) -> Iterator[tuple[int, ...]]:
+    """Yield lines whose largest counts; only a single one covers prompts in pieces."""
+    count = len(model.lines)
+    yield from ((line,) for line in range(count))
+    if count > 1 and not chunks:
+        yield tuple(range(count))
+
+
+def _descended(kind: Kind, prices: Floats, is_over: Callable[[], bool]) -> Floats:
+    """Return better prices: steps against a mixture of the last slopes, each scaled by its price.
+
+    A step is as long as it would take to gain what is hoped for; that is halved when too many
+    steps in a row gained little.
+    """
+    value, slope = kind.evaluate(prices)
+    best, at, hoped = (value, prices, slope), prices, _FIRST_AIM * value
+    direction, idle = np.zeros_like(prices), 0
+    for _ in range(_STEPS):
+        if is_over() or hoped <= _LAST_AIM * best[0]:
+            break
+        direction = slope + _MEMORY * direction
+        free = np.where((at <= 0.0) & (direction > 0.0), 0.0, direction)
+        scale = np.maximum(best[1], _LEAST_SCALE * best[1].max(initial=0.0))
+        steepness = float((scale * free * free).sum())
+        if steepness == 0.0:
+            break
+        at = np.maximum(at - (value - best[0] + hoped) / steepness * scale * free, 0.0)
+        value, slope = kind.evaluate(at)
+        idle = 0 if value < best[0] - 0.05 * hoped else idle + 1
+        if value < best[0]:
+            best = value, at, slope
+        if idle >= _PATIENCE:
+            hoped, idle = hoped / 2.0, 0
+            value, at, slope = best
+            direction = np.zeros_like(prices)
+    return best[1]

@@ -1,0 +1,186 @@
+"""The inner loops of the search for schedules in which many requests attain their deadlines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.kinds import Integers
+from kvopt.heuristics.decode import LARGEST_HORIZON as LARGEST_HORIZON
+from kvopt.heuristics.decode import earliest
+from kvopt.kernels.compiled import compiled
+
+
+@compiled
+def fill(
+    order: Integers, arrivals: Integers, prompts: Integers, outputs: Integers, latest: Integers,
+    memory: int, profiles: Integers, starts: Integers, workers: Integers,
+) -> int:  # fmt: skip
+    """Place what fits by its latest start, on the worker where it fits first; return how many."""
+    count = 0
+    for i in order:
+        if arrivals[i] > latest[i]:
+            continue
+        for worker in range(len(profiles)):
+            room = memory - prompts[i]
+            start = earliest(profiles[worker], room, outputs[i], arrivals[i])
+            if start <= latest[i] and (starts[i] < 0 or start < starts[i]):
+                starts[i], workers[i] = start, worker
+        if starts[i] < 0:
+            continue
+        count += 1
+        held = prompts[i]
+        for time in range(starts[i] + 1, starts[i] + outputs[i] + 1):
+            held += 1
+            profiles[workers[i], time] += held
+    return count
+
+
+class Timed(NamedTuple):
+    """Requests on a clock of seconds, and how long rounds last; see `kvopt.model.batch_time`.
+
+    ``coming`` are the requests in the order of arrival, and ``first`` says whether the first token
+    is what should be there by ``due``.
+    """
+
+    memory: int
+    arrivals: Integers
+    coming: Integers
+    prompts: Integers
+    outputs: Integers
+    due: Integers
+    first: bool
+    fixed: Integers
+    each: Integers
+    prompt_ns: int
+    kv_ns: int
+
+
+class Line(NamedTuple):
+    """Who waits, and what is active: arrays that a run writes to.
+
+    ``line`` has the requests by rank, ``waiting`` says of each rank whether it waits; ``active``
+    has a row of end, peak and request for each that is active, by its end.
+    """
+
+    line: Integers
+    ranks: Integers
+    waiting: Integers
+    active: Integers
+
+
+@compiled
+def _length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
+    """Return how long a round lasts."""
+    most = 0
+    for line in range(len(timed.fixed)):
+        most = max(most, timed.fixed[line] + timed.each[line] * tokens)
+    return int(most + timed.prompt_ns * prompts + timed.kv_ns * held)
+
+
+@compiled
+def _fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
+    """Whether memory holds at all completions if one joins: tokens at t are offset + number t."""
+    offset, number, joined = 0, 0, False
+    for place in range(count - 1, -1, -1):
+        if not joined and end >= active[place, 0]:
+            offset, number, joined = offset + peak - end, number + 1, True
+            if offset + number * end > memory:
+                return False
+        offset += active[place, 1] - active[place, 0]
+        number += 1
+        if offset + number * active[place, 0] > memory:
+            return False
+    return joined or offset + peak - end + (number + 1) * end <= memory
+
+
+@compiled
+def _join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
+    """Put a request where its end belongs."""
+    place = count
+    while place > 0 and active[place - 1, 0] > end:
+        active[place] = active[place - 1]
+        place -= 1
+    active[place, 0], active[place, 1], active[place, 2] = end, peak, request
+
+
+@compiled
+def serve(
+    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, starts: Integers,
+    resumed: Integers,
+) -> tuple[int, int]:  # fmt: skip
+    """Run those that are kept, by rank, then all others; return how many attain, and idle times.
+
+    What would be late is not started: its time is estimated from the batch of the moment, times
+    the patience for all rounds but the first.  So many that do not fit are passed over.
+    """
+    count = len(starts)
+    hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
+    now = time = number = base = 0  # a round that ends at t holds base + number t
+    is_idle, in_time = True, True
+    while True:
+        while coming < count and timed.arrivals[timed.coming[coming]] <= time:
+            i = timed.coming[coming]
+            coming += 1
+            if kept[i] or not in_time:
+                lines.waiting[lines.ranks[i]] = 1
+                waiting += 1
+        rank = seen = prompts = 0
+        left = waiting
+        while left > 0 and seen < window:
+            while not lines.waiting[rank]:
+                rank += 1
+            i = lines.line[rank]
+            left -= 1
+            s, o = timed.prompts[i], timed.outputs[i]
+            held = base + (number + 1) * (now + 1) + s - now
+            first = _length(timed, number + 1 + prompts + s, prompts + s, held)
+            later = _length(timed, number + 1, 0, held + o - 1)
+            rest = 0.0 if timed.first else patience * later * (o - 1)
+            if in_time and time + first + rest > timed.due[i]:
+                lines.waiting[rank] = 0
+                waiting -= 1
+                hopeful -= 1
+                kept[i] = 0
+            elif held <= timed.memory and _fits(lines.active, number, now + o, s + o, timed.memory):
+                lines.waiting[rank] = 0
+                waiting -= 1
+                _join(lines.active, number, now + o, s + o, i)
+                number, base, prompts, starts[i] = number + 1, base + s - now, prompts + s, now
+                if is_idle:
+                    resumed[waits, 0], resumed[waits, 1] = now, time
+                    waits, is_idle = waits + 1, False
+            else:
+                seen += 1
+            rank += 1
+        if number == 0:
+            if in_time and hopeful == 0:
+                in_time = False
+                for i in timed.coming[:coming]:
+                    if starts[i] < 0:
+                        lines.waiting[lines.ranks[i]] = 1
+                        waiting += 1
+            if waiting == 0 and coming == count:
+                return attained, waits
+            if waiting == 0:
+                time, now, is_idle = max(time, timed.arrivals[timed.coming[coming]]), now + 1, True
+            continue
+        rounds, passed = lines.active[0, 0] - now, 1
+        ended = time + _length(timed, number + prompts, prompts, base + number * (now + 1))
+        if timed.first:
+            for i in lines.active[:number, 2]:
+                attained += starts[i] == now and ended <= timed.due[i]
+        until = timed.arrivals[timed.coming[coming]] if coming < count else np.int64(2**63 - 1)
+        while passed < rounds and ended < until:
+            passed += 1
+            ended += _length(timed, number, 0, base + number * (now + passed))
+        time, now = ended, now + passed
+        while number > 0 and lines.active[0, 0] == now:
+            i = lines.active[0, 2]
+            attained += not timed.first and time <= timed.due[i]
+            if in_time and kept[i]:
+                hopeful -= 1
+            base -= lines.active[0, 1] - now
+            number -= 1
+            lines.active[:number] = lines.active[1 : number + 1].copy()

@@ -1,0 +1,1 @@
+"""Routers: which worker of a fleet a request goes to."""

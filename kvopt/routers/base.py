@@ -1,0 +1,52 @@
+"""What a router is: what it is told, and what it is asked when a request arrives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+
+class Load(Protocol):
+    """What a router sees of a worker."""
+
+    requests: int
+    """How many were sent there and have not finished."""
+    volume: int
+    """Token-rounds that these are believed to hold over their lives."""
+
+    def tokens(self) -> int:
+        """Return the tokens that it holds now."""
+
+
+@dataclass
+class Router(ABC):
+    """How requests come to workers.  Subclasses are dataclasses: their fields are parameters.
+
+    Parameters
+    ----------
+    seed
+        For random choices.
+    """
+
+    name: ClassVar[str]
+    """What it is called in commands."""
+    source: ClassVar[str] = "-"
+    """Where it is from."""
+    is_irrevocable: ClassVar[bool] = True
+    """Whether a request stays where it was sent when it arrived."""
+
+    seed: int = field(default=0, kw_only=True)
+
+
+@dataclass
+class ArrivalRouter(Router):
+    """A router that sends every request to a worker when it arrives."""
+
+    def begin(self, workers: int) -> None:
+        """Forget everything and get ready for a run with so many workers."""
+
+    @abstractmethod
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+        """Return the worker, from 0, for a request with that prompt and believed output."""

@@ -1,0 +1,22 @@
+"""One line for all workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvopt.routers.base import Router
+from kvopt.routers.registry import register
+
+
+@register
+@dataclass
+class Central(Router):
+    """Let requests wait in one line, from which a worker takes what its scheduler starts.
+
+    A request is given to a worker when it starts.  One that is evicted waits for the same worker.
+    Of several workers that may start something at one time the one that holds the fewest tokens
+    is asked first.
+    """
+
+    name = "central"
+    is_irrevocable = False

@@ -1,0 +1,38 @@
+"""Routers by name: built-in ones, and those that others registered."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from kvopt.kernels.registry import Registry
+from kvopt.policies.registry import made, pairs
+from kvopt.routers.base import Router
+
+Kind = TypeVar("Kind", bound=type[Router])
+
+_MODULES = {
+    "central": "central",
+    "round-robin": "spread",
+    "random": "spread",
+    "two-choices": "spread",
+    "least-requests": "least",
+    "least-tokens": "least",
+    "least-volume": "least",
+}
+ROUTERS: Registry[type[Router]] = Registry(
+    "router",
+    "kvopt.routers",
+    {name: f"kvopt.routers.{module}" for name, module in _MODULES.items()},
+)
+
+
+def register(kind: Kind) -> Kind:
+    """Make a router known by its name; a class decorator."""
+    ROUTERS.add(kind.name, kind)
+    return kind
+
+
+def router(text: str) -> Router:
+    """Return the router that ``NAME[:key=value,...]`` describes."""
+    name, _, rest = text.partition(":")
+    return made(ROUTERS.find(name), pairs(rest, f"router {name}"))

@@ -1,0 +1,93 @@
+"""What a fleet did: a run of each worker, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kvopt.model.schedule import Schedule
+from kvopt.model.summary import Facts
+from kvopt.simulation.clocks import Stretch
+from kvopt.simulation.runs import PolicyRun
+
+
+@dataclass(frozen=True, repr=False)
+class FleetRun(PolicyRun):
+    """What a scheduler did on the workers of a fleet.
+
+    Rounds are numbered by each worker for itself.
+
+    Parameters
+    ----------
+    router
+        How requests came to workers, as it was given.
+    workers
+        The worker of each request; None for what was never started.
+    parts
+        The run of each worker, on its requests in the order of the whole.
+    """
+
+    router: str = "central"
+    workers: tuple[int | None, ...] = ()
+    parts: tuple[PolicyRun, ...] = ()
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        return {**super().facts(), "workers": self.instance.workers, "router": self.router}
+
+    @cached_property
+    def schedule(self) -> Schedule | None:
+        """The last starts as a schedule; see `PolicyRun.schedule`."""
+        starts = [start for start in self.starts if start is not None]
+        workers = [worker for worker in self.workers if worker is not None]
+        is_one = self.clock.is_even and len(starts) == len(self.starts)
+        return Schedule(self.instance, starts, workers) if is_one else None
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """What each worker did in order, one worker after the other."""
+        return tuple(stretch for part in self.parts for stretch in part.stretches)
+
+    @cached_property
+    def start_times(self) -> tuple[int | None, ...]:
+        """When each request started for the last time."""
+        return self._together(lambda part: part.start_times)
+
+    @cached_property
+    def first_tokens(self) -> tuple[int | None, ...]:
+        """When the round that produced each request's first token ended."""
+        return self._together(lambda part: part.first_tokens)
+
+    @cached_property
+    def completions(self) -> tuple[int | None, ...]:
+        """When each request finished."""
+        return self._together(lambda part: part.completions)
+
+    @cached_property
+    def peak_memory(self) -> int:
+        """Most tokens that a worker held at one time."""
+        return max(part.peak_memory for part in self.parts)
+
+    def violations(self) -> list[str]:
+        """Return what breaks the rules of the problem, worker by worker."""
+        served = [sum(worker == each for worker in self.workers) for each in range(len(self.parts))]
+        if [len(part.instance) for part in self.parts] != served:
+            return ["the runs of the workers are not those of their requests"]
+        return [
+            f"worker {number}: {text}"
+            for number, part in enumerate(self.parts)
+            for text in part.violations()
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt run --json`` prints for this policy."""
+        return {**super().to_json(), "router": self.router, "workers": list(self.workers)}
+
+    def _together(
+        self, times: Callable[[PolicyRun], Sequence[int | None]]
+    ) -> tuple[int | None, ...]:
+        """Return the times of all requests, taken from the runs of their workers."""
+        of_parts = [iter(times(part)) for part in self.parts]
+        return tuple(None if worker is None else next(of_parts[worker]) for worker in self.workers)

@@ -1,0 +1,208 @@
+"""Ceilings on how many requests attain a deadline, and floors, against all schedules."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pytest
+from deadline_oracle import ROUNDS, most_by_sets, most_in_time
+from effort import many
+from oracle import Triple
+from strategies import instance_of, plain, random_instances
+from timed_oracle import Server
+
+from kvopt import BatchTime, Instance, Line, Request, Scope
+from kvopt.bounds.deadlines import deadline_ceiling, least_times
+from kvopt.heuristics.attaining import attaining_in_rounds
+from kvopt.heuristics.attaining_seconds import attaining_in_seconds
+from kvopt.model.deadlines import Aim
+from kvopt.verify import Request as Plain
+from kvopt.verify import _Clock, _most_in_time, _TimePrices, _Work
+
+SCOPES = ("runs", "pauses", "chunks", "pauses+chunks")
+
+
+class Case(NamedTuple):
+    """A tiny problem on one of the clocks."""
+
+    server: Server
+    memory: int
+    requests: list[Triple]
+    allowed: list[int]
+    scope: str
+    aim: Aim
+    in_seconds: bool
+
+    @classmethod
+    def drawn(cls, source: random.Random) -> Case:
+        in_seconds, memory = source.random() < 0.5, source.randint(2, 7)
+        lines = [(source.randint(1, 4), source.randint(0, 3)) for _ in range(source.randint(1, 2))]
+        server = Server(lines, source.randint(0, 2), source.randint(0, 2))
+        requests, slow = [], 3 if in_seconds else 1
+        for _ in range(source.randint(1, 3)):
+            output = source.randint(1, min(3, memory))
+            prompt = source.randint(0, min(3, memory - output))
+            requests.append((source.choice([0, source.randint(0, 6 * slow)]), prompt, output))
+        return cls(
+            server if in_seconds else ROUNDS, memory, requests,
+            [source.randint(1, 8 * slow * slow) for _ in requests],
+            source.choice(SCOPES), source.choice(list(Aim)), in_seconds,
+        )  # fmt: skip
+
+    @property
+    def model(self) -> BatchTime | None:
+        if not self.in_seconds:
+            return None
+        lines = [Line(*line) for line in self.server.lines]
+        return BatchTime(lines, self.server.kv_ns, self.server.prompt_ns)
+
+    @property
+    def instance(self) -> Instance:
+        if not self.in_seconds:
+            return instance_of(self.memory, self.requests)
+        rows = [Request(0, s, o, arrival_seconds=a / 1e9) for a, s, o in self.requests]
+        return Instance(self.memory, rows)
+
+    @property
+    def most(self) -> int:
+        first = self.aim is Aim.FIRST_TOKEN
+        rest = (self.memory, self.requests, self.allowed, self.scope)
+        return most_in_time(self.server, *rest, first=first)
+
+
+def cases(count: int, seed: int) -> list[Case]:
+    source = random.Random(seed)
+    return [Case.drawn(source) for _ in range(many(count))]
+
+
+@pytest.mark.slow
+def test_ceiling_and_floor_hold_the_most_of_all_schedules_between_them() -> None:
+    exact = 0
+    for case in cases(120, 1):
+        given = (case.instance, case.allowed, case.aim)
+        found = deadline_ceiling(*given, case.model, scope=Scope.parse(case.scope))
+        if case.model is None:
+            floor = attaining_in_rounds(*given, found.costs)
+        else:
+            instance, allowed, aim = given
+            floor = attaining_in_seconds(instance, case.model, allowed, aim, found.costs)
+        assert floor is not None
+        assert floor.count <= case.most <= found.value, case
+        exact += floor.count == found.value
+    assert exact > many(100)
+
+
+def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
+    """Return what the checker makes of prices."""
+    claim = {"proof": proof, "aim": str(case.aim)}
+    certificate = {"instance": {"memory": case.memory}, "scope": case.scope, "deadlines": claim}
+    requests = [Plain(0 if case.in_seconds else a, s, o) for a, s, o in case.requests]
+    arrivals = [a for a, _, _ in case.requests]
+    due = [a + most for a, most in zip(arrivals, case.allowed, strict=True)]
+    clock = None if case.model is None else _Clock(case.model.to_json())
+    if clock is None:
+        requests = [Plain(*triple) for triple in case.requests]
+    return _most_in_time(certificate, requests, arrivals, due, clock, _Work())
+
+
+@pytest.mark.slow
+def test_no_prices_prove_less_than_schedules_reach() -> None:
+    source, helped = random.Random(5), 0
+    for drawn in cases(1500, 2):
+        requests = [(0, s, o) for _, s, o in drawn.requests]
+        case = drawn._replace(requests=requests, allowed=[min(d, 12) for d in drawn.allowed])
+        last = max(case.allowed)
+        borders = sorted({0, source.randint(0, last), last})
+        prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
+        size = source.randint(2, 12) * (3 * case.memory if case.in_seconds else 1)
+        proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
+        if case.in_seconds:
+            several = range(len(case.server.lines))
+            proof["lines"] = [0] if "chunks" in case.scope else list(several)
+        value, misses = judged(case, proof)
+        if value < len(case.requests) - misses:
+            assert value >= case.most, (case, proof)
+            helped += 1
+    assert helped > many(15)
+
+
+def test_costs_of_runs_are_those_of_the_definition() -> None:
+    source = random.Random(3)
+    for _ in range(many(400)):
+        borders = sorted(source.sample(range(25), source.randint(2, 6)))
+        table = _TimePrices(borders, [source.randint(0, 9) for _ in borders[1:]])
+        price = {
+            t: p
+            for a, b, p in zip(borders, borders[1:], table.prices, strict=False)
+            for t in range(a + 1, b + 1)
+        }
+        request = Plain(source.randint(0, 12), source.randint(0, 5), source.randint(1, 9))
+        latest = request.arrival + source.randint(0, 20)
+        costs = [
+            sum(price.get(k + j, 0) * (request.prompt + j) for j in range(1, request.output + 1))
+            for k in range(request.arrival, latest + 1)
+        ]
+        assert table.of_run(request, request.arrival, latest) == min(costs)
+        times = range(request.arrival + 1, latest + request.output + 1)
+        cheapest = sorted(price.get(t, 0) for t in times)[: request.output]
+        held = range(request.prompt + request.output, request.prompt, -1)
+        least = sum(p * h for p, h in zip(cheapest, held, strict=True))
+        top = request.prompt + request.output
+        window = (request.arrival, latest + request.output)
+        assert table.of_cheapest(*window, request.output, top, 1, 1) == least
+
+
+def test_the_two_ways_to_try_all_schedules_agree() -> None:
+    for instance in random_instances(150, 4, most_requests=3, most_memory=6, most_output=3):
+        memory, triples = plain(instance)
+        allowed = [1 + (3 * i + o) % 6 for i, (_, _, o) in enumerate(triples)]
+        most = most_in_time(ROUNDS, memory, triples, allowed, "runs", first=False)
+        assert most_by_sets(memory, triples, allowed) == most
+
+
+@pytest.mark.slow
+def test_five_requests_in_rounds() -> None:
+    for instance in random_instances(40, 9, most_requests=5, most_memory=9, most_output=5):
+        memory, triples = plain(instance)
+        allowed = [3 + (5 * i + o) % 9 for i, (_, _, o) in enumerate(triples)]
+        found = deadline_ceiling(instance, allowed)
+        floor = attaining_in_rounds(instance, allowed, Aim.COMPLETION, found.costs)
+        assert floor is not None
+        assert floor.count <= most_by_sets(memory, triples, allowed) <= found.value
+
+
+def test_several_workers_share_no_memory_and_one_ceiling() -> None:
+    three = [Request(0, 2, 2)] * 1 + [Request(0, 2, 2, "b"), Request(0, 2, 2, "c")]
+    one, two = (Instance(4, three, workers=m) for m in (1, 2))
+    assert [deadline_ceiling(each, [2] * 3).value for each in (one, two)] == [1, 2]
+    floor = attaining_in_rounds(two, [2] * 3, Aim.COMPLETION, deadline_ceiling(two, [2] * 3).costs)
+    assert floor is not None
+    assert (floor.count, sorted(floor.workers)[-1]) == (2, 1)
+
+
+def test_sure_misses_are_those_that_are_late_alone() -> None:
+    pair = instance_of(9, [(0, 1, 4), (3, 1, 2)])
+    found = deadline_ceiling(pair, [3, 2])
+    assert (found.value, found.sure_misses) == (1, 1)
+    assert least_times(pair, Aim.FIRST_TOKEN, None) == [1, 1]
+    model = BatchTime([Line(10, 1)], kv_ns=2)
+    assert least_times(pair, Aim.FIRST_TOKEN, model) == [10 + 2 + 4] * 2
+
+
+def test_deadlines_and_arrivals_that_are_far_away_need_no_prices() -> None:
+    far = instance_of(3, [(0, 1, 2), (2**52, 1, 2)])
+    assert deadline_ceiling(far, [2**53 - 1] * 2).value == 2
+    assert deadline_ceiling(instance_of(3, []), []).value == 0
+
+
+def test_a_restart_counts_by_the_run_that_is_not_lost() -> None:
+    """Of two that start at once one is evicted: its first token is lost, so one attains."""
+    pair = [(0, 0, 2), (0, 0, 2)]
+    found = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN)
+    assert found.value == 1
+    assert most_in_time(ROUNDS, 2, pair, [1, 1], "pauses", first=True) == 2
+    paused = deadline_ceiling(instance_of(2, pair), [1, 1], Aim.FIRST_TOKEN, scope=Scope.PAUSES)
+    assert paused.value == 2
+    assert Fraction(paused.proof.paid, paused.proof.denominator) >= 0

@@ -1,0 +1,55 @@
+"""Bounds of each scope are below brute force of that scope; a benchmark does it 10,000 times."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import oracle
+import pause_oracle
+import pytest
+import restart_oracle
+from effort import many
+from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
+from strategies import plain, random_instances
+
+from kvopt.model.scopes import Scope
+
+Guard = Callable[[Scope, int], Iterator[Figures]]
+GUARDS = [(in_rounds, scope) for scope in ROUNDS] + [(in_seconds, scope) for scope in SECONDS]
+
+
+def compared(guard: Guard, scope: Scope, count: int) -> Figures:
+    (figures,) = deque(islice(guard(scope, 7), count), maxlen=1)
+    assert figures.instances == count
+    assert figures.bounds >= count
+    return figures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("guard", "scope"), GUARDS)
+def test_no_bound_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
+    figures = compared(guard, scope, many(15))
+    assert figures.violations == 0
+    assert figures.met > 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("guard", "scope"), GUARDS)
+def test_no_bound_of_ten_thousand_is_above_the_optimum(guard: Guard, scope: Scope) -> None:
+    assert compared(guard, scope, 10_000).violations == 0
+
+
+def test_a_bound_above_the_optimum_is_counted() -> None:
+    figures = Figures()
+    figures.count(5, 4, None, 6)
+    assert (figures.bounds, figures.met, figures.violations) == (2, 0, 1)
+
+
+def test_evictions_never_help() -> None:
+    """The last run of each request is a schedule without them; brute force agrees."""
+    for instance in random_instances(60, 3, most_memory=7, most_output=3, last_arrival=3):
+        problem = plain(instance)
+        assert restart_oracle.optimum(*problem) == oracle.optimum(*problem)[0]
+        assert pause_oracle.optimum(*problem) <= restart_oracle.optimum(*problem)

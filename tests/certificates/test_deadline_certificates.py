@@ -1,0 +1,149 @@
+"""Certificates of how many requests attain a deadline: written, read, checked, falsified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    certify,
+    read_certificate,
+    verify,
+    write_certificate,
+)
+from kvopt.certificates.certificate import Certificate
+from kvopt.simulation.clocks import Clock, Rounds, Seconds
+
+OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
+INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)
+SECONDS = Seconds(BatchTime([Line(90_000_000, 1_000_000), Line(0, 20_000_000)], kv_ns=1000))
+CLOCKS: list[Clock] = [Rounds(), SECONDS]
+
+
+def made(clock: Clock, deadline: str, scope: str = "runs") -> Certificate:
+    limit = 20 if scope == "runs" else 4  # with pauses a search may go on to its limit
+    return certify(
+        INSTANCE, ["svf", "fcfs"], clock=clock, deadline=deadline, scope=scope, time_limit=limit
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
+@pytest.mark.parametrize("deadline", ["6", "own", "0.7s", "first-token:2"])
+@pytest.mark.parametrize("scope", ["runs", "pauses+chunks"])
+def test_what_is_written_is_valid_and_read_again(
+    clock: Clock, deadline: str, scope: str, tmp_path: Path
+) -> None:
+    found, path = made(clock, deadline, scope=scope), tmp_path / "c.json"
+    write_certificate(found, path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    claim, again = found.in_time, read_certificate(path).in_time
+    assert claim is not None
+    assert again is not None
+    assert (again.ceiling, again.attained, again.proof) == (
+        claim.ceiling,
+        claim.attained,
+        claim.proof,
+    )
+    assert str(again.deadline) == deadline
+    assert claim.best_attained == again.best_attained
+    assert all(n is None or n <= (claim.best_attained or 0) for n in claim.attained)
+    assert f"at most {claim.ceiling} of 4" in claim.sentence(4)
+    assert any(f"at most {claim.ceiling} of 4 requests" in line for line in verdict.lines)
+
+
+def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
+    said = made(Rounds(), "6").to_json()
+    assert (said["ceiling"], said["deadline"], said["sure_misses"]) == (2, "6", 0)
+    assert [policy["attained"] for policy in said["policies"]] == [2, 2]
+    plain = certify(INSTANCE, ["svf"], time_limit=1).to_json()
+    assert "ceiling" not in plain
+    assert "attained" not in plain["policies"][0]
+
+
+def test_without_a_deadline_a_file_is_as_before(tmp_path: Path) -> None:
+    plain = Instance(9, [Request(0, 2, 3), Request(0, 1, 6)])
+    write_certificate(certify(plain, ["svf"], time_limit=1), tmp_path / "c.json")
+    said = json.loads((tmp_path / "c.json").read_text())
+    assert (said["schema"], "deadlines" in said) == ("kvopt.certificate/1", False)
+
+
+Change = Callable[[dict[str, Any]], object]
+CHANGES: dict[str, Change] = {
+    "a lower ceiling": lambda c: c.update(ceiling=c["ceiling"] - 1),
+    "another deadline": lambda c: c.update(after=c["after"] * 2),
+    "another aim": lambda c: c.update(aim="first-token"),
+    "more of a policy": lambda c: c.update(attained=[c["attained"][0] + 1, *c["attained"][1:]]),
+    "less of a policy": lambda c: c.update(attained=[c["attained"][0] - 1, *c["attained"][1:]]),
+    "no number": lambda c: c.update(attained=[None, *c["attained"][1:]]),
+    "a policy too few": lambda c: c["attained"].pop(),
+    "more of the best": lambda c: c["best"].update(attained=c["best"]["attained"] + 1),
+    "a value of the best": lambda c: c["best"].update(value=c["best"]["value"] - 1),
+    "an early start": lambda c: c["best"]["starts"].__setitem__(0, -1),
+    "a negative price": lambda c: c["proof"]["numerators"].__setitem__(0, -1),
+    "a free time": lambda c: c["proof"].update(numerators=[0] * len(c["proof"]["numerators"])),
+    "a price too many": lambda c: c["proof"]["numerators"].append(1),
+    "borders that fall": lambda c: c["proof"]["times"].reverse(),
+    "no denominator": lambda c: c["proof"].update(denominator=0),
+    "a deadline before the arrival": lambda c: c.update(after=-1),
+}
+
+
+@pytest.fixture(scope="module", params=CLOCKS, ids=["rounds", "seconds"])
+def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a certificate at whose deadline a request more cannot attain."""
+    path = tmp_path_factory.mktemp("deadlines") / "c.json"
+    write_certificate(made(request.param, "5" if request.param.is_even else "0.6s"), path)
+    assert verify(path).valid, verify(path).lines
+    return path.read_text()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> None:
+    said = json.loads(text)
+    change(said["deadlines"])
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(said))
+    verdict = verify(path)
+    assert not verdict.valid
+    assert verdict.readable
+    with pytest.raises(InvalidInput):
+        read_certificate(path)
+
+
+@pytest.mark.parametrize("lines", [[], [7], [0, 1]])
+def test_lines_that_a_proof_may_not_use(text: str, lines: list[int], tmp_path: Path) -> None:
+    said = json.loads(text)
+    said["deadlines"]["proof"]["lines"] = lines
+    said["scope"] = "chunks"
+    if "model" not in said and not lines:
+        return
+    (tmp_path / "c.json").write_text(json.dumps(said))
+    assert not verify(tmp_path / "c.json").valid
+
+
+def test_a_deadline_in_a_first_schema_is_unreadable(text: str, tmp_path: Path) -> None:
+    said = json.loads(text)
+    said["schema"] = said["schema"][:-1] + "1"
+    (tmp_path / "c.json").write_text(json.dumps(said))
+    assert verify(tmp_path / "c.json").exit_status == 2
+
+
+def test_a_deadline_of_a_request_is_part_of_the_problem(text: str, tmp_path: Path) -> None:
+    said = json.loads(text)
+    said["instance"]["requests"][0]["deadline"] = 99
+    (tmp_path / "c.json").write_text(json.dumps(said))
+    assert "hash" in verify(tmp_path / "c.json").lines[-1]
+    said["instance"]["requests"][0]["deadline"] = 0
+    (tmp_path / "c.json").write_text(json.dumps(said))
+    assert "deadline" in verify(tmp_path / "c.json").lines[-1]

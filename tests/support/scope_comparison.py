@@ -1,0 +1,96 @@
+"""Bounds of each scope against brute force of that scope, on random instances."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import oracle
+import pause_oracle
+import restart_oracle
+from oracle import Triple
+from scoped_timed_oracle import scoped_optimum
+from strategies import plain, random_instances, random_shape
+from timed_oracle import Server
+
+from kvopt import BatchTime, Line, bound
+from kvopt.bounds.registry import bounds_for
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.model.instance import Instance, Request
+from kvopt.model.scopes import Scope
+from kvopt.search.params import LagrangianParams, SolveParams
+
+ROUNDS: dict[Scope, Callable[[int, tuple[Triple, ...]], int]] = {
+    Scope.RUNS: lambda memory, requests: oracle.optimum(memory, requests)[0],
+    Scope.RESTARTS: restart_oracle.optimum,
+    Scope.PAUSES: pause_oracle.optimum,
+}
+"""Least total latency in rounds by brute force."""
+SECONDS = (Scope.CHUNKS, Scope.PAUSES, Scope.PAUSES_AND_CHUNKS)
+"""Scopes that are compared in seconds."""
+_STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=200))
+"""Prices need not be the best ones to be compared; most of the time goes into the last digits."""
+_LINES = [[(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)]]
+
+
+@dataclass
+class Figures:
+    """How many instances and bounds were compared, how many bounds meet the optimum or pass it."""
+
+    instances: int = 0
+    bounds: int = 0
+    met: int = 0
+    violations: int = 0
+
+    def count(self, optimum: int, *values: int | None) -> None:
+        """Compare the bounds of an instance with its optimum."""
+        known = [value for value in values if value is not None]
+        self.instances += 1
+        self.bounds += len(known)
+        self.met += max(known, default=-1) == optimum
+        self.violations += sum(value > optimum for value in known)
+
+
+def in_rounds(scope: Scope, seed: int) -> Iterator[Figures]:
+    """Compare instances without end, every bound of the scope each; yield what is known so far."""
+    figures, best = Figures(), ROUNDS[scope]
+    while True:
+        seed += 1
+        for instance in random_instances(50, seed, most_memory=9, most_output=4, last_arrival=4):
+            values = (
+                bound(instance, method, scope=scope, threads=1, params=_STEPS).value
+                for method in bounds_for(scope).built_in
+                if method != "auto"  # the best of the others
+            )
+            figures.count(best(*plain(instance)), *values)
+            yield figures
+
+
+def in_seconds(scope: Scope, seed: int) -> Iterator[Figures]:
+    """Compare instances in seconds without end; yield what is known so far."""
+    source, figures = random.Random(seed), Figures()
+    while True:
+        server, instance = _timed(source)
+        model = BatchTime([Line(*line) for line in server.lines], server.kv_ns, server.prompt_ns)
+        arrivals = [round((r.arrival_seconds or 0) * 10**9) for r in instance]
+        memory, requests = plain(instance)
+        timed = [(a, s, o) for a, (_, s, o) in zip(arrivals, requests, strict=True)]
+        value = seconds_bound(instance, model, scope=scope).value_ns
+        figures.count(scoped_optimum(server, memory, timed, scope), value)
+        yield figures
+
+
+def _timed(source: random.Random) -> tuple[Server, Instance]:
+    """Return a server and few requests that arrive at nanoseconds; most are one to three."""
+    server = Server(source.choice(_LINES), source.choice((0, 0, 1)), source.choice((0, 0, 1)))
+    memory, count = source.randint(3, 8), source.choice((1, 2, 2, 3, 3, 3, 4, 5))
+    most = 3 if count < 4 else 2
+    requests = []
+    for _ in range(count):
+        prompt, output = random_shape(source, memory, most)
+        arrival = source.choice((0, 0, 7))
+        requests.append(
+            Request(arrival, min(prompt, most), output, arrival_seconds=arrival / 10**9)
+        )
+    return server, Instance(memory, requests)
