@@ -213,7 +213,7 @@ module Reader (C : CHECKER) = struct
   let request value =
     let field =
       fields "a request" [ "arrival"; "prompt"; "output" ]
-        [ "id"; "arrival_seconds"; "predicted"; "priority" ] value in
+        [ "id"; "arrival_seconds"; "predicted"; "priority"; "deadline" ] value in
     let part name = number (string_of_int (small ("a request, " ^ name) (get field name))) in
     { arrival = part "arrival"; prompt = part "prompt"; output = part "output" }
 
@@ -354,7 +354,8 @@ module Reader (C : CHECKER) = struct
   let certificate value =
     let field =
       fields "certificate" [ "schema"; "instance"; "hash"; "upper"; "lower" ]
-        [ "policies"; "provenance"; "budget"; "scope" ] value in
+        [ "policies"; "provenance"; "budget"; "scope"; "deadlines" ] value in
+    if field "deadlines" <> None then not_covered "deadlines";
     (match field "scope" with
     | None | Some (Text ("runs" | "restarts")) -> ()
     | Some (Text ("pauses" | "chunks" | "pauses+chunks")) -> not_covered "bounds with pauses"

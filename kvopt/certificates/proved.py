@@ -1,4 +1,4 @@
-"""The checker of `proofs/`: a program extracted from Coq, with a proof that what it accepts is true.
+"""The checker of `proofs/`: extracted from Coq, with a proof that what it accepts is true.
 
 It is built by ``make proofs`` in a clone, and is no part of an installation.
 """
@@ -34,7 +34,7 @@ def proved_checker() -> Path:
 
 
 def verify_proved(path: Path) -> Verdict:
-    """Check a certificate of prices or volumes by the proved program.
+    """Check a certificate by the proved program.
 
     A kind that it does not cover is not valid, and not readable.
     """
