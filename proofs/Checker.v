@@ -5,7 +5,7 @@
 
 From Coq Require Import ZArith List Lia Bool Permutation.
 From KV Require Import Problem Sums Memory PriceCheck ScheduleCheck Volume Configurations
-  ConfigurationCheck.
+  SearchCheck.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -14,7 +14,7 @@ Open Scope Z_scope.
 Inductive proof :=
 | Prices (denominator first : Z) (numerators : list Z)
 | Volumes (staircases : list (list Z))
-| States (target : option Z) (stages : list stage).
+| States (target : option Z) (searched : bool) (stages : list stage).
 
 Inductive lower_proof :=
 | Whole (p : proof)
@@ -41,7 +41,7 @@ Definition proof_value (I : instance) (p : proof) : option Z :=
   match p with
   | Prices D first numerators => prices_value I D first numerators
   | Volumes staircases => volume_value I staircases
-  | States target stages => configurations_value I target stages
+  | States target searched stages => configurations_value I target searched stages
   end.
 
 (** What a proof of the requests [l] gives: 0 if there are none. *)
@@ -117,7 +117,7 @@ Qed.
 
 Lemma proof_value_sound I p v : well_formed I -> proof_value I p = Some v -> lower_bound I v.
 Proof.
-  intros HI H. destruct p as [D first numerators|staircases|target stages]; simpl in H.
+  intros HI H. destruct p as [D first numerators|staircases|target searched stages]; simpl in H.
   - eapply prices_value_sound; eauto.
   - eapply volume_value_sound; eauto.
   - eapply configurations_value_sound; eauto.

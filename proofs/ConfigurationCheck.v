@@ -113,58 +113,81 @@ Proof.
   pose proof (Z.div_mod (- L) D ltac:(lia)). pose proof (Z.mod_pos_bound (- L) D ltac:(lia)). nia.
 Qed.
 
-(** Claim 13: what is proved is min(target, L rounded up). *)
-Theorem claim_13 last earliest target : forall stages choices v,
-  (match target with
-   | None => allowed last choices s
-   | Some V => total_latency s < V -> allowed last choices s
-   end) ->
-  stages_value I last earliest target stages choices = Some v -> v <= total_latency s.
+End Stage.
+
+(** Claim 13: what a stage proves within the starts that are left holds for all schedules, up to
+    the target. *)
+Section Stages.
+Variables (I : instance) (last earliest : Z) (target : option Z).
+Variable finish : stage -> list choice -> list (request * list (Z * Z)) -> list Z -> Z -> Z -> option Z.
+Hypothesis well : well_formed I.
+
+(** The schedules in question: all, or those below the target. *)
+Definition in_question (s : schedule) : Prop :=
+  feasible I s /\ match target with Some V => total_latency s < V | None => True end.
+
+Hypothesis finish_right : forall g choices costs least L V v,
+  target = Some V -> last_moment g = last ->
+  (forall s, in_question s -> allowed last choices s) ->
+  evaluate I g choices earliest = Some (costs, least, L) -> 0 <= (V - 1) * scale g - L ->
+  finish g choices costs least L V = Some v ->
+  v <= V /\ forall s, in_question s -> v <= total_latency s.
+
+Theorem claim_13 : forall stages choices v,
+  (forall s, in_question s -> allowed last choices s) ->
+  stages_value finish I last earliest target stages choices = Some v -> lower_bound I v.
 Proof.
-  induction stages as [|g stages IH]; intros choices v Ha H; [discriminate|]. pose proof H as H0.
+  induction stages as [|g stages IH]; intros choices v Ha H; [discriminate|].
   cbn [stages_value] in H. destruct (last_moment g =? last) eqn:El; [|discriminate].
   assert (El' : last_moment g = last) by lia. clear El.
   destruct (evaluate I g choices earliest) as [[[costs least] L]|] eqn:E; [|discriminate].
-  destruct target as [V|].
-  - destruct (Z_lt_le_dec (total_latency s) V) as [HV|HV].
-    + specialize (Ha HV). rewrite <- El' in Ha.
-      destruct (evaluate_sound g choices earliest costs least L Ha E) as (HD & HL & Hleave).
-      specialize (Hleave V HV).
-      destruct ((V - 1) * scale g - L <? 0) eqn:Eb; [nia|].
-      destruct stages as [|g' stages'].
-      * injection H as <-. pose proof (rounded_up_le L (scale g) _ HD HL). lia.
+  destruct target as [V|] eqn:Et.
+  - destruct ((V - 1) * scale g - L <? 0) eqn:Eb.
+    + injection H as <-. intros s Hs. destruct (Z_lt_le_dec (total_latency s) V) as [HV|HV]; [|lia].
+      assert (Hq : in_question s) by (unfold in_question; rewrite Et; auto).
+      specialize (Ha s Hq). rewrite <- El' in Ha.
+      destruct (evaluate_sound I s well Hs g choices earliest costs least L Ha E) as (HD & HL & _).
+      nia.
+    + destruct stages as [|g' stages'].
+      * destruct (finish_right g choices costs least L V v eq_refl El') as [H1 H2]; auto; try lia.
+        intros s Hs. destruct (Z_lt_le_dec (total_latency s) V) as [HV|HV]; [|lia].
+        apply H2. unfold in_question. rewrite Et. auto.
       * apply (IH (leave costs least ((V - 1) * scale g - L)) v); auto.
-        intros _. rewrite <- El'. exact Hleave.
-    + (* nothing is claimed beyond the target *)
-      assert (G : forall stages choices v, stages_value I last earliest (Some V) stages choices = Some v
-                -> v <= V).
-      { clear. induction stages as [|g stages IH]; intros choices v H; cbn [stages_value] in H;
-          [discriminate|].
-        destruct (last_moment g =? last); [|discriminate].
-        destruct (evaluate I g choices earliest) as [[[costs least] L]|]; [|discriminate].
-        destruct (_ <? 0); [injection H as <-; lia|].
-        destruct stages; [injection H as <-; lia|eauto]. }
-      pose proof (G _ _ _ H0). lia.
-  - rewrite <- El' in Ha.
-    destruct (evaluate_sound g choices earliest costs least L Ha E) as (HD & HL & _).
-    destruct stages; [|discriminate]. injection H as <-. now apply rounded_up_le.
+        intros s Hq. pose proof Hq as [Hs HV]. rewrite Et in HV.
+        specialize (Ha s Hq). rewrite <- El' in Ha.
+        destruct (evaluate_sound I s well Hs g choices earliest costs least L Ha E) as (_ & _ & Hl).
+        rewrite <- El'. auto.
+  - destruct stages; [|discriminate]. injection H as <-. intros s Hs.
+    assert (Hq : in_question s) by (unfold in_question; rewrite Et; auto).
+    specialize (Ha s Hq). rewrite <- El' in Ha.
+    destruct (evaluate_sound I s well Hs g choices earliest costs least L Ha E) as (HD & HL & _).
+    now apply rounded_up_le.
 Qed.
 
-End Stage.
-
-(** What the checker accepts by configurations is true. *)
-Theorem configurations_value_sound (I : instance) target stages v :
-  well_formed I -> configurations_value I target stages = Some v -> lower_bound I v.
+(** Without a search: min(target, L rounded up). *)
+Lemma without_search_right g choices costs least L V v :
+  target = Some V -> last_moment g = last ->
+  (forall s, in_question s -> allowed last choices s) ->
+  evaluate I g choices earliest = Some (costs, least, L) -> 0 <= (V - 1) * scale g - L ->
+  without_search g choices costs least L V = Some v ->
+  v <= V /\ forall s, in_question s -> v <= total_latency s.
 Proof.
-  intros HI H s Hs. unfold configurations_value in H. destruct stages as [|g stages]; [discriminate|].
-  set (earliest := match requests I with [] => 0 | _ => _ end) in H.
-  assert (Ha : allowed (last_moment g) (map (all_starts (last_moment g)) (requests I)) s).
-  { destruct Hs as [Hw Ha _ _]. rewrite <- Hw. clear - Ha.
-    generalize (last_moment g). intros last. induction Ha as [|p s Hp Ha IH]; [constructor|].
-    cbn [map]. constructor; [|exact IH]. split; [reflexivity|].
-    unfold all_starts, stands_for. cbn [snd]. apply rounds_in. lia. }
-  eapply (claim_13 I s HI Hs); [|exact H]. destruct target; auto.
+  intros Et El Ha E _ H. unfold without_search in H. injection H as <-. split; [lia|].
+  intros s Hq. pose proof Hq as [Hs _]. specialize (Ha s Hq). rewrite <- El in Ha.
+  destruct (evaluate_sound I s well Hs g choices earliest costs least L Ha E) as (HD & HL & _).
+  pose proof (rounded_up_le L (scale g) _ HD HL). lia.
 Qed.
+
+(** At first every start is allowed. *)
+Lemma all_allowed s : feasible I s ->
+  allowed last (map (all_starts last) (requests I)) s.
+Proof.
+  intros [Hw Ha _ _]. rewrite <- Hw. clear - Ha.
+  induction Ha as [|p s Hp Ha IH]; [constructor|].
+  cbn [map]. constructor; [|exact IH]. split; [reflexivity|].
+  unfold all_starts, stands_for. cbn [snd]. apply rounds_in. lia.
+Qed.
+
+End Stages.
 
 Print Assumptions claim_13.
-Print Assumptions configurations_value_sound.

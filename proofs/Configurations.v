@@ -194,7 +194,10 @@ Fixpoint leave (costs : list (request * list (Z * Z))) (least : list Z) (budget 
 
 Definition rounded_up (x D : Z) : Z := - ((- x) / D).
 
-Fixpoint stages_value (I : instance) (last earliest : Z) (target : option Z) (stages : list stage)
+(** [finish] says what the last stage proves, with a target. *)
+Fixpoint stages_value
+    (finish : stage -> list choice -> list (request * list (Z * Z)) -> list Z -> Z -> Z -> option Z)
+    (I : instance) (last earliest : Z) (target : option Z) (stages : list stage)
     (choices : list choice) : option Z :=
   match stages with
   | [] => None
@@ -209,22 +212,23 @@ Fixpoint stages_value (I : instance) (last earliest : Z) (target : option Z) (st
                 let budget := (V - 1) * scale s - L in
                 if budget <? 0 then Some V
                 else match rest with
-                     | [] => Some (Z.min V (rounded_up L (scale s)))
-                     | _ => stages_value I last earliest target rest (leave costs least budget)
+                     | [] => finish s choices costs least L V
+                     | _ => stages_value finish I last earliest target rest
+                              (leave costs least budget)
                      end
             end
         end
       else None
   end.
 
-Definition configurations_value (I : instance) (target : option Z) (stages : list stage)
-  : option Z :=
-  match stages, requests I with
-  | [], _ => None
-  | s :: _, l =>
-      stages_value I (last_moment s)
-        (match l with [] => 0 | r :: rest => fold_left (fun m r => Z.min m (arrival r)) rest (arrival r) end)
-        target stages (map (all_starts (last_moment s)) l)
+Definition without_search (s : stage) (_ : list choice) (_ : list (request * list (Z * Z)))
+    (_ : list Z) (L V : Z) : option Z := Some (Z.min V (rounded_up L (scale s))).
+
+(** The first arrival. *)
+Definition first_arrival (l : list request) : Z :=
+  match l with
+  | [] => 0
+  | r :: rest => fold_left (fun m r => Z.min m (arrival r)) rest (arrival r)
   end.
 
 (** ** Interpolation *)

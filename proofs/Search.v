@@ -227,7 +227,6 @@ Hypothesis one_worker : workers I = 1%nat.
 Hypothesis D_positive : 1 <= D.
 Hypothesis priced_times : forall t j, ~ (first <= t <= last) -> price t j = 0.
 Hypothesis long_enough : Forall (fun r => output r <= Z.of_nat longest) (requests I).
-Hypothesis rows_requests : map whose rows = requests I.
 Hypothesis rows_costs : Forall (fun x => Forall (fun kc =>
   snd kc = state_cost D price (whose x) (fst kc)) (costs_of x)) rows.
 

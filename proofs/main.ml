@@ -156,7 +156,7 @@ module type CHECKER = sig
   type proof =
     | Prices of z * z * z list
     | Volumes of z list list
-    | States of z option * stage list
+    | States of z option * bool * stage list
 
   type lower_proof = Whole of proof | Split of (z * proof) list
   type run = { value : z; starts : z list; on : nat list; rows : row list }
@@ -266,7 +266,7 @@ module Reader (C : CHECKER) = struct
           | None -> unreadable (what ^ ": names no workers") in
         Some { value = z (what ^ ", value") (get field "value"); starts; on; rows }
 
-  (* A search is left out: what the stages prove alone is taken. *)
+  (* Of several workers a search is left out: what the stages prove alone is taken. *)
   let search = ref false
 
   let stage value =
@@ -330,7 +330,7 @@ module Reader (C : CHECKER) = struct
         if target = None && (searched || List.length stages <> 1) then
           wrong "lower: needs one stage and no search without a target";
         if searched then search := true;
-        States (target, stages)
+        States (target, searched, stages)
     | _ -> not_covered "this kind of proof"
 
   let part value =
@@ -368,13 +368,21 @@ module Reader (C : CHECKER) = struct
       policies =
         List.filter_map (run workers "a policy" [ "policy"; "outcome" ]) policies }
 
+  let several value =
+    match value with
+    | Object members -> (
+        match List.assoc_opt "instance" members with
+        | Some (Object instance) -> List.mem_assoc "workers" instance
+        | _ -> false)
+    | _ -> false
+
   let judged value =
     search := false;
     match judge (certificate value) with
     | Accepted -> None
     | Bad_instance -> Some "instance: breaks its rules"
     | Bad_upper -> Some "upper: its starts do not give it, or do not fit"
-    | Bad_lower when !search -> not_covered "a search, and the stages alone do not prove this value"
+    | Bad_lower when !search && several value -> not_covered "a search for several workers"
     | Bad_lower -> Some "lower: is not what its proof gives"
     | Bad_policy -> Some "a policy: its starts do not give its value, or do not fit"
 end
