@@ -25,7 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from certificates import certificate, random_proof
-from configuration_proofs import content_of, drawn_problem, drawn_stage, proof_of
+from configuration_proofs import content_of, drawn_proofs
 from strategies import plain, random_instances
 
 import kvopt.verify as verifier
@@ -42,7 +42,7 @@ def with_claims(content: Content, proof: Content, source: random.Random) -> Cont
     requests = [verifier.Request(r["arrival"], r["prompt"], r["output"]) for r in rows]
     try:
         value = verifier._proved(memory, requests, json.loads(json.dumps(proof)))
-    except verifier.Invalid:
+    except verifier.Invalid:  # a schedule is below the target of a search
         value = 0
     return {**content, "lower": {"value": value + source.choice((0, 1)), "proof": proof}}
 
@@ -51,12 +51,7 @@ def drawn(kind: str, count: int, seed: int) -> Iterator[Content]:
     """Yield certificates of one kind of proof."""
     source = random.Random(f"{kind} {seed}")
     if kind == "configurations":
-        for number in range(count):
-            problem = drawn_problem(source, most=4)
-            last = source.randint(1, 9)
-            stages = [drawn_stage(source, problem, last) for _ in range(source.randint(1, 3))]
-            target = sum(o for _, _, o in problem[1]) + source.randint(-2, 9)
-            proof = proof_of(stages[:1]) if number % 3 == 0 else proof_of(stages, target, False)
+        for problem, proof in drawn_proofs(seed, count):
             yield with_claims(content_of(problem, proof, 0), proof, source)
         return
     for instance in random_instances(count, source.randint(0, 10**9), last_arrival=9):
