@@ -17,7 +17,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
+from block_comparison import in_blocks
 from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
+
+from kvopt.model.scopes import Scope
+
+BLOCKS = (Scope.RUNS, Scope.PAUSES)
+"""Scopes that are compared in whole blocks, of which schedules are compared too."""
 
 
 def compared(guard: Iterator[Figures], count: int, seconds: float) -> Figures:
@@ -36,12 +42,13 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="for each scope")
-    parser.add_argument("--clock", choices=["rounds", "seconds"], help="only this one")
+    parser.add_argument("--clock", choices=["rounds", "blocks", "seconds"], help="only this one")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     print("| clock | scope | instances | bounds | the best one is the optimum | violations |")
     print("|---|---|---|---|---|---|")
     guards = [("rounds", scope, in_rounds(scope, given.seed)) for scope in ROUNDS]
+    guards += [("blocks", scope, in_blocks(scope, given.seed)) for scope in BLOCKS]
     guards += [("seconds", scope, in_seconds(scope, given.seed)) for scope in SECONDS]
     violations = 0
     for clock, scope, guard in guards:

@@ -15,6 +15,9 @@ does not have the shape below, and invalid when it has but says something that i
 file that takes more steps or memory to check than the budget allows is unreadable too, with the
 budget that it needs where that is known; ``--budget K`` allows K times the default.
 
+Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
+each worker no more than M tokens may be held.
+
 A certificate in seconds says the same of a clock on which a round lasts as long as its batch
 needs, see `_Clock`.
 """
@@ -100,7 +103,8 @@ _REQUEST = {
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
-    "memory": int, "round_ms?": (int, float), "requests": [_REQUEST],
+    "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
+    "block_size?": int,
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
 _PROOFS = (
@@ -109,6 +113,7 @@ _PROOFS = (
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
 )
 _RUN = {"value": int, "starts": [int]}
+_FLEET = {**_RUN, "workers?": [int]}
 _PAUSED = {"value": int, "segments": [[[int]]]}
 _NAMED = {"policy": str, "outcome": "completed"}
 _POLICY = (
@@ -118,6 +123,8 @@ _POLICY = (
 _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
+_BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
+_SLOWER = {"machine": [int], "value": int}
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
     "instance": _INSTANCE,
@@ -155,9 +162,10 @@ _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.certificate/2": {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
-        "upper": (None, _RUN, _PAUSED),
-        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT)}),
-        "policies?": [(*_POLICY, {**_NAMED, **_PAUSED})],
+        "upper": (None, _FLEET, _PAUSED),
+        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT, _BLOCK_PRICES)}),
+        "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
+        "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SPLIT)}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -169,9 +177,10 @@ _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.seconds-certificate/2": {
         **_SECONDS,
         "schema": "kvopt.seconds-certificate/2",
-        "upper": (None, _TIMED, _TIMED_PAUSED),
+        "upper": (None, {**_TIMED, **_FLEET}, _TIMED_PAUSED),
         "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
-        "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
+        "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
+        "slower?": [{**_SLOWER, "proof?": {**_SHARES, "mix?": [int]}}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -421,6 +430,26 @@ def _shown(text: str) -> str:
 # ---- the instance -----------------------------------------------------------------------
 
 
+class _Memory(int):
+    """Tokens of the cache of a worker, and how many workers have one."""
+
+    workers: int = 1
+
+
+def _memory_of(instance: dict[str, Any]) -> _Memory:
+    """Return the memory of an instance, with its workers."""
+    memory = _Memory(instance["memory"])
+    memory.workers = instance.get("workers", 1)
+    if "workers" in instance and (memory.workers < 2 or instance["schema"][-1] == "1"):
+        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
+    return memory
+
+
+def _used(memory: int, requests: Sequence[Request]) -> int:
+    """Return how many workers can be of use: no more than there are requests."""
+    return min(getattr(memory, "workers", 1), max(1, len(requests)))
+
+
 def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
     """Return the requests of an instance that keeps its own rules."""
     memory, rows = instance["memory"], instance["requests"]
@@ -458,6 +487,10 @@ def _hash(instance: dict[str, Any]) -> str:
         if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
             rows[-1].append(newer)
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
+    if "workers" in instance:
+        content["workers"] = instance["workers"]
+    if "block_size" in instance:
+        content["block_size"] = instance["block_size"]
     if "round_ms" in instance:
         content["round_ms"] = _clock(instance["round_ms"])
     text = json.dumps(content, separators=(",", ":"), sort_keys=True)
@@ -474,7 +507,12 @@ def _clock(number: float) -> float:
 
 
 def _peak_of(
-    memory: int, requests: list[Request], work: _Work, claim: dict[str, Any], what: str
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    claim: dict[str, Any],
+    what: str,
+    block: int = 1,
 ) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
     count = _count_of(requests, claim)
@@ -485,10 +523,29 @@ def _peak_of(
     value -= sum(request.arrival for request in requests)
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
-    peak = _most_held(pieces)
+    on = _workers_of(memory, requests, claim, what)
+    by_worker: dict[int, list[_Piece]] = defaultdict(list)
+    for piece in pieces:
+        by_worker[on[piece[0]]].append(piece)
+    peak = max(map(_most_held, by_worker.values()), default=0)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
+    if block > 1 and (needed := _most_blocks(pieces, block, work)) > memory // block:
+        raise Invalid(
+            f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}"
+        )
     return peak
+
+
+def _workers_of(
+    memory: int, requests: Sequence[Request], claim: dict[str, Any], what: str
+) -> list[int]:
+    """Return the worker that each request runs on, 0 where there is one."""
+    most = getattr(memory, "workers", 1)
+    found: list[int] = claim.get("workers", [0] * len(requests) if most == 1 else [])
+    if len(found) != len(requests) or not all(0 <= worker < most for worker in found):
+        raise Invalid(f"{what}: needs one of {most:,} workers for each request")
+    return found
 
 
 _Piece = tuple[int, int, int, int]
@@ -602,6 +659,69 @@ def _most_held(pieces: list[_Piece]) -> int:
     return peak
 
 
+# ---- memory in whole blocks -------------------------------------------------------------
+
+
+def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
+    """Return the tokens of a block: h tokens take ceil(h / B) of floor(M / B) blocks."""
+    instance = certificate["instance"]
+    memory: int = instance["memory"]
+    block: int = instance.get("block_size", 1)
+    if "block_size" not in instance:
+        return 1
+    if not 2 <= block <= LARGEST_FIELD or instance["schema"][-1] == "1":
+        raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
+    if not certificate.keys().isdisjoint(("model", "deadlines", "slower")):
+        raise Invalid("instance: whole blocks go with total latency in rounds only")
+    if any(-(-(r.prompt + r.output) // block) > memory // block for r in requests):
+        raise Invalid("instance: a request needs more blocks than the memory has")
+    return block
+
+
+def _most_blocks(pieces: list[_Piece], block: int, work: _Work) -> int:
+    """Return the most blocks that pieces of work take at one time.
+
+    They give blocks back only when they end, so the most are taken at ends.  Pieces whose
+    ``held - start`` leaves the same remainder take their blocks at the same times.
+    """
+    events = [(start, 1, held - start) for _, start, _, held in pieces]
+    events += [(end, -1, held - start) for _, start, end, held in pieces]
+    peak = wholes = 0
+    active: dict[int, int] = {}  # by remainder
+    for time, change, offset in sorted(events):
+        if change < 0:
+            work.spend(10 + 4 * len(active))
+            now = sum(n * -(-(rest + time) // block) for rest, n in active.items())
+            peak = max(peak, wholes + now)
+        whole, rest = divmod(offset, block)
+        wholes += change * whole
+        active[rest] = active.get(rest, 0) + change
+        if not active[rest]:
+            del active[rest]
+    return peak
+
+
+def _judged_in_blocks(
+    block: int,
+    memory: int,
+    requests: list[Request],
+    work: _Work,
+    proof: dict[str, Any],
+    pauses: bool,
+) -> tuple[int, str]:
+    """Return what a proof gives, and in words what was looked at.
+
+    Blocks only restrict: every bound for the tokens of all blocks holds.  Prices may also be paid
+    for whole blocks: see `_least_costs`, with ``B ceil((s + j) / B)`` for ``s + j`` and the tokens
+    of all blocks for M.  What is said there of pauses needs only that holdings never shrink.
+    """
+    memory -= memory % block
+    if proof["kind"] == "block-prices":
+        return _price_bound(memory, requests, proof, work, pauses, block), "prices of whole blocks"
+    value, how = _judged(memory, requests, work, proof, pauses)
+    return value, f"{how}, in tokens,"
+
+
 # ---- proofs of lower bounds -------------------------------------------------------------
 
 
@@ -667,14 +787,19 @@ def _by_parts(
 
 
 def _price_bound(
-    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work, pauses: bool
+    memory: int,
+    requests: list[Request],
+    proof: dict[str, Any],
+    work: _Work,
+    pauses: bool,
+    block: int = 1,
 ) -> int:
     """Return what prices of tokens prove, see `_least_costs`."""
     denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
-    least = _least_costs(requests, denominator, first, prices, work, pauses)
-    bound: int = -((memory * sum(prices) - least) // denominator)
+    least = _least_costs(requests, denominator, first, prices, work, pauses, block)
+    bound: int = -((_used(memory, requests) * memory * sum(prices) - least) // denominator)
     return bound
 
 
@@ -685,6 +810,7 @@ def _least_costs(
     prices: list[int],
     work: _Work,
     pauses: bool,
+    block: int = 1,
 ) -> int:
     """Return the sum over requests of the least cost of a request, times the denominator.
 
@@ -694,7 +820,7 @@ def _least_costs(
 
     its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
-    the sum of the *least* costs - M sum_t p_t.
+    the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
     """
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
@@ -711,8 +837,12 @@ def _least_costs(
         why = "lower: too many rounds lie between an arrival and the first price: "
     work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
     with work.room((24 + 9 * work.entry) * length, why):
-        costs = _Costs(scale, [0] * gap + prices, longest, work)
-        paused = _PausedCosts(scale, [0] * gap + prices, work) if pauses else None
+        costs: _Costs | _BlockCosts = (
+            _Costs(scale, [0] * gap + prices, longest, work)
+            if block == 1
+            else _BlockCosts(scale, [0] * gap + prices, longest, work, block)
+        )
+        paused = _PausedCosts(scale, [0] * gap + prices, work, block) if pauses else None
         for (arrival, prompt, output), times in kinds.items():
             least = costs.least(arrival - begin, prompt, output)
             if paused is not None:
@@ -807,8 +937,65 @@ class _Costs:
         return min(costs) - self.scale * arrival
 
 
+class _BlockCosts:
+    """Least costs of requests that pay for whole blocks: token j costs q_{k+j} B ceil((s + j) / B).
+
+    With P_k = q_1 + .. + q_k and h_j for what token j pays, they sum to
+
+        h_o P_{k+o} - h_1 P_k - B sum P_{k+j}  over those j < o for which B divides s + j.
+
+    These j are B apart, so with S_x = P_x + S_{x-B} the last sum is a difference of two.
+    """
+
+    def __init__(
+        self, scale: int, prices: list[int], longest: int, work: _Work, block: int
+    ) -> None:
+        self.scale, self.last, self.work, self.block = scale, len(prices), work, block
+        prices = prices + [0] * min(longest, self.last)
+        self.paid = list(accumulate(prices, initial=0))
+        work.spend(4 * len(self.paid) + min(block, len(self.paid)), "lower: ")
+        self.strided = list(self.paid)
+        for x in range(block, len(self.paid)):
+            self.strided[x] += self.strided[x - block]
+
+    def least(self, arrival: int, prompt: int, output: int) -> int:
+        """Return the least cost of a request over all its starts, its output left out."""
+        if arrival >= self.last:
+            return 0
+        block, output = self.block, min(output, self.last)  # after it no start pays
+        low, high = (-(-(prompt + j) // block) * block for j in (1, output))
+        first = block - prompt % block  # the token that fills a block
+        final = output - 1 - (output - 1 - first) % block  # the last of them, if any
+        best = self.scale * (self.last - arrival)
+        begin, size = arrival, 1 << _SMALL
+        while begin <= self.last and self.scale * (begin - arrival) < best:
+            end = min(begin + size, self.last + 1)
+            self.work.spend(20 + 3 * (end - begin), "lower: ")
+            waits = range(begin - arrival, end - arrival)
+            pairs = self.paid[begin:end], self.paid[begin + output : end + output]
+            costs: Iterable[int] = (
+                self.scale * wait + high * then - low * now
+                for wait, now, then in zip(waits, *pairs, strict=True)
+            )
+            if first < output:
+                filled = self._filled(begin, end, first, final)
+                costs = map(sub, costs, map(mul, filled, repeat(block)))
+            best, begin, size = min(best, *costs, best), end, 2 * size
+        return best
+
+    def _filled(self, begin: int, end: int, first: int, final: int) -> Iterator[int]:
+        """Return for each start k the sum of P_{k+j} over the tokens j that fill a block."""
+        after = self.strided[begin + final : end + final]
+        x = begin + first - self.block
+        missing = min(max(0, -x), end - begin)
+        before = [0] * missing + self.strided[x + missing : x + end - begin]
+        return map(sub, after, before)
+
+
 class _PausedCosts:
     """Least costs of requests that may pause: token j costs p_t (s + j), at ascending times t.
+
+    Where whole blocks are paid, it costs ``p_t B ceil((s + j) / B)``, which is no less.
 
     Let U be the least cost without pauses.  A completion more than U / D after the arrival costs
     more than U.  After T, the last time with a price, and o tokens later, waiting only costs
@@ -824,8 +1011,8 @@ class _PausedCosts:
     is the least price of the first j tokens, made by t.
     """
 
-    def __init__(self, scale: int, prices: list[int], work: _Work) -> None:
-        self.scale, self.prices, self.work = scale, prices, work
+    def __init__(self, scale: int, prices: list[int], work: _Work, block: int = 1) -> None:
+        self.scale, self.prices, self.work, self.block = scale, prices, work, block
         self.rises = [t for t, (now, after) in enumerate(pairwise(prices)) if now < after]
 
     def least(self, arrival: int, prompt: int, output: int, most: int) -> int:
@@ -860,11 +1047,14 @@ class _PausedCosts:
         self.work.spend(5 * output * (slack + 1), "lower: pauses: ")
         made: Iterable[int] = [0] * (slack + 1)
         for j in range(1, output):
-            tokens = map(mul, prices[j - 1 : j + slack], repeat(prompt + j))
+            tokens = map(mul, prices[j - 1 : j + slack], repeat(self._held(prompt + j)))
             made = list(accumulate(map(add, made, tokens), min))
-        ends = map(mul, prices[output - 1 :], repeat(prompt + output))
+        ends = map(mul, prices[output - 1 :], repeat(self._held(prompt + output)))
         best: int = min(map(add, map(add, made, ends), count(0, self.scale)))
         return best
+
+    def _held(self, tokens: int) -> int:
+        return -(-tokens // self.block) * self.block
 
 
 def _volume_bound(
@@ -874,14 +1064,16 @@ def _volume_bound(
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
-    staircase with so many thresholds no more can stand together: another resource.
+    staircase with so many thresholds no more can stand together: another resource.  Each worker
+    of a fleet has as much of both.
     """
+    together = _used(memory, requests)
     work.spend(100 * len(requests), "lower: ")
     # Volumes and completions, and what sorting and serving hold meanwhile.
     work.check_room((300 + 10 * work.entry) * len(requests), "lower: ")
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
-    ranks = list(map(max, soonest, _fluid(requests, volumes, memory)))
+    ranks = list(map(max, soonest, _fluid(requests, volumes, together * memory)))
     states = sum(request.output for request in requests)
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
@@ -890,7 +1082,7 @@ def _volume_bound(
         steps = 100 * len(requests) + 5 * states + 4 * reached
         work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks = list(map(max, ranks, _fluid(requests, needed, len(thresholds))))
+        ranks = list(map(max, ranks, _fluid(requests, needed, together * len(thresholds))))
     return sum(ranks) - sum(request.arrival for request in requests)
 
 
@@ -947,8 +1139,9 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 #
 #     D (total latency) - L  =  sum_i (reduced cost of i) + sum_t (R_t - F_t of what is active),
 #
-# with no negative term on the right.  So no total latency is below L / D.  A schedule below the
-# *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
+# with no negative term on the right.  (Each worker of a fleet shows states of its own, so R_t is
+# that of one worker times their number.)  So no total latency is below L / D.  A schedule below
+# the *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
 # reduced cost.  What comes next needs to hold only for schedules of the starts that are left.
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
@@ -962,6 +1155,8 @@ def _by_configurations(
     are not laid out.
     """
     target, searched = proof["target"], proof["searched"]
+    if searched and _used(memory, requests) > 1:
+        raise Invalid("lower: a search is of one worker")
     offset = min((request.arrival for request in requests), default=0)
     requests = [r._replace(arrival=r.arrival - offset) for r in requests]
     stages = [_Stage(stage, memory, requests, offset, work) for stage in proof["stages"]]
@@ -1077,7 +1272,8 @@ class _Stage:
         for x, row in enumerate(self.rows):
             self.work.spend(len(states))
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(_heaviest(self.memory, some, self.work))
+            alone = _heaviest(self.memory, some, self.work)
+            heaviest.append(_used(self.memory, self.requests) * alone)
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
@@ -1418,6 +1614,13 @@ class _Clock:
         slow.lines.append((sum(map(mul, mix, fixed)), sum(map(mul, mix, each))))
         return slow
 
+    def slower(self, times: int) -> _Clock:
+        """Return a clock on which everything takes so many times as long."""
+        slow = copy(self)
+        slow.kv, slow.prompt = times * self.kv, times * self.prompt
+        slow.lines = [(times * fixed, times * each) for fixed, each in self.lines]
+        return slow
+
     def words(self) -> list[str]:
         """Return in words what is assumed of rounds."""
         shown = [f"{fixed:,} + {each:,} b" for fixed, each in self.lines[:_MOST_LINES]]
@@ -1463,7 +1666,72 @@ def _timed_peak(
     what: str,
     seen: dict[int, int] | None = None,
 ) -> int:
-    """Check a run on the clock, from start to start; return the most tokens it holds.
+    """Check a run on the clock and its value; return the most tokens that a worker holds.
+
+    With one worker ``seen`` is as for `_timed`.
+    """
+    work.spend(60 * _count_of(requests, claim))
+    work.check_room(300 * _count_of(requests, claim))
+    on = _workers_of(memory, requests, claim, what)
+    parts = [(what, requests, arrivals, claim)]
+    if getattr(memory, "workers", 1) > 1:
+        parts = [*_by_worker(requests, arrivals, claim, on, what)]
+    found = [
+        _timed(memory, own, when, clock, work, part, who, seen) for who, own, when, part in parts
+    ]
+    value = sum(part for _, part in found)
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {value:,}")
+    return max((peak for peak, _ in found), default=0)
+
+
+_TimedPart = tuple[str, list[Request], list[int], dict[str, Any]]
+"""What to call it, its requests, when they arrive, and its part of a claim."""
+
+
+def _by_worker(
+    requests: list[Request], arrivals: list[int], claim: dict[str, Any], on: list[int], what: str
+) -> Iterator[_TimedPart]:
+    """Yield the part of each worker in a run: each has rounds of its own.
+
+    A wait names its worker, lost work is that of the worker on which its request completes.
+    """
+    if len(claim["starts"]) != len(on):
+        raise Invalid(f"{what}: has {len(claim['starts'])} starts for {len(on)} requests")
+    members: dict[int, list[int]] = {worker: [] for worker in sorted(set(on))}
+    place = []
+    for i, worker in enumerate(on):
+        place.append(len(members[worker]))
+        members[worker].append(i)
+    lost, waits = defaultdict(list), defaultdict(list)
+    for row in claim.get("lost", []):
+        if len(row) != 3 or not 0 <= row[0] < len(on):
+            raise Invalid(f"{what}: lost work must be [request, start, end]")
+        lost[on[row[0]]].append([place[row[0]], *row[1:]])
+    for row in claim.get("waits", []):
+        if len(row) != 3 or row[2] not in members:
+            raise Invalid(f"{what}: a wait of a fleet must be [round, time, worker]")
+        waits[row[2]].append(row[:2])
+    for worker, own in members.items():
+        part = {
+            "starts": [claim["starts"][i] for i in own], "lost": lost[worker],
+            "waits": waits[worker],
+        }  # fmt: skip
+        when = [arrivals[i] for i in own]
+        yield f"{what}, worker {worker}", [requests[i] for i in own], when, part
+
+
+def _timed(
+    memory: int,
+    requests: list[Request],
+    arrivals: list[int],
+    clock: _Clock,
+    work: _Work,
+    claim: dict[str, Any],
+    what: str,
+    seen: dict[int, int] | None = None,
+) -> tuple[int, int]:
+    """Check a run of one worker, from start to start; return its most tokens and its value.
 
     When the rounds that are keys of ``seen`` end is filled in.
 
@@ -1518,9 +1786,7 @@ def _timed_peak(
             peak = max(peak, offset + active * following + beside)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
-    if claim["value"] != total - sum(arrivals):
-        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {total - sum(arrivals):,}")
-    return peak
+    return peak, total - sum(arrivals)
 
 
 def _by_shares(
@@ -1565,6 +1831,8 @@ def _by_shares(
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
         work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
         arrivals = [scale * arrival for arrival in arrivals]
+    if any(company) and _used(memory, requests) > 1:
+        raise Invalid("lower: company is of one worker")
     if chunks and len(set(chosen)) > 1:
         raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
     if not len(weights) == len(company) == len(requests):
@@ -1575,6 +1843,7 @@ def _by_shares(
     work.spend((600 + 16 * (len(chosen) + len(clock.lines))) * len(requests), "lower: ")
     work.check_room((500 + 12 * work.entry) * len(requests), "lower: ")
     parts = [_part(memory, request, clock, chosen) for request in requests]
+    memory *= _used(memory, requests)  # one of this size is served as fast as all of them
     unit = max((takes for takes, *_ in parts), default=1) << 30
     total, jobs = 0, []
     for arrival, weight, (takes, delays, alone) in zip(arrivals, weights, parts, strict=True):
@@ -1708,6 +1977,8 @@ def _in_time(
     arrival.  What an eviction loses does not count.
     """
     claim, instance = certificate["deadlines"], certificate["instance"]
+    if "workers" in instance:
+        raise Invalid("deadlines: are looked at for one worker")
     memory, rounds = instance["memory"], "model" not in certificate
     arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
     clock = None if rounds else _Clock(certificate["model"])
@@ -1963,6 +2234,96 @@ def _sum_of_times(begin: int, end: int) -> int:
     return (end * (end + 1) - begin * (begin + 1)) // 2
 
 
+# ---- slower machines --------------------------------------------------------------------
+
+
+class _Timed(NamedTuple):
+    """Requests, and on a clock in seconds how long rounds last and when the requests arrive."""
+
+    requests: list[Request]
+    clock: _Clock | None = None
+    arrivals: Sequence[int] = ()
+
+
+def _slower(
+    memory: int,
+    timed: _Timed,
+    work: _Work,
+    claim: dict[str, Any],
+    lower: dict[str, Any] | None,
+    scope: str,
+) -> tuple[int, int, str]:
+    """Check that no schedule on a machine P / Q times slower has a total latency of ``value``.
+
+    Return P / Q in thousandths, rounded up, the value, and in words what was looked at.
+
+    *Seconds.*  All coefficients times P, arrivals times Q: times then count in 1 / Q nanoseconds.
+    *Rounds* of length phi = P / Q or more, which begin at any time.  Let round r end at e_r, and
+    g(r) = floor(e_r / phi), so that g(r + 1) >= g(r) + 1.  A request that completes with round c
+    is moved to complete at g(c), without a gap; with pauses each of its rounds r is moved to g(r).
+    At a time t let c be the first round with g(c) >= t: a request that is moved to t has no fewer
+    rounds to go then than with round c, so it holds no more, and what is held fits.  It starts at
+    floor(a / phi) or later, since its first round began at a or later.  So what is proved of an
+    instance with these arrivals, of the sum of its completions, holds phi times of the slow
+    machine.  Times count from the first arrival.
+
+    A machine that is slower still has rounds that last longer: what is said holds of it too.
+    """
+    if len(claim["machine"]) != 2 or not 1 <= claim["machine"][1] <= claim["machine"][0]:
+        raise Invalid("slower: a machine must be [P, Q], P / Q times slower, with P >= Q >= 1")
+    (by, of), value = claim["machine"], claim["value"]
+    proof = claim.get("proof", lower and lower["proof"])
+    if proof is None:
+        raise Invalid("slower: needs a proof, as there is no lower bound")
+    work.spend(40 * len(timed.requests))
+    work.widen(_digits(by) + 2 * _FEW_DIGITS)
+    work.check_room((120 + 2 * work.entry) * len(timed.requests))
+    try:
+        is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
+    except Invalid as error:
+        raise Invalid(f"slower: {str(error).removeprefix('lower: ')}") from None
+    parts = -(-1000 * by // of)
+    if not is_above:
+        raise Invalid(f"slower: on a machine {_times(parts)} times slower the proof does not give "
+                      f"more than {value:,}")  # fmt: skip
+    return parts, value, how
+
+
+def _beyond(
+    memory: int,
+    timed: _Timed,
+    work: _Work,
+    machine: tuple[int, int],
+    value: int,
+    proof: dict[str, Any],
+    scope: str,
+) -> tuple[bool, str]:
+    """Return whether a proof gives more than a value on a machine, and what was looked at."""
+    (by, of), (requests, clock, arrivals) = machine, timed
+    if clock is not None:
+        there = [of * arrival for arrival in arrivals]
+        slow = clock.slower(by)
+        proved, how = _by_shares(memory, requests, there, slow, work, proof, "chunks" in scope)
+        return proved > of * value, how
+    first = min((request.arrival for request in requests), default=0)
+    late = [request.arrival - first for request in requests]
+    early = [of * time // by for time in late]
+    moved = [request._replace(arrival=t) for request, t in zip(requests, early, strict=True)]
+    proved, how = _judged(memory, moved, work, proof, "pauses" in scope)
+    return by * (proved + sum(early)) > of * (value + sum(late)), how
+
+
+def _no_slower(name: str, value: int, machines: list[tuple[int, int]]) -> list[str]:
+    """Say on which machines nothing is as good as a schedule of this value."""
+    parts = [parts for parts, most in machines if most >= value]
+    if not parts:
+        return []
+    return [
+        f"  as good as {name} on a machine more than {_times(min(parts))} times slower is "
+        "impossible"
+    ]
+
+
 # ---- the report -------------------------------------------------------------------------
 
 
@@ -1970,13 +2331,16 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     """Check everything; say what was checked and what it proves."""
     work = work or _Work()
     instance, claimed_hash = certificate["instance"], certificate["hash"]
-    memory, requests = instance["memory"], _requests(instance, work)
+    memory, requests = _memory_of(instance), _requests(instance, work)
     if claimed_hash != _hash(instance):
         raise Invalid("hash: is not that of the instance")
     lines = [
         f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
-        f"{memory:,}, {claimed_hash}",
+        f"{memory:,}{f' on each of {memory.workers:,} workers' * (memory.workers > 1)}, "
+        f"{claimed_hash}",
     ]
+    if (block := _block_size(certificate, requests)) > 1:
+        lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")
     scope = certificate.get("scope", "restarts")
     pauses, chunks = "pauses" in scope, "chunks" in scope
     if "model" in certificate:
@@ -1984,11 +2348,17 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
         peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock, work)
         judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
+        timed = _Timed(free, clock, arrivals)
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
-        peak_of = functools.partial(_peak_of, memory, requests, work)
+        peak_of = functools.partial(_peak_of, memory, requests, work, block=block)
         judged = functools.partial(_judged, memory, requests, work, pauses=pauses)
+        if block > 1:
+            judged = functools.partial(
+                _judged_in_blocks, block, memory, requests, work, pauses=pauses
+            )
+        timed = _Timed(requests)
         conclusions = _conclusions
         lines.append("checked in integers, from the instance alone:")
     upper = lower = None
@@ -2007,6 +2377,14 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         if upper is not None and lower > upper:
             raise Invalid("lower is above upper: an error of the checker itself")
         lines.append(f"  lower {lower:,}: its proof by {how} gives {proved:,}")
+    machines = []
+    for claim in certificate.get("slower", []):
+        parts, value, how = _slower(memory, timed, work, claim, certificate["lower"], scope)
+        lines.append(
+            f"  slower {_times(parts)}: its proof by {how} gives more than {value:,} on a machine "
+            "so many times slower"
+        )
+        machines.append((parts, value))
     ratios = []
     for claim in certificate.get("policies", []):
         name, value = _shown(claim["policy"]), claim["value"]
@@ -2023,11 +2401,13 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
             ratios.append(f"  of {name} nothing: it has {used}, which the bounds do not cover")
         else:
             ratios.append(f"  {name} is {_ratio(value, upper, lower)}")
+            ratios += _no_slower(name, value, machines)
+    best = [] if upper is None else _no_slower("this schedule", upper, machines)
     in_time: list[str] = []
     if "deadlines" in certificate:
         checked, in_time = _in_time(certificate, requests, work)
         lines += checked
-    lines += ["proved:", *conclusions(len(requests), upper, lower), *ratios, *in_time]
+    lines += ["proved:", *conclusions(len(requests), upper, lower), *best, *ratios, *in_time]
     if lower is not None:
         lines.append(COVERED_BY[scope])
     if ratios:

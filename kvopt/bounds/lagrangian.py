@@ -67,10 +67,10 @@ class Ascent:
         *,
         falling: bool = False,
     ) -> None:
-        self._memory, self._falling = instance.memory, falling
+        self._memory, self._falling = instance.total_memory, falling
         self.scanner, self._params = scanner, params
         self.prices = first_prices(instance)
-        self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
+        self.value, _, self._best_excess = scanner.lagrangian(self.prices, self._memory)
         self._stages, self._aim = iter(params.stages), 0.0
         self._from_the_best()
 
@@ -129,9 +129,7 @@ def offer_lagrangian_bound(
     if search.should_stop():
         return
     params = search.params.lagrangian
-    if (rounds := fluid_end(search.instance)) > params.longest:
-        raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {params.longest:,}")
-    search.refuse_beyond_budget(_BYTES * rounds)
+    rounds = refuse_long(search, search.instance)
     kinds = Kinds.of(search.instance)
     offer = partial(_offer, search, paused_price_bound if pauses else price_bound)
     if len(kinds) * rounds * (kinds.longest if pauses else 1) <= _FIRST_COSTS:
@@ -143,18 +141,39 @@ def offer_lagrangian_bound(
 
     falling = pauses and not search.instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
+
+    def begun() -> Ascent:
+        return Ascent(search.instance, scanner, params, falling=falling)
+
     try:
-        ascent = Ascent(search.instance, scanner, params, falling=falling)
-        began = working_time()
-        offer(ascent.prices, ascent.scanner)
-        spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
-
-        def is_late() -> bool:
-            return min(search.remaining, end - working_time()) < spare
-
-        _climb(search, ascent, offer, is_late)
+        ascend(search, begun, offer, end - working_time())
     except Interrupted:
         return
+
+
+def refuse_long(search: Search, instance: Instance) -> int:
+    """Return the rounds that need prices, if these are not too many."""
+    longest = search.params.lagrangian.longest
+    if (rounds := fluid_end(instance)) > longest:
+        raise TooLarge(f"schedules span {rounds:,} rounds; the limit is {longest:,}")
+    search.refuse_beyond_budget(_BYTES * rounds)
+    return rounds
+
+
+def ascend(
+    search: Search, begun: Callable[[], Ascent], offer: Callable[..., None], seconds: float
+) -> None:
+    """Offer the first prices of an ascent, then better and better ones, for so many seconds."""
+    end = working_time() + seconds
+    ascent = begun()
+    began = working_time()
+    offer(ascent.prices, ascent.scanner)
+    spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
+
+    def is_late() -> bool:
+        return min(search.remaining, end - working_time()) < spare
+
+    _climb(search, ascent, offer, is_late)
 
 
 def _climb(

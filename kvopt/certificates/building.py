@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,19 +11,23 @@ from pathlib import Path
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.sides import Sides, attempt, sides_of
+from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
+from kvopt.model.slower import is_backlog
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
+from kvopt.routers.base import Router
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
+from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -31,6 +36,9 @@ from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
+
+_SLOWER_SHARE = 0.2
+"""Share of a limit for slower machines."""
 
 _OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
 """What is said only of a search in rounds: in seconds none of it changes anything."""
@@ -42,6 +50,7 @@ def certify(
     schedule: Schedule | PausedSchedule | None = None,
     *,
     clock: Clock = ROUNDS,
+    router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
     time_limit: float | None = None,
@@ -50,6 +59,7 @@ def certify(
     seed: int = 0,
     ram: int | None = None,
     params: SolveParams | None = None,
+    slower: bool = True,
     observer: Observer | None = None,
     command: str | None = None,
 ) -> Certificate:
@@ -66,6 +76,8 @@ def certify(
         A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
     clock
         How long rounds last, see `run`; totals are in its unit.
+    router
+        Of a fleet, how requests come to the workers that policies run on, see `run`.
     scope
         What schedules may do that the optimum is of; by default what the policies may do.  A
         policy that does more is run, and not compared.
@@ -82,6 +94,9 @@ def certify(
         Bytes that the process may hold; by default a share of what the machine has.
     params
         Widths, limits and shares of time that differ from the default.
+    slower
+        Whether to look for slower machines on which no schedule is as good, with a fifth of the
+        limit.
     observer
         Called with a `Progress` whenever a side improves.
     command
@@ -108,11 +123,12 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
-    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
+    seconds = math.inf if limit is None else max(limit - reserve, 0.0)
+    slower = slower and instance.block_size == 1 and not is_backlog(clock.arrivals(instance))
     search = Search(
         instance,
-        time_limit=None if limit is None else max(limit - reserve, 0.0),
+        time_limit=None if limit is None else seconds * (1 - _SLOWER_SHARE * slower),
         threads=threads,
         seed=seed,
         observer=observer,
@@ -125,8 +141,12 @@ def certify(
     labelled = [_labelled(search, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
-    sides = sides_of(search, clock, covered)
+    sides = sides_of(search, clock, covered, router)
     aimed = deadline_of(deadline)
+    if aimed is not None:
+        refuse_fleet(instance, "certify with a deadline")
+    if aimed is not None or not clock.is_even:
+        refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
@@ -134,14 +154,29 @@ def certify(
         if attainment is not None:
             attainment.search(covered)
         sides.first()
-        runs += _judged(search, sides, labelled, clock)
+        runs += _judged(search, sides, labelled, clock, router)
         sides.rest()
+        left = seconds - search.seconds
+        machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)
-    found = replace(found, scope=covered)
+    found = replace(found, scope=covered, slower=machines)
     if attainment is None:
         return found
     provenance = {**found.provenance, "deadline": str(aimed)}
     return replace(found, in_time=attainment.result(found), provenance=provenance)
+
+
+def _slower(
+    search: Search, sides: Sides, clock: Clock, scope: Scope, runs: Iterable[JudgedRun],
+    seconds: float,
+) -> tuple[SlowerBound, ...]:  # fmt: skip
+    """Return slower machines that are no match for the best schedule and the runs."""
+    best, lower, _ = sides.known()
+    values = [None if best is None else best.objective]
+    values += [run.value for run in runs if scope.covers(run.scope)]
+    known = None if lower is None else lower.proof
+    reached = [value for value in values if value is not None]
+    return slower_bounds(search, clock, scope, reached, known, seconds)
 
 
 def _scope(
@@ -158,7 +193,11 @@ def _scope(
 
 
 def _judged(
-    search: Search, sides: Sides, labelled: Iterable[tuple[str, Policy | PolicyRun]], clock: Clock
+    search: Search,
+    sides: Sides,
+    labelled: Iterable[tuple[str, Policy | PolicyRun]],
+    clock: Clock,
+    router: str | Router,
 ) -> Iterator[JudgedRun]:
     """Run the policies, but for `svf` where what it does is known.
 
@@ -167,10 +206,14 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         if sides.served is not None and policy == Svf():
-            known = JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            known = JudgedRun.scheduled(label, sides.served)
             yield _counted(known, known.on(search.instance, clock))
             continue
-        made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
+        made: PolicyRun | str
+        if isinstance(policy, Policy):
+            made = attempt(search, policy, label, clock, router)
+        else:
+            made = policy
         if isinstance(made, str):
             search.note(f"{label}: {made}")
             yield JudgedRun(label, UNFINISHED)
@@ -198,8 +241,8 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
         if plain is None:
             return JudgedRun.with_pauses(GIVEN, schedule)
         schedule = plain
-    search.offer_starts(schedule.starts, "given schedule")
-    return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
+    search.offer_starts(schedule.starts, "given schedule", schedule.workers)
+    return JudgedRun.scheduled(GIVEN, schedule)
 
 
 def _labelled(

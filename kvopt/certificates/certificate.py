@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
 from math import nan
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +18,12 @@ from kvopt.model.optional import pictures
 from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
+from kvopt.model.slower import is_backlog
 from kvopt.model.summary import Facts, Summarised, share, times
-from kvopt.search.proofs import CheckedBound
+from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.measures import MEASURES, Measures
 from kvopt.simulation.paused_runs import Chunks, PausedRun
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
@@ -58,6 +62,8 @@ class JudgedRun:
         As in `PausedRun`; empty where the starts say it all.
     scope
         What it made use of.
+    workers, resumed_by_worker
+        Of a fleet the worker of each request, and ``resumed`` of each worker.
     """
 
     policy: str
@@ -70,6 +76,8 @@ class JudgedRun:
     segments: tuple[tuple[Segment, ...], ...] = ()
     chunks: tuple[Chunks, ...] = ()
     scope: Scope = Scope.RUNS
+    workers: tuple[int, ...] = ()
+    resumed_by_worker: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
@@ -81,7 +89,18 @@ class JudgedRun:
         if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
             chunks = () if run.clock.is_even else run.chunks
             made = replace(made, segments=run.segments, chunks=chunks)
+        if isinstance(run, FleetRun) and run.objective is not None:
+            workers = tuple(worker for worker in run.workers if worker is not None)
+            resumed = {number: part.resumed for number, part in enumerate(run.parts)}
+            made = replace(made, workers=workers, resumed_by_worker=resumed)
         return replace(made, scope=run.scope)
+
+    @classmethod
+    def scheduled(cls, name: str, schedule: Schedule) -> Self:
+        """Return a schedule in rounds as what a policy did."""
+        workers = schedule.workers if schedule.instance.workers > 1 else ()
+        said = (name, str(Outcome.COMPLETED), schedule.objective, schedule.starts)
+        return cls(*said, workers=workers)
 
     @classmethod
     def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
@@ -104,7 +123,10 @@ class JudgedRun:
         said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
         if self.segments:
             return PausedRun(*said, None, clock, self.resumed, self.segments, self.chunks)
-        return PolicyRun(*said, None, clock, self.resumed)
+        run = PolicyRun(*said, None, clock, self.resumed)
+        if instance.workers == 1:
+            return run
+        return FleetRun.of(run, self.workers, self.resumed_by_worker)
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,6 +156,9 @@ class Certificate(Summarised):
         Times the default budget that `kvopt.verify` needs at least, where a file said so.
     scope
         What the lower bound covers, and the best schedule may make use of.
+    slower
+        Slower machines, and the total latencies that no schedule reaches there; with ascending
+        factors and values.
     """
 
     instance: Instance
@@ -147,6 +172,7 @@ class Certificate(Summarised):
     budget: int = 1
     scope: Scope = Scope.RUNS
     in_time: InTime | None = None
+    slower: tuple[SlowerBound, ...] = ()
 
     def best_run(self) -> JudgedRun | None:
         """Return the upper side in the form of a run."""
@@ -156,7 +182,7 @@ class Certificate(Summarised):
             case PausedSchedule() as schedule:
                 return JudgedRun.with_pauses("", schedule)
             case Schedule() as schedule:
-                return JudgedRun("", "completed", schedule.objective, schedule.starts)
+                return JudgedRun.scheduled("", schedule)
             case None:
                 return None
 
@@ -184,6 +210,38 @@ class Certificate(Summarised):
         if not self.scope.covers(run.scope):
             return None, None
         return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+
+    @cached_property
+    def is_backlog(self) -> bool:
+        """Whether all requests arrive at once."""
+        return is_backlog(self.clock.arrivals(self.instance))
+
+    def slower_than(self, run: JudgedRun | None = None) -> Fraction | None:
+        """Return a factor phi: no schedule on a machine more than phi times slower is as good.
+
+        It is the least one that is proved, rounded up to a thousandth; on a backlog that of
+        value / bound.  None where none is proved, and where the run makes use of what the scope
+        leaves out.
+
+        Parameters
+        ----------
+        run
+            One of the runs; by default it is the best schedule.
+        """
+        value = self.objective if run is None else run.value
+        if value is None or not (run is None or self.scope.covers(run.scope)):
+            return None
+        if self.is_backlog:
+            lower = self.lower_bound
+            return Fraction(-(-PARTS * value // lower), PARTS) if lower else None
+        parts = (bound.parts for bound in self.slower if bound.value >= value)
+        least = min(parts, default=None)
+        return None if least is None else Fraction(least, PARTS)
+
+    def worded_slower_than(self, run: JudgedRun | None = None) -> str:
+        """Return that factor in words."""
+        phi = self.slower_than(run)
+        return "-" if phi is None else f"{float(phi):,.3f}"
 
     def measures(self, run: JudgedRun) -> Measures | None:
         """Return what users of a run waited, as `PolicyRun.measures`, None if it never ended."""
@@ -228,7 +286,8 @@ class Certificate(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
-        ``at_least`` and ``at_most`` are multiples of the optimum.  Times are in rounds, or in
+        ``at_least`` and ``at_most`` are multiples of the optimum, ``slower_than`` as the method
+        says.  Times are in rounds, or in
         seconds where the clock counts them.
         """
         scale = self.clock.scale
@@ -241,6 +300,7 @@ class Certificate(Summarised):
             ],
             "at_least": [self.ratio(run)[0] for run in self.runs],
             "at_most": [self.ratio(run)[1] for run in self.runs],
+            "slower_than": [_number(self.slower_than(run)) for run in self.runs],
             "evictions": [run.evictions for run in self.runs],
         }
         if self.in_time is not None:
@@ -257,11 +317,21 @@ class Certificate(Summarised):
         Ends of intervals are rounded outward, so that they stay true.
         """
         total = "total latency" if self.clock.is_even else "mean latency (s)"
+        heads = ["policy", f"{total}>", "at least>", "at most>"]
+        meaning = "intervals are multiples of the optimum"
+        if self.slower:
+            heads.append("slower than>")
+            meaning += "; on a machine so many times slower no schedule is as good"
+
+        def slower(run: JudgedRun) -> list[str]:
+            return [self.worded_slower_than(run)] if self.slower else []
+
         rows = [
             [
                 run.policy,
                 self.worded_total(run.value, up=True),
                 *self.worded_ratio(run),
+                *slower(run),
             ]
             for run in self.runs
         ]
@@ -271,10 +341,9 @@ class Certificate(Summarised):
             f"{one_line(self.instance.name or 'an instance')}: {len(self.instance):,} requests, "
             f"memory {self.instance.memory:,}\n"
             f"{total} of the optimum: at least {lower}, at most {upper}\n"
-            f"intervals are multiples of the optimum, of scope {self.scope}:\n"
-            f"{self.scope.sentence}"
+            f"{meaning}"
         )
-        return latex(["policy", f"{total}>", "at least>", "at most>"], rows, comment)
+        return latex(heads, rows, comment)
 
     def worded_total(self, total: int | None, *, up: bool) -> str:
         """Return a total, in seconds its mean to the microsecond, rounded outward."""
@@ -315,6 +384,7 @@ class Certificate(Summarised):
                 f"value{totals}": run.value,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
+                "slower_than": _number(self.slower_than(run)),
                 "scope": str(run.scope),
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
                 **({} if self.in_time is None else {"attained": attained}),
@@ -326,6 +396,7 @@ class Certificate(Summarised):
             f"upper{totals}": self.objective,
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
+            "slower_than": _number(self.slower_than()),
             "scope": str(self.scope),
             **({} if self.in_time is None else self.in_time.to_json()),
             "policies": judged,
@@ -334,6 +405,10 @@ class Certificate(Summarised):
             late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
             return {**said, "unfinished": late, "provenance": self.provenance}
         return {**said, "provenance": self.provenance, "notes": list(self.notes)}
+
+
+def _number(phi: Fraction | None) -> float | None:
+    return None if phi is None else float(phi)
 
 
 def _share(value: int | None, by: int | None) -> float | None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.model.instance import Instance
 from kvopt.model.parts import parts_from
 from kvopt.search.proofs import (
+    BlockPrices,
     ConfigurationProof,
     Prices,
     Proof,
@@ -42,6 +44,8 @@ _OF_A_LABEL = 4000
 With less, a certificate would not say that its search needs more than the default budget."""
 _OF_A_PLACE = 5
 """Steps for an entry in the table of a request that may pause."""
+_OF_A_START = 6
+"""Steps for a start of which whole blocks are priced."""
 _OF_A_BYTE = 10
 """Steps for a byte that is read."""
 
@@ -55,6 +59,7 @@ def budget_needed(
     *,
     pauses: bool = False,
     more: int = 0,
+    machines: Iterable[tuple[Instance, Proof]] = (),
 ) -> int:
     """Return how many times the default budget `verify` needs for a file of so many bytes.
 
@@ -72,10 +77,14 @@ def budget_needed(
         Whether prices are those of schedules with pauses, in rounds.
     more
         Steps for what else the file claims.
+    machines
+        Other machines: their instances, with proofs.
     """
     count = len(instance)
     steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
     steps += _of_proof(instance, proof, pauses) + more
+    for machine, own in machines:
+        steps += _OF_A_REQUEST * count + _of_proof(machine, own, pauses)
     return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
 
 
@@ -86,6 +95,9 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case Prices(numerators, _):
             steps = _OF_A_PRICE * len(numerators)
             return steps + (_of_pauses(instance, proof) if pauses else 0)
+        case BlockPrices(prices):
+            steps = _OF_A_PRICE * len(prices.numerators)
+            return steps + _of_blocks(instance, prices, pauses)
         case VolumeProof(staircases):
             each = 100 * count + 5 * instance.total_output
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
@@ -107,6 +119,14 @@ def _of_pauses(instance: Instance, prices: Prices) -> int:
     from kvopt.bounds.paused_scan import PausedScanner
 
     return _OF_A_PLACE * PausedScanner(Kinds.of(instance)).places(prices)
+
+
+def _of_blocks(instance: Instance, prices: Prices, pauses: bool) -> int:
+    """Return the steps for the starts whose blocks are priced, and for pauses."""
+    from kvopt.bounds.paused_scan import PausedScanner
+
+    scanner = PausedScanner(Kinds.of(instance), block=instance.block_size, pauses=pauses)
+    return _OF_A_START * scanner.starts(prices) + _OF_A_PLACE * scanner.places(prices)
 
 
 def _of_stage(instance: Instance, stage: StatePrices) -> int:

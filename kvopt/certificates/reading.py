@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import (
+    BlockPrices,
     CheckedBound,
     ConfigurationProof,
     PartProof,
     Prices,
     Proof,
     SharesProof,
+    SlowerBound,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -88,6 +91,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
         in_time=in_time,
+        slower=tuple(_slower(claim, value["lower"]) for claim in value.get("slower", ())),
     )
 
 
@@ -97,13 +101,18 @@ def _in_time(value: dict[str, Any], said: object, instance: Instance, clock: Clo
     return in_time_from(value, named, said, instance, rounds=clock.is_even)
 
 
+def _slower(claim: dict[str, Any], lower: dict[str, Any] | None) -> SlowerBound:
+    proof = claim["proof"] if lower is None else claim.get("proof", lower["proof"])
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof_from_json(proof))
+
+
 def _upper(
     claim: dict[str, Any], instance: Instance, clock: Clock, provenance: dict[str, Any]
 ) -> Schedule | PausedSchedule | PolicyRun:
     if clock.is_even and "segments" in claim:
         return PausedSchedule(instance, claim["segments"])
     if clock.is_even:
-        return Schedule(instance, claim["starts"])
+        return Schedule(instance, claim["starts"], claim.get("workers"))
     name = str(provenance.get("found_by") or "best run")
     made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)
     assert made is not None, "a claim that was checked has a value"
@@ -115,16 +124,22 @@ def _run(claim: dict[str, Any]) -> JudgedRun:
     segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
     rows = claim.get("chunks", ())
     chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
+    waits, workers = claim.get("waits", ()), tuple(claim.get("workers", ()))
+    by_worker: dict[int, dict[int, int]] = {}
+    for number, time, worker in waits if workers else ():
+        by_worker.setdefault(worker, {})[number] = time
     return JudgedRun(
         policy=claim["policy"],
         outcome=claim["outcome"],
         value=claim["value"],
         starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
         lost=None if claim["value"] is None else lost,
-        resumed=dict(claim.get("waits", ())),
+        resumed={} if workers else dict(waits),
         segments=segments,
         chunks=chunks,
         scope=scope_of(segments, chunks, lost),
+        workers=workers,
+        resumed_by_worker=by_worker,
     )
 
 
@@ -146,6 +161,10 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
         case "shares":
             names = ("lines", "weights", "company", "mix")
             return SharesProof(*(tuple(proof.get(name, ())) for name in names))
+        case "block-prices":
+            prices = proof_from_json({**proof, "kind": "prices"}, begin)
+            assert isinstance(prices, Prices)
+            return BlockPrices(prices)
         case "configurations":
             stages = tuple(_stage(stage, begin) for stage in proof["stages"])
             return ConfigurationProof(stages, proof["target"], proof["searched"])

@@ -18,7 +18,9 @@ from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
 from kvopt.model.instance import Instance, Request
 from kvopt.model.scopes import Scope
+from kvopt.model.slower import SlowRounds
 from kvopt.search.proofs import (
+    BlockPrices,
     ConfigurationProof,
     Prices,
     Proof,
@@ -28,6 +30,9 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
+
+_NEWER_KINDS = ("split", "block-prices")
+"""Proofs that the first schema does not have."""
 
 LARGEST_FILE = 90_000_000
 """Bytes that ``kvopt verify`` is ready to read."""
@@ -71,6 +76,7 @@ def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
         len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
         pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
         more=0 if (claim := certificate.in_time) is None else claim.steps(certificate),
+        machines=_slowed(certificate),
     )  # fmt: skip
     needed = max(needed, certificate.budget)
     return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
@@ -85,9 +91,10 @@ def _plain_text(certificate: Certificate) -> str:
     clock, best, lower = certificate.clock, _best(certificate), certificate.lower
     proof = None if lower is None else proof_to_json(lower.proof)
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
-    is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
-    is_newer |= certificate.in_time is not None
-    is_newer |= proof is not None and (proof["kind"] == "split" or "mix" in proof)
+    is_newer = is_wider or certificate.instance.workers > 1 or certificate.in_time is not None
+    is_newer |= any(run.segments for run in (best, *certificate.runs))
+    is_newer |= proof is not None and (proof["kind"] in _NEWER_KINDS or "mix" in proof)
+    is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
         **({"scope": certificate.scope} if is_wider else {}),
@@ -95,6 +102,7 @@ def _plain_text(certificate: Certificate) -> str:
         **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
         "upper": None if best.value is None else _claim(best),
         "lower": lower and {"value": lower.value, "proof": proof},
+        **({"slower": _slower(certificate)} if certificate.slower else {}),
         "policies": [
             {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
             for run in certificate.runs
@@ -111,6 +119,29 @@ def _in_time(claim: InTime) -> dict[str, Any]:
     return {**claim.members(), "best": best}
 
 
+def _slower(certificate: Certificate) -> list[dict[str, Any]]:
+    """Return the claims about slower machines; a proof that is that of the bound is left out."""
+    lower, rows = certificate.lower, []
+    for bound in certificate.slower:
+        phi = bound.phi
+        row = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
+        if lower is None or bound.proof != lower.proof:
+            row["proof"] = proof_to_json(bound.proof)
+        rows.append(row)
+    return rows
+
+
+def _slowed(certificate: Certificate) -> list[tuple[Instance, Proof]]:
+    """Return the instances of slower machines, with what is proved of them."""
+    instance = certificate.instance
+    return [
+        (SlowRounds.of(instance, bound.phi).instance, bound.proof)
+        if certificate.clock.is_even
+        else (instance, bound.proof)
+        for bound in certificate.slower
+    ]
+
+
 def _claim(run: JudgedRun) -> dict[str, Any]:
     """Return what is claimed of a run, and with which times that is checked."""
     if run.value is None:
@@ -120,15 +151,25 @@ def _claim(run: JudgedRun) -> dict[str, Any]:
         claim["segments"] = run.segments
     else:
         claim["starts"] = run.starts
+    if run.workers:
+        claim["workers"] = run.workers
     if run.chunks:
         claim["chunks"] = [
             {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
         ]
     if run.lost:
         claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
-    if waits := sorted((number, time) for number, time in run.resumed.items() if time):
+    if waits := _waits(run):
         claim["waits"] = waits
     return claim
+
+
+def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
+    """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
+    if not run.workers:
+        return sorted((number, time) for number, time in run.resumed.items() if time)
+    pairs = run.resumed_by_worker.items()
+    return sorted((r, time, own) for own, known in pairs for r, time in known.items() if time)
 
 
 def with_budget(text: str, newer: str, needed: int) -> str:
@@ -193,6 +234,8 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
                 "first": begin + first,
                 "numerators": list(numerators[first - 1 :]),
             }
+        case BlockPrices(prices):
+            return {**proof_to_json(prices, begin), "kind": "block-prices"}
         case SharesProof(lines, weights, company, mix):
             said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
             return {**said, "mix": mix} if mix else said

@@ -30,6 +30,7 @@ def bound_command(
     scope: common.Allows = None,
     memory: common.Memory = None,
     workers: common.Workers = None,
+    block_size: common.BlockSize = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -39,7 +40,7 @@ def bound_command(
     them.  The time limit is for each method.
     """
     budget, covered = parsed_size(ram), scope or Scope.RUNS
-    instance = read_instance(file, memory, workers)
+    instance = read_instance(file, memory, workers, block_size)
     if json or method is not None:
         methods = [method or "auto"]
     else:
@@ -59,6 +60,8 @@ def bound_command(
             common.print_json(results[0].to_json())
         else:
             _print(results)
+            if instance.block_size > 1:
+                common.say(instance.in_blocks)
     common.exit_by_signal(results[-1].signal_number)
 
 

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,9 @@ from kvopt.files.runs import read_run
 from kvopt.files.schedules import read_either_schedule
 from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
+from kvopt.routers.registry import router as router_from
 from kvopt.simulation.measures import waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 
@@ -46,22 +49,23 @@ _WRITING, _WRITING_A_RUN = 0.6, 0.05
 instance: an estimate from the same machine under the same load."""
 
 _IN_ROUNDS = (
-    "policy", "latency>", "x optimum, at least>", "at most>", "p99>", "first token>", "outcome",
+    (
+        "policy", "latency>", "x optimum, at least>", "at most>", "x slower>", "p99>",
+        "first token>", "outcome",
+    ),
+    ("first token", "p99", "outcome", "latency", "x slower"),
 )  # fmt: skip
 _IN_SECONDS = (
-    "policy", "mean s>", "x optimum, at least>", "at most>", "p99 s>", "first token s>",
-    "per token s>", "evictions>", "outcome",
+    (
+        "policy", "mean s>", "x optimum, at least>", "at most>", "x slower>", "p99 s>",
+        "first token s>", "per token s>", "evictions>", "outcome",
+    ),
+    ("evictions", "per token s", "first token s", "p99 s", "outcome", "mean s", "x slower"),
 )  # fmt: skip
-"""Columns of the table."""
+"""Columns of the table, and those that a narrow terminal goes without, the first of them first."""
 
 _IN_TIME = "in time>"
 """Column of how many requests attain their deadline, where one was asked for."""
-
-_OPTIONAL_IN_ROUNDS = ("first token", "p99", "outcome", "latency")
-_OPTIONAL_IN_SECONDS = (
-    "evictions", "per token s", "first token s", "p99 s", "outcome", "mean s",
-)  # fmt: skip
-"""Columns that a narrow terminal goes without, the first of them first."""
 
 
 def certify_command(
@@ -88,8 +92,17 @@ def certify_command(
     ram: common.Ram = None,
     params: common.Params = None,
     seed: common.Seed = 0,
+    slower: Annotated[
+        bool,
+        option(
+            "--slower/--no-slower",
+            "Look for slower machines on which no schedule is as good, with a fifth of the limit.",
+        ),
+    ] = True,
     memory: common.Memory = None,
     workers: common.Workers = None,
+    router: common.Router = "central",
+    block_size: common.BlockSize = None,
     json: common.Json = False,
     scope: common.Covers = None,
     deadline: Deadline = None,
@@ -106,6 +119,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    router_from(router)
     aimed = deadline_of(deadline)
     try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
@@ -117,7 +131,9 @@ def certify_command(
     if not seconds:  # else threads change nothing
         common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = _read(file, memory, workers, recorded, seconds)
+    instance, made = _read(file, memory, workers, block_size, recorded, seconds)
+    if router != "central" and instance.workers == 1:
+        raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
     reading = time.monotonic() - began
     try:
@@ -135,6 +151,7 @@ def certify_command(
                 [*made, *(names or ())],
                 given,
                 clock=clock,
+                router=router,
                 scope=scope,
                 deadline=deadline,
                 time_limit=time_limit,
@@ -143,6 +160,7 @@ def certify_command(
                 ram=budget,
                 params=params,
                 seed=seed,
+                slower=slower,
                 observer=observer,
                 command=shlex.join(["kvopt", *sys.argv[1:]]),
             )
@@ -160,6 +178,7 @@ def _read(
     file: Path | None,
     memory: int | None,
     workers: int | None,
+    block_size: int | None,
     recorded: Path | None,
     seconds: bool,
 ) -> tuple[Instance, list[PausedRun]]:
@@ -168,13 +187,17 @@ def _read(
         raise InvalidInput("give FILE or --run, one of them", field="options")
     if recorded is None:
         assert file is not None
-        return read_instance(file, memory, workers), []
+        return read_instance(file, memory, workers, block_size), []
     others = {"--seconds": seconds, "--memory": memory, "--workers": workers}
     for name, given in others.items():
         if given:
             raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
     found = read_run(recorded)
-    return found.instance, [PausedRun.of(found.schedule, found.policy)]
+    if block_size is None:
+        return found.instance, [PausedRun.of(found.schedule, found.policy)]
+    instance = replace(found.instance, block_size=block_size)
+    schedule = PausedSchedule(instance, found.schedule.segments)
+    return instance, [PausedRun.of(schedule, found.policy)]
 
 
 def _print(found: Certificate) -> None:
@@ -185,11 +208,13 @@ def _print(found: Certificate) -> None:
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
     if found.runs:
-        heads: Sequence[str] = _IN_ROUNDS if in_rounds else _IN_SECONDS
-        optional: Sequence[str] = _OPTIONAL_IN_ROUNDS if in_rounds else _OPTIONAL_IN_SECONDS
+        heads, optional = (
+            [name for name in names if found.slower or "slower" not in name]
+            for names in (_IN_ROUNDS if in_rounds else _IN_SECONDS)
+        )
         attained: Sequence[int | None] = [None] * len(found.runs)
         if found.in_time is not None:
-            heads, attained = (heads[0], _IN_TIME, *heads[1:]), found.in_time.attained
+            heads, attained = [heads[0], _IN_TIME, *heads[1:]], found.in_time.attained
         table = common.new_table(*heads, prose=("outcome",), optional=optional)
         for run, count in zip(found.runs, attained, strict=True):
             cells = {**_cells(found, run), _IN_TIME.rstrip(">"): common.or_dash(count)}
@@ -199,6 +224,8 @@ def _print(found: Certificate) -> None:
         print(found.in_time.sentence(len(found.instance)))
     if found.lower_bound is not None or found.in_time is not None:
         common.say(found.scope.sentence)
+    if found.instance.block_size > 1:
+        common.say(found.instance.in_blocks)
     for line in found.notes:
         common.say(f"kvopt: {line}")
 
@@ -213,6 +240,7 @@ def _cells(found: Certificate, run: JudgedRun) -> dict[str, str]:
         "mean s": total,
         "x optimum, at least": least,
         "at most": most,
+        "x slower": found.worded_slower_than(run),
         "evictions": common.or_dash(run.evictions),
         "outcome": escape(run.outcome) + outside,
         **waiting_cells(found.measures(run), found.clock),

@@ -20,6 +20,7 @@ def check_command(
     ],
     memory: common.Memory = None,
     workers: common.Workers = None,
+    block_size: common.BlockSize = None,
     json: common.Json = False,
 ) -> None:
     """Print the total latency and peak memory of a schedule, or what breaks.
@@ -27,7 +28,7 @@ def check_command(
     Exit status: 0 feasible, 1 not feasible or another objective than it claims, 2 unreadable
     or not for this instance.
     """
-    instance = read_instance(file, memory, workers)
+    instance = read_instance(file, memory, workers, block_size)
     try:
         judged = read_either_schedule(schedule, instance)
         check = judged.check()

@@ -77,6 +77,12 @@ Workers = Annotated[
         "--workers", "Machines with a cache of M tokens each, in place of the file's.", "N", min=1
     ),
 ]
+BlockSize = Annotated[
+    int | None,
+    option(
+        "--block-size", "Memory is given out in whole blocks of B tokens; default: 1.", "B", min=1
+    ),
+]
 Router = Annotated[
     str,
     option(

@@ -18,7 +18,7 @@ EXAMPLES = {
     ),
     "certify": (
         "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
-        "kvopt certify a.json --policy vllm-fcfs --time-limit 20 -o vllm.cert.json",
+        "kvopt certify a.json --policy vllm-fcfs:block=1 --time-limit 20 -o vllm.cert.json",
     ),
     "verify": ("kvopt verify a.cert.json",),
     "policies": ("kvopt policies",),

@@ -38,6 +38,7 @@ def plot_command(
     ] = False,
     memory: common.Memory = None,
     workers: common.Workers = None,
+    block_size: common.BlockSize = None,
     seconds: common.Seconds = False,
     model: common.BatchTime = None,
     _modules: common.Modules = None,
@@ -61,7 +62,7 @@ def plot_command(
         raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
     clock = clock_of(seconds, model)
     chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
-    instance = read_instance(file, memory, workers)
+    instance = read_instance(file, memory, workers, block_size)
     runs = [
         run(instance, policy, clock=clock, label=name)
         for name, policy in zip(names or (), chosen, strict=True)

@@ -54,6 +54,7 @@ def run_command(
     ],
     memory: common.Memory = None,
     workers: common.Workers = None,
+    block_size: common.BlockSize = None,
     router: common.Router = "central",
     json: common.Json = False,
     output: Annotated[
@@ -83,7 +84,7 @@ def run_command(
     clock = clock_of(seconds, model)
     if timeline is not None and not seconds:
         raise InvalidInput("goes with --seconds", field="--timeline")
-    instance = read_instance(file, memory, workers)
+    instance = read_instance(file, memory, workers, block_size)
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     say_assumed_clock(clock, model)

@@ -42,6 +42,7 @@ def solve_command(
     scope: common.Allows = None,
     memory: common.Memory = None,
     workers: common.Workers = None,
+    block_size: common.BlockSize = None,
     start: Annotated[
         Path | None, option("--start", "Begin from this schedule.", "SCHEDULE")
     ] = None,
@@ -78,7 +79,7 @@ def solve_command(
     read_for: list[float] = []
     for file in files:
         began = time.monotonic()
-        instances.append(read_instance(file, memory, workers))
+        instances.append(read_instance(file, memory, workers, block_size))
         read_for.append(time.monotonic() - began)
     results: list[SolveResult] = []
     given = None if start is None else read_either_schedule(start, instances[0])

@@ -149,16 +149,20 @@ def _print(found: StudyResult) -> None:
     limits = found.study.limits
     in_seconds = limits[0].batch_time is not None
     scoped = any(each.scope is not Scope.RUNS for each in limits)
+    rows = by_policy(found.records)
+    slower = limits[0].slower
     table = common.new_table(
         "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>",
-        "mean x optimum>", "worst x optimum>", *(["mean s>"] if in_seconds else []),
+        "mean x optimum>", "worst x optimum>",
+        *(["x slower>"] if slower else []), *(["mean s>"] if in_seconds else []),
         optional=("proved",),
     )  # fmt: skip
-    rows = by_policy(found.records)
     for row in rows:
         counts = map(common.or_dash, (row.runs, row.completed, row.proved))
         named = [escape(row.policy), *([str(row.scope)] if scoped else [])]
         cells = [*named, *counts, escape(str(row.mean)), escape(str(row.worst))]
+        if slower:
+            cells.append(escape(common.or_dash(row.machine)))
         mean = "-" if row.latency is None else four_digits(row.latency)
         table.add_row(*cells, *([mean] if in_seconds else []))
     if rows:

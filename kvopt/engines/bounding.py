@@ -8,6 +8,7 @@ from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import bounds_for, register
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
+from kvopt.engines.blocks import bound_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import (
     bound_by_prices,
@@ -18,7 +19,7 @@ from kvopt.engines.portfolio import (
 )
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Observer, Search
 from kvopt.search.params import SolveParams
@@ -72,7 +73,8 @@ def _configuration(search: Search) -> None:
 def _auto(search: Search) -> None:
     """Take the quick ones, then configurations or, where they are too many, prices."""
     offer_volume(search)
-    offer_list_schedules(search)
+    if search.schedule is None:
+        offer_list_schedules(search)
     if has_configurations(search):
         _configuration(search)
     else:
@@ -129,7 +131,6 @@ def bound(
     12
     """
     instance = as_instance(instance)
-    refuse_fleet(instance, "bound")
     scope = Scope.parse(scope)
     work = bounds_for(scope).find(method)
     search = Search(
@@ -142,7 +143,9 @@ def bound(
         params=params,
     )
     with signals_interrupt(search):
-        if len(instance):
+        if instance.block_size > 1 and len(instance):
+            bound_in_blocks(search, method, scope)
+        elif len(instance):
             Divided(search).work(lambda part, _: work(part))
         else:
             search.offer_checked(0, method, VolumeProof())

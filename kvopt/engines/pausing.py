@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvopt.engines.blocks import solve_in_blocks
 from kvopt.engines.portfolio import climb, offer_volume
 from kvopt.engines.registry import PAUSED_ENGINES, PausedEngine
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.scopes import Scope
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import Prices, VolumeProof
@@ -59,11 +61,13 @@ def solve_with_pauses(
         if not len(instance):
             search.offer_paused(PausedSchedule(instance, []), "empty instance")
             search.offer_checked(0, "empty instance", VolumeProof())
-        elif quick_start:
+        elif quick_start and instance.block_size == 1:
             offer_volume(search)
             offer_list_schedules(search)
         search.engine = engine
-        if not search.proved:
+        if instance.block_size > 1:
+            solve_in_blocks(search, work, Scope.PAUSES)
+        elif not search.proved:
             with search.surviving():
                 work(search)
     return search.result(engine)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable
 from contextlib import suppress
 
 from kvopt.bounds.lp import offer_lp_bound
@@ -81,13 +82,17 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     _LOGGER.debug("stage: bound by prices")
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
-    with search.surviving("lagrangian"):
-        run_in_thread(
-            search,
-            lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
-            cancel=lambda: None,
-        )
+    run_watched(
+        search,
+        "lagrangian",
+        lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
+    )
+
+
+def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
+    """Do compiled work: neither compiling nor its loops notice signals, which are watched here."""
+    with search.surviving(name):
+        run_in_thread(search, work, cancel=lambda: None)
 
 
 @register("auto")

@@ -1,7 +1,7 @@
 """Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
 
-CSV may have a column ``deadline`` too.  The second schema is that of fleets and of requests with
-priorities or deadlines, and of no others.
+CSV may have a column ``deadline`` too.  The second schema is that of fleets, of memory in
+whole blocks, and of requests with priorities or deadlines, and of no others.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ CSV_COLUMNS = ("arrival", "prompt", "output")
 
 _TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
 _TOP_OPTIONAL = ("name", "notes", "round_ms")
+_TOP_NEWER = ("workers", "block_size")
 _REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
 _REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
 _PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
@@ -55,7 +56,10 @@ def as_instance(given: Instance | str | Path) -> Instance:
 
 
 def read_instance(
-    path: str | Path, memory: int | None = None, workers: int | None = None
+    path: str | Path,
+    memory: int | None = None,
+    workers: int | None = None,
+    block_size: int | None = None,
 ) -> Instance:
     """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
 
@@ -68,6 +72,8 @@ def read_instance(
         file says.
     workers
         How many machines with such a cache there are, in place of what a JSON file says.
+    block_size
+        Tokens of a block, in place of what a JSON file says.
 
     Raises
     ------
@@ -80,10 +86,11 @@ def read_instance(
         text = read_text(path)
         if _is_csv(path, text):
             instance = _instance_from_csv(text, memory)
-            return instance if workers is None else replace(instance, workers=workers)
+            machines, block = (1 if n is None else n for n in (workers, block_size))
+            return replace(instance, workers=machines, block_size=block)
         value = parse_json(text)
-        instance = instance_from_json(value, memory, workers)
-        for field in ("memory", "workers"):
+        instance = instance_from_json(value, memory, workers, block_size)
+        for field in ("memory", *_TOP_NEWER):
             taken = getattr(instance, field)
             if value.get(field, taken) != taken:
                 said = "%s: %s %s instead of the file's %s"
@@ -102,19 +109,23 @@ def _is_csv(path: str | Path, text: str) -> bool:
 
 
 def instance_from_json(
-    value: object, memory: int | None = None, workers: int | None = None
+    value: object,
+    memory: int | None = None,
+    workers: int | None = None,
+    block_size: int | None = None,
 ) -> Instance:
     """Build an instance from parsed JSON, with other caches where these are given."""
     is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
     schema = NEWER_SCHEMA if is_newer else SCHEMA
     if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
         raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
-    more = (*_TOP_OPTIONAL, "workers") if is_newer else _TOP_OPTIONAL
+    more = (*_TOP_OPTIONAL, *_TOP_NEWER) if is_newer else _TOP_OPTIONAL
     top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
     optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
     _refuse_nulls(top, more)
     own = checked_integer(top["memory"], "memory", 1)
     machines = checked_integer(top.get("workers", 1), "workers", 1)
+    block = checked_integer(top.get("block_size", 1), "block_size", 1)
     rows = top["requests"]
     if not isinstance(rows, list):
         raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
@@ -125,6 +136,7 @@ def instance_from_json(
         notes=top.get("notes"),
         round_ms=top.get("round_ms"),
         workers=machines if workers is None else workers,
+        block_size=block if block_size is None else block_size,
     )
 
 
@@ -207,6 +219,7 @@ def instance_to_json(instance: Instance) -> dict[str, Any]:
         "notes": instance.notes,
         "memory": instance.memory,
         "workers": instance.workers if instance.workers > 1 else None,
+        "block_size": instance.block_size if instance.block_size > 1 else None,
         "round_ms": instance.round_ms,
         "requests": [request_to_json(request) for request in instance],
     }
@@ -248,7 +261,8 @@ def instance_text(instance: Instance) -> str:
 
 
 def _csv_text(instance: Instance, path: str) -> str:
-    said = {"round_ms": instance.round_ms is not None, "workers": instance.workers > 1}
+    said = {"round_ms": instance.round_ms is not None}
+    said |= {name: getattr(instance, name) > 1 for name in _TOP_NEWER}
     for field in (field for field, is_said in said.items() if is_said):
         raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
     for position, request in enumerate(instance):

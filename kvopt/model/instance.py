@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
 
+MOST_WORKERS = 10_000
+"""Limit of the workers of a fleet: what is said of each of them is kept in lists."""
+
 _COLUMNS = ("arrival", "prompt", "output")
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds")
 """Of a DataFrame."""
@@ -179,6 +182,9 @@ class Instance(Summarised):
         Length of a round on the clock of the trace, where there is one.
     workers
         How many machines there are, each with a cache of its own: every request runs on one.
+    block_size
+        Tokens of a block ``B``.  Memory is given out in whole blocks, of which there are
+        ``floor(M / B)``: a request that holds h tokens takes ``ceil(h / B)``.
 
     Examples
     --------
@@ -194,6 +200,7 @@ class Instance(Summarised):
     notes: object = None
     round_ms: float | None = None
     workers: int = 1
+    block_size: int = 1
 
     def __init__(
         self,
@@ -203,6 +210,7 @@ class Instance(Summarised):
         notes: object = None,
         round_ms: float | None = None,
         workers: int = 1,
+        block_size: int = 1,
     ) -> None:
         object.__setattr__(self, "memory", checked_integer(memory, "memory", 1))
         object.__setattr__(self, "requests", tuple(_named(requests)))
@@ -210,6 +218,11 @@ class Instance(Summarised):
         object.__setattr__(self, "notes", notes)
         object.__setattr__(self, "round_ms", round_ms)
         object.__setattr__(self, "workers", checked_integer(workers, "workers", 1))
+        if self.workers > MOST_WORKERS:
+            raise InvalidInput(
+                f"must be at most {MOST_WORKERS:,}, got {workers:,}", field="workers"
+            )
+        object.__setattr__(self, "block_size", checked_integer(block_size, "block_size", 1))
         self._check_labels()
         self._check_requests()
 
@@ -228,6 +241,8 @@ class Instance(Summarised):
             object.__setattr__(self, "round_ms", milliseconds)
 
     def _check_requests(self) -> None:
+        if self.block_size > 1:
+            refuse_fleet(self, "memory in whole blocks")
         seen: set[str | None] = set()
         for request in self.requests:
             if request.id in seen:
@@ -239,6 +254,22 @@ class Instance(Summarised):
                     field="output",
                     request=repr(request.id),
                 )
+            if (needed := -(-request.peak // self.block_size)) > self.blocks:
+                raise InvalidInput(
+                    f"needs {needed} blocks of {self.block_size} tokens, memory has {self.blocks}",
+                    field="output",
+                    request=repr(request.id),
+                )
+
+    @property
+    def blocks(self) -> int:
+        """Whole blocks that the memory has."""
+        return self.memory // self.block_size
+
+    @property
+    def in_blocks(self) -> str:
+        """How memory is given out, in words."""
+        return f"memory in {self.blocks:,} whole blocks of {self.block_size:,} tokens"
 
     def __len__(self) -> int:
         return len(self.requests)
@@ -264,6 +295,9 @@ class Instance(Summarised):
             "requests": len(requests),
             "memory": f"{self.memory:,} tokens",
             "workers": self.workers if self.workers > 1 else None,
+            "blocks": f"{self.blocks:,} of {self.block_size:,} tokens"
+            if self.block_size > 1
+            else None,
             "prompts": spread([request.prompt for request in requests]),
             "outputs": spread([request.output for request in requests]),
             "arrivals": spread([request.arrival for request in requests]),
@@ -277,7 +311,7 @@ class Instance(Summarised):
     def schema(self) -> str:
         """The schema of its file: the second only where something needs it."""
         has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
-        has_more |= self.workers > 1
+        has_more |= self.workers > 1 or self.block_size > 1
         return f"kvopt.instance/{2 if has_more else 1}"
 
     @cached_property
@@ -292,6 +326,8 @@ class Instance(Summarised):
             content["round_ms"] = self.round_ms
         if self.workers > 1:
             content["workers"] = self.workers
+        if self.block_size > 1:
+            content["block_size"] = self.block_size
         text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
         return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
@@ -299,6 +335,16 @@ class Instance(Summarised):
     def total_output(self) -> int:
         """Sum of all outputs: no schedule has a smaller total latency."""
         return sum(request.output for request in self.requests)
+
+    @property
+    def used_workers(self) -> int:
+        """Workers that can be of use: no more than there are requests."""
+        return min(self.workers, max(1, len(self)))
+
+    @property
+    def total_memory(self) -> int:
+        """Tokens that all workers that can be of use hold together."""
+        return self.memory * self.used_workers
 
     @cached_property
     def last_arrival(self) -> int:
@@ -372,6 +418,34 @@ class Instance(Summarised):
     def of_one_worker(self, members: Iterable[int]) -> Instance:
         """Return the instance of one worker and those requests, in the order given."""
         return replace(self, requests=tuple(self.requests[i] for i in members), workers=1)
+
+    def in_tokens(self) -> Instance:
+        """Return the instance whose memory is as large as all blocks, and counted in tokens.
+
+        What fits into blocks fits into their tokens, so a bound for it holds with blocks too.
+        """
+        return replace(self, memory=self.blocks * self.block_size, block_size=1)
+
+    def inflated(self) -> Instance:
+        """Return an instance that counts tokens, and whose schedules all fit into the blocks.
+
+        Each request holds B - 1 tokens more, as does the memory beside its blocks.  For integers
+        ``ceil(h / B) <= (h + B - 1) / B``; so blocks in use, an integer, are below
+        ``blocks + 1`` where these larger holdings fit.
+        """
+        if self.block_size == 1:
+            return self
+        more = self.block_size - 1
+        requests = tuple(replace(r, prompt=r.prompt + more) for r in self.requests)
+        memory = self.blocks * self.block_size + more
+        return replace(self, memory=memory, requests=requests, block_size=1)
+
+
+def refuse_blocks(instance: Instance, what: str) -> None:
+    """Refuse an instance of whole blocks where something counts tokens only."""
+    if instance.block_size > 1:
+        reason = f"is {instance.block_size}: {what} counts tokens, not whole blocks"
+        raise InvalidInput(reason, field="block_size")
 
 
 def refuse_fleet(instance: Instance, what: str) -> None:

@@ -9,7 +9,13 @@ from fractions import Fraction
 from functools import cached_property
 from statistics import fmean
 
-from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
+from kvopt.experiments.studies.intervals import (
+    Interval,
+    asks_for_machines,
+    largest_of,
+    machine_of,
+    mean_of,
+)
 from kvopt.experiments.studies.records import Record
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.reports.study import Run, Study, differing
@@ -52,6 +58,12 @@ class Group:
     def worst(self) -> Interval:
         """Largest ratio."""
         return largest_of(self.ratios)
+
+    @cached_property
+    def machine(self) -> Interval | None:
+        """Mean of how much slower a machine may be, None where the study does not ask."""
+        records = [run.record for run in self.runs if run.record.value is not None]
+        return mean_of(map(machine_of, records)) if asks_for_machines(records) else None
 
     def ended(self, outcome: str) -> int:
         """Return how many runs ended like this."""

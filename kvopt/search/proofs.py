@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,16 @@ class Prices:
     def __post_init__(self) -> None:
         if self.denominator < 1 or min(self.numerators, default=0) < 0:
             raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPrices:
+    """Prices of tokens where requests pay for whole blocks, whose size the instance says.
+
+    What they prove is in `kvopt.bounds.blocks`.
+    """
+
+    prices: Prices
 
 
 Staircase = tuple[int, ...]
@@ -144,7 +156,7 @@ class SharesProof:
     mix: tuple[int, ...] = ()
 
 
-Proof = Prices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
+Proof = Prices | BlockPrices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +205,31 @@ class DeadlinePrices:
         """The sum of the prices of all times, times the denominator."""
         lengths = map(int.__sub__, self.times[1:], self.times)
         return sum(map(int.__mul__, self.numerators, lengths))
+
+
+PARTS = 1000
+"""Parts of 1 that count the lengths of rounds on slower machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerBound:
+    """No schedule on a machine that is ``phi`` times slower, or slower still, is as good.
+
+    Parameters
+    ----------
+    phi
+        How long a round lasts there, in lengths of a round here.
+    value
+        Total latency that no schedule there reaches, on the clock of the certificate.
+    proof
+        Of a bound on that machine that is above the value, see `kvopt.model.slower`.
+    """
+
+    phi: Fraction
+    value: int
+    proof: Proof
+
+    @property
+    def parts(self) -> int:
+        """``phi`` in parts of `PARTS`, rounded up."""
+        return math.ceil(PARTS * self.phi)

@@ -14,6 +14,7 @@ from kvopt.model.pausing import PausedSchedule, Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts
+from kvopt.model.sweep import Sweep
 from kvopt.simulation.clocks import Piece, Stretch
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
 
@@ -194,7 +195,12 @@ class PausedRun(PolicyRun):
         found = list(self._wrong_chunks())
         if self.peak_memory > self.instance.memory:
             found.append(f"{self.peak_memory} tokens held, memory is {self.instance.memory}")
-        return found or self._early()
+        return found or self._blocked() or self._early()
+
+    @property
+    def _sweep(self) -> Sweep:
+        """Tokens held over time, without those of prompts in pieces."""
+        return self.paused_schedule.sweep
 
     def _wrong_chunks(self) -> Iterator[str]:
         """Say which pieces of prompts do not belong to what was still to be processed."""

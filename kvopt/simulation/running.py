@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -12,10 +13,10 @@ from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_li
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.modules import line_of
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import ServerPolicy, Sglang
+from kvopt.policies.servers import PausingPolicy, ServerPolicy, Sglang
 from kvopt.routers.base import Router
 from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -89,10 +90,19 @@ def run(
         refuse_fleet(instance, label)
     if instance.workers > 1:
         return _shared(instance, scheduler, router, clock, label, should_stop)
+    if instance.block_size > 1 and not clock.is_even:
+        refuse_blocks(instance, "a clock of seconds")
+    if isinstance(scheduler, PausingPolicy):
+        scheduler = _in_blocks(scheduler, instance)
     if isinstance(scheduler, ServerPolicy):
         return _served(instance, scheduler, clock, label, should_stop)
     if isinstance(scheduler, Sglang):
         return _retracted(instance, scheduler, clock, label, should_stop)
+    if instance.block_size > 1:
+        made = run(instance.inflated(), scheduler, label=label, should_stop=should_stop)
+        said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
+        note = said if made.note is None else f"{made.note}; {said}"
+        return _checked(replace(made, instance=instance, note=note))
     began = working_time()
     with _at_fault(scheduler, label):
         simulation = Simulation(instance, scheduler, clock)
@@ -127,6 +137,22 @@ def _shared(
     labels = label, router if isinstance(router, str) else router.name
     with _at_fault(policy, label):
         return _checked(run_fleet(instance, policy, way, clock, labels, should_stop))
+
+
+def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
+    """Return a server with the blocks of an instance, if that has a block size.
+
+    A server that was given blocks of its own, of another size, is refused.
+    """
+    size, field = instance.block_size, "page" if isinstance(policy, Sglang) else "block"
+    if size == 1:
+        return policy
+    own = getattr(policy, field)
+    if own not in (size, getattr(type(policy), field)):
+        raise InvalidInput(f"is {own}, the instance has blocks of {size} tokens", field=field)
+    changed = copy(policy)
+    setattr(changed, field, size)
+    return changed
 
 
 def _served(

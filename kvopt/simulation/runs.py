@@ -12,13 +12,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.blocks import most_blocks
 from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, worded
-from kvopt.model.sweep import swept
+from kvopt.model.sweep import Sweep, swept
 from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
 from kvopt.simulation.measures import MEASURES, Measures, summary
 from kvopt.simulation.run_tables import columns_of
@@ -250,10 +251,14 @@ class PolicyRun(Summarised):
     @cached_property
     def peak_memory(self) -> int:
         """Most tokens held at one time, evicted work included."""
+        return max(self._sweep.held, default=0)
+
+    @property
+    def _sweep(self) -> Sweep:
+        """Tokens held over time, evicted work included."""
         requests, pieces = self.instance.requests, self.pieces()
         starts, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
-        prompts = [requests[i].prompt for i, _, _ in pieces]
-        return max(swept(starts, ends, prompts).held, default=0)
+        return swept(starts, ends, [requests[i].prompt for i, _, _ in pieces])
 
     def memory_over_time(self) -> tuple[list[float], list[int]]:
         """Return times and the tokens held, for a picture with straight lines between.
@@ -317,7 +322,14 @@ class PolicyRun(Summarised):
         found += self._overlaps()
         if self.peak_memory > self.instance.memory:
             found.append(f"{self.peak_memory} tokens held, memory is {self.instance.memory}")
-        return found or self._early()
+        return found or self._blocked() or self._early()
+
+    def _blocked(self) -> list[str]:
+        """Return what breaks where memory is given out in whole blocks."""
+        size, blocks = self.instance.block_size, self.instance.blocks
+        if size == 1 or (needed := most_blocks(self._sweep, size)) <= blocks:
+            return []
+        return [f"{needed} blocks of {size} tokens held, there are {blocks}"]
 
     def _early(self) -> list[str]:
         """Return what begins before it can, where all work is of a possible shape."""

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Generator, Hashable, Iterable
 
 from kvopt.errors import PolicyFault, shown
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.policies.base import Policy, View, file_of
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.runs import Lost, Outcome
@@ -51,6 +51,7 @@ class Simulation:
         clock: Clock,
         arrivals: list[int] | None = None,
     ) -> None:
+        refuse_blocks(instance, "a simulated policy")
         self.policy = policy
         self.clock = clock
         self.arrivals = clock.arrivals(instance) if arrivals is None else arrivals

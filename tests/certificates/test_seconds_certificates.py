@@ -360,6 +360,7 @@ class TestHostile:
     ) -> None:
         requests = [Request(0, 5, 90, arrival_seconds=t * NANOSECOND) for t in range(400)]
         found = content(Instance(100, requests), ROOF)
+        del found["slower"]  # their proofs would not hold with what is changed
         share = [[1, 62][i % 2] for i in range(400)]
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kvopt.certificates import JudgedRun, certify
+from kvopt.certificates import Certificate, JudgedRun, certify
 from kvopt.certificates.certificate import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
@@ -43,6 +43,8 @@ class Sides:
         How many requests attain a deadline at most, and in the best run known.
     attained
         The same of each policy.
+    slower
+        How much slower a machine may be at most on which a schedule is as good, by policy.
     """
 
     upper: int | None = None
@@ -53,6 +55,7 @@ class Sides:
     ceiling: int | None = None
     best_attained: int | None = None
     attained: Mapping[str, int | None] = field(default_factory=dict)
+    slower: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class StudyClock:
             scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
+            slower=limits.slower,
             command=f"kvopt study {task.study}",
         )
         if found.signal_number is not None:
@@ -98,6 +102,7 @@ class StudyClock:
             {}
             if in_time is None
             else dict(zip((run.policy for run in found.runs), in_time.attained, strict=True)),
+            _slower(found) if limits.slower else {},
         )
 
     def measures(self, run: PolicyRun) -> dict[str, Any]:
@@ -111,6 +116,11 @@ class StudyClock:
             "peak_memory": run.peak_memory,
         }
         return said if self.clock.is_even else {**said, "times": Times.of(run)}
+
+
+def _slower(found: Certificate) -> dict[str, float]:
+    known = ((run.policy, found.slower_than(run)) for run in found.runs)
+    return {policy: float(phi) for policy, phi in known if phi is not None}
 
 
 def study_clock(batch_time: BatchTime | None) -> StudyClock:

@@ -24,7 +24,7 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import uncovered
 
 _TOP = (
-    "name", "title", "clock", "batch_time", "certify", "scope", "policies", "predictions",
+    "name", "title", "clock", "batch_time", "certify", "scope", "slower", "policies", "predictions",
     "claims", "modules", "limits", "instances",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
@@ -56,6 +56,8 @@ class Limits:
         question of the kind.
     scope
         What the bound covers, and schedules may do.
+    slower
+        Whether slower machines are looked for on which no schedule is as good as a run.
     """
 
     time_limit: float = 60.0
@@ -66,6 +68,7 @@ class Limits:
     certify: bool = True
     scope: Scope = Scope.RUNS
     deadline: str | None = None
+    slower: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
@@ -76,6 +79,8 @@ class Limits:
             said["deadline"] = self.deadline
         if self.scope is not Scope.RUNS:
             said["scope"] = str(self.scope)
+        if self.slower:
+            said["slower"] = True
         return said if self.certify else {**said, "certify": False}
 
     def covers(self, label: str) -> bool:
@@ -179,7 +184,10 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
         raise top.fault("modules", str(error)) from None
     clock, certify = clock_of(top, folder), top.take("certify", True, boolean)
     scopes, models = top.take("scope", [Scope.RUNS], _scopes), top.take("predictions", ("",), texts)
-    kinds = tuple(Limits(batch_time=clock, certify=certify, scope=scope) for scope in scopes)
+    slower = top.take("slower", False, boolean)
+    kinds = tuple(
+        Limits(batch_time=clock, certify=certify, scope=scope, slower=slower) for scope in scopes
+    )
     policies = _policies(top, models, (), kinds)
     entries = tuple(
         entry
@@ -321,6 +329,7 @@ def resolved_text(study: Study) -> str:
         **clock,
         "certify": first.certify,
         "scope": None if scopes == [Scope.RUNS] else scopes,
+        **({"slower": True} if first.slower else {}),
         "claims": study.claims,
         "modules": study.modules,
     }

@@ -46,6 +46,15 @@ def ratio_of(record: Record) -> Interval:
     return Interval(_share(record.value, record.upper), _share(record.value, record.lower))
 
 
+def machine_of(record: Record) -> Interval:
+    """Return how many times slower a machine may be on which a schedule is as good as the run.
+
+    The one of the run itself is such a machine.
+    """
+    most = record.slower_than
+    return Interval(Fraction(1), None if most is None else Fraction(round(1000 * most), 1000))
+
+
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
     ends = [(i.least, i.most) for i in intervals]
@@ -114,6 +123,8 @@ class PolicyRow:
         Of value / optimum over what completed.
     latency
         Seconds that a request took, on average; None where not every run completed, and in rounds.
+    machine
+        Mean of how much slower a machine may be; None where a study does not ask.
     """
 
     policy: str
@@ -124,6 +135,7 @@ class PolicyRow:
     mean: Interval
     worst: Interval
     latency: float | None = None
+    machine: Interval | None = None
 
 
 def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
@@ -138,8 +150,15 @@ def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
         ratios = [ratio_of(record) for record in completed]
         latency = mean_seconds(completed) if len(completed) == len(runs) else None
         counts = (len(runs), len(completed), proved)
-        rows.append(PolicyRow(policy, scope, *counts, mean_of(ratios), largest_of(ratios), latency))
+        machine = mean_of(map(machine_of, completed)) if asks_for_machines(completed) else None
+        ends = mean_of(ratios), largest_of(ratios)
+        rows.append(PolicyRow(policy, scope, *counts, *ends, latency, machine))
     return rows
+
+
+def asks_for_machines(records: Iterable[Record]) -> bool:
+    """Whether slower machines were looked for."""
+    return any(record.limits.get("slower") for record in records)
 
 
 def mean_seconds(records: Iterable[Record]) -> float | None:

@@ -29,6 +29,8 @@ OUTCOMES = ("completed", "livelock", "unfinished", "error")
 
 _OF_DEADLINES = ("attained", "ceiling", "best_attained")
 """Fields of a record in a study with deadlines."""
+_NEWER = ("times", "slower_than", *_OF_DEADLINES)
+"""Fields that a line has only where they are known."""
 
 
 class DamagedRecord(UserWarning):
@@ -98,6 +100,8 @@ class Record:
     attained, ceiling, best_attained
         How many requests attain the deadline of the limits: in this run, at most in any, and in
         the best run known; None where there is no deadline.
+    slower_than
+        A factor: no schedule on a machine more than so many times slower is as good.
     """
 
     key: str
@@ -122,6 +126,7 @@ class Record:
     attained: int | None = None
     ceiling: int | None = None
     best_attained: int | None = None
+    slower_than: float | None = None
 
     @property
     def in_seconds(self) -> bool:
@@ -152,6 +157,8 @@ class Record:
             content["times"] = self.times.to_json()
         if "deadline" not in self.limits:
             content = {key: value for key, value in content.items() if key not in _OF_DEADLINES}
+        if self.slower_than is None:
+            del content["slower_than"]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
@@ -160,10 +167,9 @@ class Record:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
         if isinstance(value, dict):
             check_schema(value, SCHEMA)
-        newer = ("times", *_OF_DEADLINES)
-        names = [item.name for item in fields(cls) if item.name not in newer]
+        names = [item.name for item in fields(cls) if item.name not in _NEWER]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        content = dict(check_fields(value, "record", needed, newer))
+        content = dict(check_fields(value, "record", needed, _NEWER))
         if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         del content["schema"]

@@ -92,7 +92,8 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
     else:
         sides = reached(runs)
     seconds = time.monotonic() - began
-    known = {key: value for key, value in vars(sides).items() if key not in ("text", "attained")}
+    apart = ("text", "attained", "slower")
+    known = {key: value for key, value in vars(sides).items() if key not in apart}
     known["certificate"] = path
     records = (
         task.record(
@@ -102,6 +103,7 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
             **known,
             **_measures(clock, run),
             attained=sides.attained.get(label),
+            slower_than=sides.slower.get(label),
         )
         for label, run in runs.items()
     )

@@ -34,6 +34,7 @@ def schedulers(context: Context) -> Section | None:
         "family": len(context.families) > 1,
         "not completed": not all(group.completed for group in context.groups),
         "evictions": any(group.evictions for group in context.groups),
+        "x slower": any(group.machine for group in context.groups),
     }
     single = all(len(group.runs) == 1 for group in context.groups)
     shown |= dict.fromkeys(_OF_SEVERAL, not single)
@@ -42,6 +43,8 @@ def schedulers(context: Context) -> Section | None:
     words = 2 if shown["family"] else 1
     cells = [list(row.values()) for row in rows]
     note = said_of("schedulers-single" if single else "schedulers")
+    if shown["x slower"]:
+        note += f" {said_of('slower')}"
     made = table(note, head, cells, "Table of schedulers", words)
     return Section("Schedulers", made)
 
@@ -50,7 +53,7 @@ def _cells(group: Group) -> dict[str, Markup]:
     """Return the cells of a row under their headings."""
     median, high = (quantile_of(group.ratios, share) for share in _SHARES)
     ratios = {"mean": group.mean, "median": median, "95%": high, "worst": group.worst}
-    width = mean_width(group.ratios)
+    width, machine = mean_width(group.ratios), group.machine or Interval(None, None)
     lost = {name: group.ended(name) for name in ("livelock", "unfinished", "error")}
     said = ", ".join(f"{number:,} {name}" for name, number in lost.items() if number)
     return {
@@ -62,6 +65,7 @@ def _cells(group: Group) -> dict[str, Markup]:
             for name, ratio in ratios.items()
         },
         "mean width": cell(percent(width), width),
+        "x slower": cell(str(machine), machine.most),
         "optimal": count(sum(ratio.most == 1 for ratio in group.ratios)),
         "not optimal": count(sum(run.least > 1 for run in group.runs)),
         "not completed": cell(said or "0", sum(lost.values())),

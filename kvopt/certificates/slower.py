@@ -1,0 +1,283 @@
+"""How much slower a machine may be: for each run the least factor that can be proved.
+
+On a machine that is phi times slower no schedule is as good as a run of value V once the bound
+there is above V.  What such a bound says of V, and why one phi rules out all slower machines, is
+in `kvopt.model.slower`.  Values are worked on from the largest one down: what is proved of it holds
+of the smaller ones, and there their search begins.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+
+from kvopt.bounds.fluid import fluid_end, fluid_prices
+from kvopt.bounds.prices import bound_by, denominator_for, rounded_prices
+from kvopt.bounds.seconds import MIX, seconds_bound
+from kvopt.bounds.seconds_evaluation import shares_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.certificates.sides import sides_of
+from kvopt.engines.portfolio import has_configurations
+from kvopt.kernels.compiling import working_time
+from kvopt.model.arrivals import arrivals_ns
+from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.scopes import Scope
+from kvopt.model.slower import SlowRounds, is_backlog, slow_model
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
+from kvopt.search.result import Progress
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+
+_MOST_CLIMBS = 2
+"""Searches for weights, each on a faster machine than the one before, for one value."""
+_LEAST_IN_ROUNDS, _LEAST_IN_SECONDS = 2.0, 20.0
+"""Seconds for all values together where there is no limit, at least."""
+_MOST_GROWTHS = 200
+"""Steps in which phi grows while nothing is proved yet: up to 10^19."""
+
+
+def slower_bounds(
+    search: Search,
+    clock: Clock,
+    scope: Scope,
+    values: Iterable[int],
+    known: Proof | None,
+    seconds: float = math.inf,
+) -> tuple[SlowerBound, ...]:
+    """Return for some values the slower machines on which no schedule reaches them.
+
+    Parameters
+    ----------
+    search
+        The one that found the runs and bounds.
+    clock, scope
+        Of the values, and what the bounds have to cover.
+    values
+        Total latencies of runs.
+    known
+        Proof of the bound on the machine as it is.
+    seconds
+        For all of it; without a limit as many as the search took, or some if that was less.
+
+    Returns
+    -------
+    tuple of SlowerBound
+        With ascending phi and value; none for a backlog, where phi is value / bound.
+    """
+    if is_backlog(clock.arrivals(search.instance)):
+        return ()
+    machines: _Machines
+    if isinstance(clock, Seconds):
+        assert isinstance(known, SharesProof)
+        machines = _InSeconds(search, clock, scope, known, seconds)
+    else:
+        machines = _InRounds(search, scope, seconds)
+    bounds = [*_first(machines, sorted({*values}, reverse=True))]
+    for place, bound in enumerate(bounds):
+        if place and bounds[place - 1].phi < bound.phi:
+            bound = replace(bounds[place - 1], value=bound.value)
+        share = machines.remaining / (len(bounds) - place)
+        bounds[place] = bound if machines.is_over() else machines.better(bound, share)
+    # Where phi is that of a larger value, this says as much.
+    kept = [bounds[0], *(b for a, b in pairwise(bounds) if b.phi < a.phi)] if bounds else []
+    return tuple(reversed(kept))
+
+
+def _first(machines: _Machines, values: list[int]) -> Iterator[SlowerBound]:
+    """Yield for each value what is found at once; the largest comes first."""
+    above = None
+    for value in values:
+        if not machines.is_over() and (bound := machines.first(value, above)):
+            yield bound
+            above = bound
+
+
+class _Machines(ABC):
+    """Slower machines, and the least of them that rules out a value."""
+
+    def __init__(self, search: Search, seconds: float, least: float) -> None:
+        self.search = search
+        unlimited = max(search.seconds, least)
+        self._end = working_time() + (unlimited if seconds == math.inf else seconds)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left."""
+        return max(0.0, self._end - working_time())
+
+    def is_over(self) -> bool:
+        """Whether time has run out, or a signal has come."""
+        return self.remaining <= 0 or self.search.signal_number is not None
+
+    @abstractmethod
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return a phi that rules a value out, found at once; that of a larger value is known."""
+
+    @abstractmethod
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi found within some seconds for the value of a bound."""
+
+
+def _grown(proves: Callable[[int], bool], most: int) -> tuple[int, int] | None:
+    """Return parts that do not prove it, and more that do; None if there are none up to a limit."""
+    low, step = PARTS, PARTS // 20
+    for _ in range(_MOST_GROWTHS):
+        if low + step > most:
+            break
+        if proves(low + step):
+            return low, low + step
+        low, step = low + step, max(step, low // 4)
+    return None
+
+
+def _halved(proves: Callable[[int], bool], low: int, high: int) -> int:
+    """Return some parts above ``low`` that prove it, where ``high`` do and one less does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if proves(middle) else (middle, high)
+    return high
+
+
+class _InSeconds(_Machines):
+    """Machines by shares: what given ones prove rises with phi, and others are found at any phi."""
+
+    def __init__(
+        self, search: Search, clock: Seconds, scope: Scope, known: SharesProof, seconds: float
+    ) -> None:
+        super().__init__(search, seconds, _LEAST_IN_SECONDS)
+        self._model, self._scope, self._known = clock.batch_time, scope, known
+        self._arrivals = [PARTS * arrival for arrival in arrivals_ns(search.instance)]
+        lines = (number for line in self._model.lines for number in (line.round_ns, line.token_ns))
+        largest = max(*lines, self._model.kv_ns, self._model.prompt_ns)
+        self._most = LARGEST_INTEGER // (MIX * largest)
+
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return the least phi that the shares prove which are known on this machine."""
+        ends: tuple[int, int] | None = (PARTS, 0 if above is None else above.parts)
+        if above is None:
+            ends = _grown(lambda parts: self._rules_out(value, self._known, parts), self._most)
+        if ends is None:
+            return None
+        parts = self._least_of(value, self._known, *ends)
+        return SlowerBound(Fraction(parts, PARTS), value, self._known)
+
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi that shares prove which are found on slower machines."""
+        end = working_time() + seconds
+        for _ in range(_MOST_CLIMBS):
+            if self.is_over() or working_time() >= end or bound.parts <= PARTS + 1:
+                break
+            found = self._climbed(bound.parts - 1, end - working_time())
+            parts = self._least_of(bound.value, found, PARTS, bound.parts)
+            if parts == bound.parts:
+                break
+            bound = SlowerBound(Fraction(parts, PARTS), bound.value, found)
+        return bound
+
+    def _least_of(self, value: int, proof: SharesProof, low: int, high: int) -> int:
+        return _halved(lambda parts: self._rules_out(value, proof, parts), low, high)
+
+    def _rules_out(self, value: int, proof: SharesProof, parts: int) -> bool:
+        model = slow_model(self._model, parts)
+        chunks = self._scope.covers(Scope.CHUNKS)
+        found = shares_bound(self.search.instance, model, proof, self._arrivals, chunks=chunks)
+        return found > PARTS * value
+
+    def _climbed(self, parts: int, seconds: float) -> SharesProof:
+        return seconds_bound(
+            self.search.instance,
+            slow_model(self._model, parts),
+            arrivals=self._arrivals,
+            scope=self._scope,
+            time_limit=seconds,
+            should_stop=self.is_over,
+        ).proof
+
+
+class _InRounds(_Machines):
+    """Machines by whatever bounds an instance in rounds: quick ones first, then all there are."""
+
+    def __init__(self, search: Search, scope: Scope, seconds: float) -> None:
+        super().__init__(search, seconds, _LEAST_IN_ROUNDS)
+        self._scope = scope
+        self._best: SlowerBound | None = None
+
+    def first(self, value: int, above: SlowerBound | None) -> SlowerBound | None:
+        """Return the least phi that is proved by quick bounds."""
+        self._best = None if above is None else replace(above, value=value)
+
+        def quick(parts: int) -> bool:
+            return self._is_proved(value, parts, self._quick)
+
+        ends = _grown(quick, LARGEST_INTEGER) if above is None else (PARTS, above.parts)
+        if ends is not None:
+            _halved(quick, *ends)
+        return self._best
+
+    def better(self, bound: SlowerBound, seconds: float) -> SlowerBound:
+        """Return the least phi that is proved when time is over, by all bounds there are."""
+        self._best, end = bound, working_time() + seconds
+
+        def thorough(parts: int) -> bool:
+            probes = 1 + max(1, parts - PARTS).bit_length()
+            limit = max(0.0, end - working_time()) / probes
+            return self._is_proved(bound.value, parts, partial(self._thorough, seconds=limit))
+
+        _halved(thorough, PARTS, bound.parts)
+        return self._best
+
+    def _is_proved(
+        self, value: int, parts: int, prove: Callable[[Instance, int], Proof | None]
+    ) -> bool:
+        """Whether a machine rules a value out; of those that do the last one is kept."""
+        if self.is_over():
+            return False
+        slow = SlowRounds.of(self.search.instance, Fraction(parts, PARTS))
+        proof = prove(slow.instance, slow.needed(value))
+        if proof is not None:
+            self._best = SlowerBound(slow.phi, value, proof)
+        return proof is not None
+
+    def _quick(self, instance: Instance, needed: int) -> Proof | None:
+        """Return a proof by volumes, or by the prices of the fluid."""
+        if volume_bound(instance) >= needed:
+            return VolumeProof()
+        whole = self.search
+        longest = whole.params.lagrangian.longest
+        if self._scope.covers(Scope.PAUSES) or fluid_end(instance) > longest:
+            return None
+        values = fluid_prices(instance)
+        prices = rounded_prices(values, denominator_for(instance, values))
+        return prices if bound_by(instance, prices, whole.threads).value >= needed else None
+
+    def _thorough(self, instance: Instance, needed: int, seconds: float) -> Proof | None:
+        """Return a proof by whatever is found before a schedule shows that there is none."""
+        whole = self.search
+
+        def is_decided(known: Progress) -> bool:
+            bound, objective = known.lower_bound, known.objective
+            proved = bound is not None and bound >= needed
+            return proved or (objective is not None and objective < needed) or self.is_over()
+
+        search = Search(
+            instance,
+            time_limit=seconds,
+            seed=whole.seed,
+            threads=whole.threads,
+            stop=is_decided,
+            checkable=True,
+            ram=whole.ram,
+            params=whole.params,
+        )
+        sides = sides_of(search, ROUNDS, self._scope)
+        sides.first()
+        pauses = self._scope.covers(Scope.PAUSES)
+        if search.schedule is not None and not pauses and has_configurations(search):
+            sides.rest()  # elsewhere it finds no better bound
+        found = search.checked
+        return found.proof if found is not None and found.value >= needed else None

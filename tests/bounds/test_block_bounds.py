@@ -1,0 +1,100 @@
+"""Bounds and schedules in whole blocks against brute force, and prices against literal minima."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from itertools import combinations, islice
+
+import block_oracle
+import numpy as np
+import pytest
+from block_comparison import drawn, in_blocks
+from effort import many
+from scope_comparison import Figures
+from strategies import plain
+
+from kvopt import Instance, bound
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.paused_scan import PausedScanner
+from kvopt.model.scopes import Scope
+from kvopt.search.proofs import BlockPrices, Prices
+from kvopt.verify import Request as Row
+from kvopt.verify import _judged_in_blocks, _Work
+
+SCOPES = (Scope.RUNS, Scope.PAUSES)
+
+
+def guarded(scope: Scope, count: int) -> Figures:
+    (figures,) = deque(islice(in_blocks(scope, 7), count), maxlen=1)
+    assert figures.instances == count
+    assert figures.met > 0
+    return figures
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", SCOPES)
+def test_brute_force_lies_between_both_sides(scope: Scope) -> None:
+    assert guarded(scope, many(8)).violations == 0
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("scope", SCOPES)
+def test_brute_force_lies_between_both_sides_of_three_thousand(scope: Scope) -> None:
+    assert guarded(scope, 3_000).violations == 0
+
+
+def literal(instance: Instance, prices: Prices, pauses: bool) -> int:
+    """Return the sum of least costs, from every choice of active times."""
+    size, last, total = instance.block_size, len(prices.numerators), 0
+    for request in instance:
+        arrival, output = request.arrival, request.output
+        held = [
+            size * block_oracle.blocks_of(request.prompt + j, size) for j in range(1, output + 1)
+        ]
+        end = max(arrival, last) + output
+        ways = list(combinations(range(arrival + 1, end + 1), output))
+        if not pauses:
+            ways = [way for way in ways if way[-1] - way[0] == output - 1]
+        total += min(
+            prices.denominator * (way[-1] - arrival)
+            + sum(prices.numerators[t - 1] * h for t, h in zip(way, held, strict=True) if t <= last)
+            for way in ways
+        )
+    return total
+
+
+@pytest.mark.parametrize("pauses", [False, True])
+def test_prices_of_blocks_are_exact_and_no_bound_is_above_the_optimum(pauses: bool) -> None:
+    for seed in range(many(80)):
+        source = random.Random(seed)
+        instance = drawn(source)
+        first = source.randint(1, 4)
+        own = tuple(source.randint(0, 5) for _ in range(source.randint(1, 7)))
+        prices = Prices((0,) * (first - 1) + own, source.randint(1, 40))
+        least = literal(instance, prices, pauses)
+        scanner = PausedScanner(Kinds.of(instance), block=instance.block_size, pauses=pauses)
+        assert scanner.least_sum(prices) == least
+        values = np.array(prices.numerators) / prices.denominator
+        found, _, _ = scanner.lagrangian(values, 0)
+        assert found == pytest.approx(least / prices.denominator)
+        proof = {"kind": "block-prices", "denominator": prices.denominator, "first": first}
+        proof["numerators"] = list(own)
+        memory, requests = plain(instance)
+        rows, size = [Row(*request) for request in requests], instance.block_size
+        value, _ = _judged_in_blocks(size, memory, rows, _Work(), proof, pauses)
+        rent = instance.in_tokens().memory * sum(own)
+        assert value == -((rent - least) // prices.denominator)
+        assert value <= block_oracle.optimum(memory, requests, size, pauses=pauses)
+
+
+def test_counting_blocks_raises_the_bound() -> None:
+    requests = drawn(random.Random(1)).requests * 1
+    instance = Instance(12, requests, block_size=4)
+    found = bound(instance, "lagrangian", threads=1)
+    inside = bound(instance.in_tokens(), "lagrangian", threads=1)
+    assert found.value is not None
+    assert inside.value is not None
+    assert found.value >= inside.value
+    assert found.checked is not None
+    assert isinstance(found.checked.proof, BlockPrices)

@@ -1,0 +1,134 @@
+"""Certificates where memory is given out in whole blocks, and what is wrong in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvopt import Instance, Request, certify, read_certificate, verify, write_certificate
+from kvopt.model.scopes import Scope
+from kvopt.search.params import LagrangianParams, SolveParams
+from kvopt.search.proofs import BlockPrices
+from kvopt.verify import _hash
+
+FIVE = Instance(20, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
+QUICK = SolveParams(lagrangian=LagrangianParams(most_steps=300))
+
+
+@pytest.fixture(scope="module", params=["runs", "pauses"])
+def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("blocks") / "certificate.json"
+    found = certify(FIVE, ["vllm-fcfs", "svf"], scope=request.param, time_limit=4, params=QUICK)
+    write_certificate(found, path)
+    return path
+
+
+def test_a_certificate_says_that_it_counts_blocks(file: Path) -> None:
+    verdict = verify(file)
+    assert verdict.valid, verdict.lines
+    assert "memory in 5 whole blocks of 4 tokens" in verdict.lines
+    again = read_certificate(file)
+    assert again.instance == FIVE
+    assert again.upper is not None
+    assert again.objective is not None
+    assert again.lower_bound is not None
+    assert again.lower_bound <= again.objective
+    if again.scope is Scope.PAUSES:
+        assert again.lower is not None
+        assert isinstance(again.lower.proof, BlockPrices)
+        assert "prices of whole blocks" in "".join(verdict.lines)
+
+
+def claimed(said: dict[str, Any]) -> None:
+    said["lower"]["value"] += 1
+
+
+def dropped(said: dict[str, Any]) -> None:
+    del said["instance"]["block_size"]
+
+
+def resized(said: dict[str, Any]) -> None:
+    said["instance"]["block_size"] = 5
+
+
+def one(said: dict[str, Any]) -> None:
+    said["instance"]["block_size"] = 1
+
+
+def older(said: dict[str, Any]) -> None:
+    said["instance"]["schema"] = "kvopt.instance/1"
+
+
+@pytest.mark.parametrize("change", [claimed, dropped, resized, one, older])
+def test_what_is_changed_is_found(
+    file: Path, tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    said = json.loads(file.read_text())
+    change(said)
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(said))
+    assert verify(changed).exit_status == 1
+
+
+def certificate(block: int | None, **more: Any) -> dict[str, Any]:
+    """Return one of three requests, two blocks of four tokens or eight tokens, all started at 0."""
+    rows = [{"arrival": 0, "prompt": 0, "output": o} for o in (2, 2, 1)]
+    instance = {"schema": "kvopt.instance/2", "memory": 8, "requests": rows}
+    if block is not None:
+        instance["block_size"] = block
+    said = {
+        "schema": "kvopt.certificate/2",
+        "instance": instance,
+        "hash": _hash(instance),
+        "upper": {"value": 5, "starts": [0, 0, 0]},
+        "lower": {"value": 5, "proof": {"kind": "volume"}},
+    }
+    return {**said, **more}
+
+
+def judged(tmp_path: Path, said: dict[str, Any]) -> str:
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(said))
+    return verify(path).lines[-1]
+
+
+def test_a_schedule_that_fits_in_tokens_and_not_in_blocks(tmp_path: Path) -> None:
+    assert judged(tmp_path, certificate(None)) == "VALID"
+    assert judged(tmp_path, certificate(2)) == "VALID"
+    said = judged(tmp_path, certificate(4))
+    assert said == "INVALID: upper: 3 blocks are held at one time, there are 2"
+    segments = {"value": 5, "segments": [[[1, 2]], [[1, 2]], [[1, 1]]]}
+    pausing = certificate(4, upper=segments, scope="pauses")
+    assert "3 blocks are held" in judged(tmp_path, pausing)
+    run = {"policy": "p", "outcome": "completed", "value": 5, "starts": [0, 0, 0]}
+    assert "'p': 3 blocks" in judged(tmp_path, certificate(4, upper=None, policies=[run]))
+    lost = {**run, "value": 7, "starts": [0, 0, 2], "lost": [[2, 0, 1]]}
+    assert "cannot lose" in judged(tmp_path, certificate(4, upper=None, policies=[lost]))
+
+
+def test_blocks_of_which_a_request_needs_too_many(tmp_path: Path) -> None:
+    said = certificate(5)
+    said["instance"]["requests"][0]["output"] = 6
+    said["hash"] = _hash(said["instance"])
+    assert judged(tmp_path, said) == (
+        "INVALID: instance: a request needs more blocks than the memory has"
+    )
+
+
+def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) -> None:
+    """Three requests pay four tokens each for their first time, of eight: 5 + (12 - 8) / 8."""
+    prices = {"kind": "block-prices", "denominator": 8, "first": 1, "numerators": [1]}
+    proof = {"value": 6, "proof": prices}
+    assert judged(tmp_path, certificate(4, upper=None, lower=proof)) == "VALID"
+    more = {"value": 7, "proof": prices}
+    assert "the proof gives 6" in judged(tmp_path, certificate(4, upper=None, lower=more))
+    tokens = {"value": 6, "proof": {**prices, "kind": "prices"}}
+    assert "the proof gives 5" in judged(tmp_path, certificate(4, upper=None, lower=tokens))
+    negative = {"value": 5, "proof": {**prices, "numerators": [-1]}}
+    assert "no negative price" in judged(tmp_path, certificate(4, upper=None, lower=negative))
+    inside = {"value": 5, "proof": {"kind": "split", "parts": [{"from": 0, "proof": prices}]}}
+    assert judged(tmp_path, certificate(4, upper=None, lower=inside)).startswith("UNREADABLE")

@@ -1,0 +1,324 @@
+"""Slower machines: what is claimed of them is true, and what is not true is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from copy import deepcopy
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import judged
+from effort import many
+from oracle import Triple, optimum
+from pause_oracle import optimum as optimum_with_pauses
+from strategies import instance_of, plain, random_instances
+from timed_oracle import Server, timed_optimum
+
+from kvopt import BatchTime, Instance, Line, Request, certify
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds_evaluation import shares_bound
+from kvopt.certificates import Certificate, read_certificate, write_certificate
+from kvopt.certificates.writing import certificate_text
+from kvopt.model.slower import SlowRounds, slow_model
+from kvopt.search.proofs import SlowerBound, VolumeProof
+from kvopt.simulation.clocks import Seconds
+
+PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
+SERVER = Server([(20, 1), (12, 2), (0, 5)], 0, 1)
+CLOCK = Seconds(BatchTime([Line(*line) for line in SERVER.lines], SERVER.kv_ns, SERVER.prompt_ns))
+
+
+def slow_optimum(memory: int, requests: tuple[Triple, ...], phi: Fraction) -> Fraction:
+    """Return the least total latency with rounds of length phi that begin at any time."""
+    server = Server([(phi.numerator, 0)], 0, 0)
+    timed = [(phi.denominator * a, s, o) for a, s, o in requests]
+    return Fraction(timed_optimum(server, memory, timed), phi.denominator)
+
+
+def slow_optimum_in_seconds(instance: Instance, phi: Fraction) -> Fraction:
+    lines = [(phi.numerator * fixed, phi.numerator * each) for fixed, each in SERVER.lines]
+    server = Server(lines, phi.numerator * SERVER.prompt_ns, phi.numerator * SERVER.kv_ns)
+    arrivals = CLOCK.arrivals(instance)
+    timed = [
+        (phi.denominator * a, r.prompt, r.output) for a, r in zip(arrivals, instance, strict=True)
+    ]
+    return Fraction(timed_optimum(server, instance.memory, timed), phi.denominator)
+
+
+def tiny(count: int, seed: int, most: int = 3) -> list[Instance]:
+    """Return instances that the oracle of timed rounds can take, with arrivals."""
+    found = random_instances(
+        count, seed, most_requests=most, most_memory=7, most_output=3, last_arrival=7
+    )
+    return [instance for instance in found if len(instance)]
+
+
+def timed(instance: Instance) -> Instance:
+    """Return the instance with its rounds as so many times 9 ns."""
+    requests = [Request(0, r.prompt, r.output, arrival_seconds=9e-9 * r.arrival) for r in instance]
+    return Instance(instance.memory, requests)
+
+
+class TestWhatABoundSays:
+    """Bounds on the instance of a slower machine, against every schedule of that machine."""
+
+    @pytest.mark.slow
+    def test_rounds_that_begin_at_any_time(self) -> None:
+        tight = 0
+        for instance in tiny(many(150), 1):
+            memory, requests = plain(instance)
+            for phi in PHIS:
+                slow = SlowRounds.of(instance, phi)
+                least, _ = optimum(*plain(slow.instance))
+                there = slow_optimum(memory, requests, phi)
+                assert least < slow.needed(math.ceil(there))  # what exists is possible
+                # The formula: phi times the completions, less the arrivals.
+                assert phi * (least + slow.early) - slow.late <= there
+                tight += phi * (least + slow.early) - slow.late == there
+        assert tight > 100
+
+    @pytest.mark.slow
+    def test_pauses(self) -> None:
+        """On the machine whose rounds begin at multiples of phi, every schedule with pauses."""
+        for instance in tiny(many(300), 2):
+            memory, requests = plain(instance)
+            for phi in PHIS:
+                slow = SlowRounds.of(instance, phi)
+                least = optimum_with_pauses(*plain(slow.instance))
+                late = tuple((math.ceil(a / phi), s, o) for a, s, o in requests)
+                ends = optimum_with_pauses(memory, late) + sum(a for a, _, _ in late)
+                there = phi * ends - sum(a for a, _, _ in requests)
+                assert phi * (least + slow.early) - slow.late <= there
+
+    @pytest.mark.slow
+    def test_seconds(self) -> None:
+        for instance in map(timed, tiny(many(40), 3)):
+            arrivals = CLOCK.arrivals(instance)
+            proof = seconds_bound(instance, CLOCK.batch_time).proof
+            values = []
+            for phi in PHIS:
+                model = slow_model(CLOCK.batch_time, phi.numerator)
+                there = [phi.denominator * arrival for arrival in arrivals]
+                bound = Fraction(shares_bound(instance, model, proof, there), phi.denominator)
+                exact = slow_optimum_in_seconds(instance, phi)
+                assert bound <= exact
+                values.append(bound)
+            # Of given shares, machine by machine; they are rounded up.
+            assert all(one < other + 1 for one, other in pairwise(values))
+
+    def test_a_backlog_takes_phi_times_as_long(self) -> None:
+        slow = SlowRounds.of(Instance(9, [Request(5, 1, o) for o in (3, 4, 5, 7)]), Fraction(3, 2))
+        assert [request.arrival for request in slow.instance] == [0] * 4
+        assert (slow.early, slow.late) == (0, 0)
+        assert slow.needed(27) == 19  # 1.5 * 18 = 27
+
+    def test_arrivals_in_rounds_of_phi(self) -> None:
+        slow = SlowRounds.of(instance_of(9, [(4, 1, 1), (7, 1, 2), (10, 1, 3)]), Fraction(3, 2))
+        assert [request.arrival for request in slow.instance] == [0, 2, 4]
+        assert (slow.early, slow.late) == (6, 9)
+
+
+class TestCertify:
+    """The least factor, in both clocks."""
+
+    @pytest.mark.slow
+    def test_nothing_on_the_machine_is_as_good(self) -> None:
+        source, known = random.Random(4), 0
+        for instance in tiny(many(25), 4):
+            memory, requests = plain(instance)
+            found = certify(instance, ["svf", "fcfs"])
+            for run in (None, *found.runs):
+                value = found.objective if run is None else run.value
+                phi = found.slower_than(run)
+                if phi is None:
+                    continue
+                assert value is not None
+                known += 1
+                for more in (0, source.random(), 3):
+                    slower = phi + Fraction(1, 1000) + Fraction(more).limit_denominator(50)
+                    assert slow_optimum(memory, requests, slower) > value
+        assert known > 30
+
+    @pytest.mark.slow
+    def test_nothing_on_the_machine_is_as_good_in_seconds(self) -> None:
+        for instance in map(timed, tiny(many(25), 5)):
+            found = certify(instance, ["svf", "fcfs"], clock=CLOCK)
+            for run in found.runs:
+                phi = found.slower_than(run)
+                assert phi is not None
+                for more in (Fraction(1, 1000), Fraction(1, 3), Fraction(2)):
+                    assert slow_optimum_in_seconds(instance, phi + more) > (run.value or 0)
+
+    @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
+    def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
+        instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])
+        found = certify(instance, ["fcfs"], scope=scope)
+        timely = certify(timed(instance), ["fcfs"], clock=CLOCK, scope=scope)
+        for each in (found, timely):
+            assert each.slower
+            write_certificate(each, tmp_path / "some.cert.json")
+            assert read_certificate(tmp_path / "some.cert.json").slower == each.slower
+
+    def test_a_larger_value_needs_a_slower_machine(self) -> None:
+        found = some_in_rounds()
+        assert [bound.phi for bound in found.slower] == sorted({b.phi for b in found.slower})
+        assert [bound.value for bound in found.slower] == sorted({b.value for b in found.slower})
+        best, worst = found.slower_than(), found.slower_than(found.runs[0])
+        assert best is not None
+        assert worst is not None
+        assert 1 < best < worst
+
+    def test_on_a_backlog_it_is_value_by_bound(self) -> None:
+        found = certify(instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)]), ["mc-sf"])
+        assert found.slower == ()
+        assert found.slower_than() == 1
+        assert found.slower_than(found.runs[0]) == Fraction(1038, 1000)  # 28 / 27, rounded up
+        assert found.to_json()["policies"][0]["slower_than"] == 1.038
+        assert '"kvopt.certificate/1"' in certificate_text(found)
+
+    def test_what_is_not_looked_for_is_unknown(self) -> None:
+        found = certify(some_in_rounds().instance, ["fcfs"], slower=False)
+        assert found.slower == ()
+        assert found.to_json()["policies"][0]["slower_than"] is None
+        assert found.to_dataframe()["slower_than"].isna().all()
+
+    def test_without_requests_nothing_is_claimed(self) -> None:
+        found = certify(Instance(9, []), ["fcfs"])
+        assert found.slower_than(found.runs[0]) is None
+
+    def test_tables(self) -> None:
+        found = some_in_rounds()
+        phi = found.slower_than(found.runs[0])
+        assert phi is not None
+        assert f"{float(phi):.3f}" in found.to_latex()
+        assert found.to_dataframe()["slower_than"].tolist() == [float(phi)]
+        assert found.to_json()["slower_than"] == float(found.slower_than() or 0)
+
+
+@cache
+def some_in_rounds() -> Certificate:
+    """Return a certificate with two slower machines."""
+    triples = [(0, 0, 5), (1, 3, 2), (2, 1, 1), (3, 0, 3), (9, 2, 2)]
+    return certify(instance_of(6, triples), ["fcfs"])
+
+
+@cache
+def some_in_seconds() -> Certificate:
+    return certify(timed(some_in_rounds().instance), ["fcfs"], clock=CLOCK)
+
+
+CERTIFICATES = [some_in_rounds, some_in_seconds]
+
+
+class TestVerify:
+    """The checker evaluates every claim with integers of its own."""
+
+    @pytest.mark.parametrize("some", CERTIFICATES)
+    def test_what_it_says(self, tmp_path: Path, some: Any) -> None:
+        found = some()
+        verdict = judged(tmp_path / "c.json", certificate_text(found))
+        assert verdict.valid, verdict.lines
+        phi = found.worded_slower_than(found.runs[0])
+        said = f"  as good as 'fcfs' on a machine more than {phi} times slower is impossible"
+        assert said in verdict.lines
+        best = f"  as good as this schedule on a machine more than {found.worded_slower_than()} "
+        assert any(line.startswith(best) for line in verdict.lines)
+
+    @pytest.mark.parametrize("some", CERTIFICATES)
+    @pytest.mark.parametrize(
+        ("place", "change"),
+        [
+            ("machine", lambda machine: [machine[1], machine[1]]),
+            ("value", lambda value: 2 * value),
+            ("proof", lambda _: None),
+        ],
+    )
+    def test_a_forged_claim_is_invalid(
+        self, tmp_path: Path, some: Any, place: str, change: Any
+    ) -> None:
+        content = json.loads(certificate_text(some()))
+        row = content["slower"][-1]
+        row[place] = change(row.get(place))
+        if row[place] is None:  # prove nothing
+            is_timed = "model" in content
+            nothing = [0] * len(content["instance"]["requests"])
+            shares = {"kind": "shares", "lines": [0], "weights": nothing, "company": []}
+            row[place] = shares if is_timed else {"kind": "volume"}
+            row["value"] = content["policies"][0]["value"]
+            row["machine"] = [1001, 1000]
+        verdict = judged(tmp_path / "c.json", content)
+        assert verdict.exit_status == 1
+        assert "slower: " in verdict.lines[-1]
+
+    @pytest.mark.parametrize("machine", [[], [2], [3, 2, 1], [1, 2], [2, 0], [2, -1], [-2, -1]])
+    def test_what_is_no_machine(self, tmp_path: Path, machine: list[int]) -> None:
+        content = json.loads(certificate_text(some_in_rounds()))
+        content["slower"][0]["machine"] = machine
+        verdict = judged(tmp_path / "c.json", content)
+        assert verdict.exit_status == 1
+        assert "P / Q times slower" in verdict.lines[-1]
+
+    def test_a_claim_without_any_proof(self, tmp_path: Path) -> None:
+        content = json.loads(certificate_text(some_in_rounds()))
+        content["lower"] = None
+        del content["slower"][0]
+        content["slower"][0].pop("proof", None)
+        assert "needs a proof" in judged(tmp_path / "c.json", content).lines[-1]
+
+    def test_the_first_schema_has_no_slower_machines(self, tmp_path: Path) -> None:
+        content = json.loads(certificate_text(some_in_rounds()))
+        content["schema"] = "kvopt.certificate/1"
+        assert judged(tmp_path / "c.json", content).exit_status == 2
+
+    def test_proofs_that_do_not_cover_the_scope(self, tmp_path: Path) -> None:
+        content = json.loads(certificate_text(some_in_rounds()))
+        steps = {"kind": "volume", "staircases": [[3]]}
+        content |= {"scope": "pauses", "lower": None}
+        content["slower"][0]["proof"] = steps
+        assert "do not cover pauses" in judged(tmp_path / "c.json", content).lines[-1]
+
+    @pytest.mark.slow
+    def test_what_passes_is_true(self, tmp_path: Path) -> None:
+        """Numbers of claims are changed at random: whatever the checker accepts holds."""
+        source, passed, refused = random.Random(9), 0, 0
+        for instance in tiny(many(12), 9):
+            for each, clock in ((instance, None), (timed(instance), CLOCK)):
+                found = certify(each, ["fcfs"]) if clock is None else certify(
+                    each, ["fcfs"], clock=clock
+                )  # fmt: skip
+                whole = json.loads(certificate_text(found))
+                for _ in range(6 if found.slower else 0):
+                    content = deepcopy(whole)
+                    row = source.choice(content["slower"])
+                    row["machine"][0] += source.choice([-200, -20, -3, -1, 0, 5])
+                    row["value"] += source.choice([-2, 0, 1, 2, 5])
+                    if not judged(tmp_path / "c.json", content).valid:
+                        refused += 1
+                        continue
+                    passed += 1
+                    phi = Fraction(*row["machine"])
+                    there = (
+                        slow_optimum(*plain(each), phi)
+                        if clock is None
+                        else slow_optimum_in_seconds(each, phi)
+                    )
+                    assert there > row["value"]
+        assert passed > 5
+        assert refused > 5
+
+    def test_prices_of_the_bound_are_not_written_twice(self) -> None:
+        found = some_in_rounds()
+        assert found.lower is not None
+        own, volume = (
+            replace(found, slower=(SlowerBound(Fraction(50), 60, proof),))
+            for proof in (found.lower.proof, VolumeProof())
+        )
+        assert "proof" not in json.loads(certificate_text(own))["slower"][0]
+        assert json.loads(certificate_text(volume))["slower"][0]["proof"] == {"kind": "volume"}
