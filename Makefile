@@ -9,7 +9,7 @@ DOCS_STAMP := $(VENV)/.installed-docs
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: demo lint types layers check test test-thorough docs package walks clean
+.PHONY: demo lint types layers check test test-thorough docs proofs package walks clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,10 @@ test-thorough: lint types layers
 docs: $(DOCS_STAMP)
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+# The theorems of proofs/ and the checker that `kvopt verify --proved` runs; needs Coq and OCaml.
+proofs:
+	$(MAKE) --no-print-directory -C proofs
+
 # Sdist and wheel, each used as a stranger would: the wheel alone, the sdist with its own tests.
 package:
 	$(PYTHON) tests/walks/package.py dist
@@ -66,4 +70,4 @@ walks:
 	$(PYTHON) tests/walks/first_hours.py
 
 clean:
-	rm -rf $(VENV) demo-out dist docs/_build
+	rm -rf $(VENV) demo-out dist docs/_build proofs/build

@@ -12,7 +12,7 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import is_standard_input
-from kvopt.verify import verify
+from kvopt.verify import Verdict, verify
 
 
 def verify_command(
@@ -23,16 +23,27 @@ def verify_command(
     budget: Annotated[
         float, option("--budget", "Allow K times the default number of steps and bytes.", "K")
     ] = 1.0,
+    proved: Annotated[
+        bool, option("--proved", "Check it a second time, by the program proved in Coq.")
+    ] = False,
 ) -> None:
     """Check every claim of a certificate in exact integers, and say what it proves.
 
     No solver is used, and nothing of what made the certificate.  ``python -m kvopt.verify``
     does the same with the standard library alone.  Exit status: 0 valid, 1 invalid,
-    2 unreadable, or more to check than the budget allows.
+    2 unreadable, more to check than the budget allows, or not covered by --proved.
     """
     if not 0 < budget < math.inf:
         raise InvalidInput("must be a positive number", field="--budget")
+    if proved:
+        from kvopt.certificates import proved as again  # loads what most checks do not need
+
+        if is_standard_input(file):
+            raise InvalidInput("needs a file, not standard input", field="--proved")
+        again.proved_checker()
     verdict = verify("/dev/stdin" if is_standard_input(file) else file, budget)
+    if proved and verdict.valid:
+        verdict = _twice(verdict, again.verify_proved(file))
     if json:
         common.print_json(
             {"valid": verdict.valid, "readable": verdict.readable, "report": verdict.lines}
@@ -41,3 +52,11 @@ def verify_command(
         print(*verdict.lines, sep="\n")
     if verdict.exit_status:
         raise typer.Exit(verdict.exit_status)
+
+
+def _twice(first: Verdict, second: Verdict) -> Verdict:
+    """Return what both checkers say together."""
+    said = "checked again by the program that is proved in Coq:"
+    *found, last = second.lines
+    lines = (*first.lines[:-1], said, *(f"  {line}" for line in found), last)
+    return Verdict(second.valid, second.readable, lines)

@@ -1,0 +1,46 @@
+"""The checker of `proofs/`: extracted from Coq, with a proof that what it accepts is true.
+
+It is built by ``make proofs`` in a clone, and is no part of an installation.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from kvopt.errors import MissingSolver
+from kvopt.verify import Verdict
+
+PROGRAM = "kvopt-proved"
+_BUILT = Path(__file__).parents[2] / "proofs" / "build" / PROGRAM
+
+
+def proved_checker() -> Path:
+    """Return the program: where ``make proofs`` puts it, else where the shell finds it.
+
+    Raises
+    ------
+    MissingSolver
+        If it is not built.
+    """
+    found = _BUILT if _BUILT.is_file() else shutil.which(PROGRAM)
+    if found is None:
+        raise MissingSolver(
+            "--proved: the proved checker is not built: run `make proofs` in a clone of kvopt, "
+            f"or put its {PROGRAM} on the PATH"
+        )
+    return Path(found)
+
+
+def verify_proved(path: Path) -> Verdict:
+    """Check a certificate by the proved program.
+
+    A kind that it does not cover is not valid, and not readable.
+    """
+    done = subprocess.run(
+        [proved_checker(), path], capture_output=True, text=True, check=False, errors="replace"
+    )
+    lines = tuple(done.stdout.splitlines()) or (f"UNREADABLE: {PROGRAM} ended without a verdict",)
+    valid = done.returncode == 0 and lines[-1] == "VALID"
+    return Verdict(valid, valid or done.returncode == 1, lines)
