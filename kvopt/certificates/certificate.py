@@ -318,10 +318,11 @@ class Certificate(Summarised):
         """
         total = "total latency" if self.clock.is_even else "mean latency (s)"
         heads = ["policy", f"{total}>", "at least>", "at most>"]
-        meaning = "intervals are multiples of the optimum"
+        meaning = f"intervals are multiples of the optimum, of scope {self.scope}:\n"
+        meaning += self.scope.sentence
         if self.slower:
             heads.append("slower than>")
-            meaning += "; on a machine so many times slower no schedule is as good"
+            meaning += "\non a machine so many times slower no such schedule is as good"
 
         def slower(run: JudgedRun) -> list[str]:
             return [self.worded_slower_than(run)] if self.slower else []
