@@ -39,6 +39,7 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 _HOMES = {
     "certificates": "Certificate certify read_certificate write_certificate",
     "engines.bounding": "bound",
+    "engines.fleet_bounding": "bounds_by_workers",
     "engines.solving": "solve",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",

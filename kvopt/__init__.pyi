@@ -5,6 +5,7 @@ from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.engines.bounding import bound
+from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.engines.solving import solve
 from kvopt.errors import (
     FalseClaim,
@@ -85,6 +86,7 @@ __all__ = [
     "View",
     "__version__",
     "bound",
+    "bounds_by_workers",
     "certify",
     "compare",
     "export",

@@ -15,6 +15,9 @@ does not have the shape below, and invalid when it has but says something that i
 file that takes more steps or memory to check than the budget allows is unreadable too, with the
 budget that it needs where that is known; ``--budget K`` allows K times the default.
 
+Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
+each worker no more than M tokens may be held.
+
 A certificate in seconds says the same of a clock on which a round lasts as long as its batch
 needs, see `_Clock`.
 """
@@ -100,7 +103,7 @@ _REQUEST = {
 }  # fmt: skip
 _INSTANCE = {
     "schema": ("kvopt.instance/1", "kvopt.instance/2"), "name?": str, "notes?": (str, dict),
-    "memory": int, "round_ms?": (int, float), "requests": [_REQUEST],
+    "memory": int, "workers?": int, "round_ms?": (int, float), "requests": [_REQUEST],
     "block_size?": int,
 }  # fmt: skip
 _STAGE = {"denominator": int, "peaks": [[int]], "times": [int], "numerators": [[int]]}
@@ -110,6 +113,7 @@ _PROOFS = (
     {"kind": "configurations", "target": (None, int), "searched": bool, "stages": [_STAGE]},
 )
 _RUN = {"value": int, "starts": [int]}
+_FLEET = {**_RUN, "workers?": [int]}
 _PAUSED = {"value": int, "segments": [[[int]]]}
 _NAMED = {"policy": str, "outcome": "completed"}
 _POLICY = (
@@ -158,9 +162,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.certificate/2": {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
-        "upper": (None, _RUN, _PAUSED),
+        "upper": (None, _FLEET, _PAUSED),
         "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT, _BLOCK_PRICES)}),
-        "policies?": [(*_POLICY, {**_NAMED, **_PAUSED})],
+        "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
         "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SPLIT)}],
         "scope?": _SCOPES,
         "budget?": int,
@@ -173,9 +177,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
     "kvopt.seconds-certificate/2": {
         **_SECONDS,
         "schema": "kvopt.seconds-certificate/2",
-        "upper": (None, _TIMED, _TIMED_PAUSED),
+        "upper": (None, {**_TIMED, **_FLEET}, _TIMED_PAUSED),
         "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
-        "policies?": [({**_TIMED, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
+        "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
         "slower?": [{**_SLOWER, "proof?": {**_SHARES, "mix?": [int]}}],
         "scope?": _SCOPES,
         "budget?": int,
@@ -426,6 +430,26 @@ def _shown(text: str) -> str:
 # ---- the instance -----------------------------------------------------------------------
 
 
+class _Memory(int):
+    """Tokens of the cache of a worker, and how many workers have one."""
+
+    workers: int = 1
+
+
+def _memory_of(instance: dict[str, Any]) -> _Memory:
+    """Return the memory of an instance, with its workers."""
+    memory = _Memory(instance["memory"])
+    memory.workers = instance.get("workers", 1)
+    if "workers" in instance and (memory.workers < 2 or instance["schema"][-1] == "1"):
+        raise Invalid("instance: workers must be 2 or more, and need the schema kvopt.instance/2")
+    return memory
+
+
+def _used(memory: int, requests: Sequence[Request]) -> int:
+    """Return how many workers can be of use: no more than there are requests."""
+    return min(getattr(memory, "workers", 1), max(1, len(requests)))
+
+
 def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
     """Return the requests of an instance that keeps its own rules."""
     memory, rows = instance["memory"], instance["requests"]
@@ -463,6 +487,8 @@ def _hash(instance: dict[str, Any]) -> str:
         if newer := {name: row[name] for name in ("priority", "deadline") if name in row}:
             rows[-1].append(newer)
     content = {"schema": instance["schema"], "memory": instance["memory"], "requests": rows}
+    if "workers" in instance:
+        content["workers"] = instance["workers"]
     if "block_size" in instance:
         content["block_size"] = instance["block_size"]
     if "round_ms" in instance:
@@ -497,7 +523,11 @@ def _peak_of(
     value -= sum(request.arrival for request in requests)
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the {_times_of(claim)} give {value:,}")
-    peak = _most_held(pieces)
+    on = _workers_of(memory, requests, claim, what)
+    by_worker: dict[int, list[_Piece]] = defaultdict(list)
+    for piece in pieces:
+        by_worker[on[piece[0]]].append(piece)
+    peak = max(map(_most_held, by_worker.values()), default=0)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
     if block > 1 and (needed := _most_blocks(pieces, block, work)) > memory // block:
@@ -505,6 +535,17 @@ def _peak_of(
             f"{what}: {needed:,} blocks are held at one time, there are {memory // block:,}"
         )
     return peak
+
+
+def _workers_of(
+    memory: int, requests: Sequence[Request], claim: dict[str, Any], what: str
+) -> list[int]:
+    """Return the worker that each request runs on, 0 where there is one."""
+    most = getattr(memory, "workers", 1)
+    found: list[int] = claim.get("workers", [0] * len(requests) if most == 1 else [])
+    if len(found) != len(requests) or not all(0 <= worker < most for worker in found):
+        raise Invalid(f"{what}: needs one of {most:,} workers for each request")
+    return found
 
 
 _Piece = tuple[int, int, int, int]
@@ -758,7 +799,7 @@ def _price_bound(
     if denominator < 1 or first < 1 or min(prices, default=0) < 0:
         raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
     least = _least_costs(requests, denominator, first, prices, work, pauses, block)
-    bound: int = -((memory * sum(prices) - least) // denominator)
+    bound: int = -((_used(memory, requests) * memory * sum(prices) - least) // denominator)
     return bound
 
 
@@ -779,7 +820,7 @@ def _least_costs(
 
     its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
-    the sum of the *least* costs - M sum_t p_t.
+    the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
     """
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
@@ -1023,14 +1064,16 @@ def _volume_bound(
 
     A request needs v = s o + o (o + 1) / 2 token-rounds.  The j-th completion of a schedule is
     not before the j-th of the fluid, nor before the j-th smallest a + o.  Of the states of a
-    staircase with so many thresholds no more can stand together: another resource.
+    staircase with so many thresholds no more can stand together: another resource.  Each worker
+    of a fleet has as much of both.
     """
+    together = _used(memory, requests)
     work.spend(100 * len(requests), "lower: ")
     # Volumes and completions, and what sorting and serving hold meanwhile.
     work.check_room((300 + 10 * work.entry) * len(requests), "lower: ")
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
-    ranks = list(map(max, soonest, _fluid(requests, volumes, memory)))
+    ranks = list(map(max, soonest, _fluid(requests, volumes, together * memory)))
     states = sum(request.output for request in requests)
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
@@ -1039,7 +1082,7 @@ def _volume_bound(
         steps = 100 * len(requests) + 5 * states + 4 * reached
         work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
-        ranks = list(map(max, ranks, _fluid(requests, needed, len(thresholds))))
+        ranks = list(map(max, ranks, _fluid(requests, needed, together * len(thresholds))))
     return sum(ranks) - sum(request.arrival for request in requests)
 
 
@@ -1096,8 +1139,9 @@ def _fluid(requests: list[Request], volumes: list[int], rate: int) -> list[int]:
 #
 #     D (total latency) - L  =  sum_i (reduced cost of i) + sum_t (R_t - F_t of what is active),
 #
-# with no negative term on the right.  So no total latency is below L / D.  A schedule below the
-# *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
+# with no negative term on the right.  (Each worker of a fleet shows states of its own, so R_t is
+# that of one worker times their number.)  So no total latency is below L / D.  A schedule below
+# the *target* has at most the *budget* (target - 1) D - L on the right: it has no start of more
 # reduced cost.  What comes next needs to hold only for schedules of the starts that are left.
 # Each request keeps its cheapest start, whose reduced cost is 0.
 
@@ -1111,6 +1155,8 @@ def _by_configurations(
     are not laid out.
     """
     target, searched = proof["target"], proof["searched"]
+    if searched and _used(memory, requests) > 1:
+        raise Invalid("lower: a search is of one worker")
     offset = min((request.arrival for request in requests), default=0)
     requests = [r._replace(arrival=r.arrival - offset) for r in requests]
     stages = [_Stage(stage, memory, requests, offset, work) for stage in proof["stages"]]
@@ -1226,7 +1272,8 @@ class _Stage:
         for x, row in enumerate(self.rows):
             self.work.spend(len(states))
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            heaviest.append(_heaviest(self.memory, some, self.work))
+            alone = _heaviest(self.memory, some, self.work)
+            heaviest.append(_used(self.memory, self.requests) * alone)
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
@@ -1619,7 +1666,72 @@ def _timed_peak(
     what: str,
     seen: dict[int, int] | None = None,
 ) -> int:
-    """Check a run on the clock, from start to start; return the most tokens it holds.
+    """Check a run on the clock and its value; return the most tokens that a worker holds.
+
+    With one worker ``seen`` is as for `_timed`.
+    """
+    work.spend(60 * _count_of(requests, claim))
+    work.check_room(300 * _count_of(requests, claim))
+    on = _workers_of(memory, requests, claim, what)
+    parts = [(what, requests, arrivals, claim)]
+    if getattr(memory, "workers", 1) > 1:
+        parts = [*_by_worker(requests, arrivals, claim, on, what)]
+    found = [
+        _timed(memory, own, when, clock, work, part, who, seen) for who, own, when, part in parts
+    ]
+    value = sum(part for _, part in found)
+    if claim["value"] != value:
+        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {value:,}")
+    return max((peak for peak, _ in found), default=0)
+
+
+_TimedPart = tuple[str, list[Request], list[int], dict[str, Any]]
+"""What to call it, its requests, when they arrive, and its part of a claim."""
+
+
+def _by_worker(
+    requests: list[Request], arrivals: list[int], claim: dict[str, Any], on: list[int], what: str
+) -> Iterator[_TimedPart]:
+    """Yield the part of each worker in a run: each has rounds of its own.
+
+    A wait names its worker, lost work is that of the worker on which its request completes.
+    """
+    if len(claim["starts"]) != len(on):
+        raise Invalid(f"{what}: has {len(claim['starts'])} starts for {len(on)} requests")
+    members: dict[int, list[int]] = {worker: [] for worker in sorted(set(on))}
+    place = []
+    for i, worker in enumerate(on):
+        place.append(len(members[worker]))
+        members[worker].append(i)
+    lost, waits = defaultdict(list), defaultdict(list)
+    for row in claim.get("lost", []):
+        if len(row) != 3 or not 0 <= row[0] < len(on):
+            raise Invalid(f"{what}: lost work must be [request, start, end]")
+        lost[on[row[0]]].append([place[row[0]], *row[1:]])
+    for row in claim.get("waits", []):
+        if len(row) != 3 or row[2] not in members:
+            raise Invalid(f"{what}: a wait of a fleet must be [round, time, worker]")
+        waits[row[2]].append(row[:2])
+    for worker, own in members.items():
+        part = {
+            "starts": [claim["starts"][i] for i in own], "lost": lost[worker],
+            "waits": waits[worker],
+        }  # fmt: skip
+        when = [arrivals[i] for i in own]
+        yield f"{what}, worker {worker}", [requests[i] for i in own], when, part
+
+
+def _timed(
+    memory: int,
+    requests: list[Request],
+    arrivals: list[int],
+    clock: _Clock,
+    work: _Work,
+    claim: dict[str, Any],
+    what: str,
+    seen: dict[int, int] | None = None,
+) -> tuple[int, int]:
+    """Check a run of one worker, from start to start; return its most tokens and its value.
 
     When the rounds that are keys of ``seen`` end is filled in.
 
@@ -1674,9 +1786,7 @@ def _timed_peak(
             peak = max(peak, offset + active * following + beside)
     if peak > memory:
         raise Invalid(f"{what}: {peak:,} tokens are held at one time, memory is {memory:,}")
-    if claim["value"] != total - sum(arrivals):
-        raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {total - sum(arrivals):,}")
-    return peak
+    return peak, total - sum(arrivals)
 
 
 def _by_shares(
@@ -1721,6 +1831,8 @@ def _by_shares(
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
         work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
         arrivals = [scale * arrival for arrival in arrivals]
+    if any(company) and _used(memory, requests) > 1:
+        raise Invalid("lower: company is of one worker")
     if chunks and len(set(chosen)) > 1:
         raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
     if not len(weights) == len(company) == len(requests):
@@ -1731,6 +1843,7 @@ def _by_shares(
     work.spend((600 + 16 * (len(chosen) + len(clock.lines))) * len(requests), "lower: ")
     work.check_room((500 + 12 * work.entry) * len(requests), "lower: ")
     parts = [_part(memory, request, clock, chosen) for request in requests]
+    memory *= _used(memory, requests)  # one of this size is served as fast as all of them
     unit = max((takes for takes, *_ in parts), default=1) << 30
     total, jobs = 0, []
     for arrival, weight, (takes, delays, alone) in zip(arrivals, weights, parts, strict=True):
@@ -1864,6 +1977,8 @@ def _in_time(
     arrival.  What an eviction loses does not count.
     """
     claim, instance = certificate["deadlines"], certificate["instance"]
+    if "workers" in instance:
+        raise Invalid("deadlines: are looked at for one worker")
     memory, rounds = instance["memory"], "model" not in certificate
     arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
     clock = None if rounds else _Clock(certificate["model"])
@@ -2216,12 +2331,13 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     """Check everything; say what was checked and what it proves."""
     work = work or _Work()
     instance, claimed_hash = certificate["instance"], certificate["hash"]
-    memory, requests = instance["memory"], _requests(instance, work)
+    memory, requests = _memory_of(instance), _requests(instance, work)
     if claimed_hash != _hash(instance):
         raise Invalid("hash: is not that of the instance")
     lines = [
         f"instance {_shown(instance.get('name', ''))}: {len(requests):,} requests, memory "
-        f"{memory:,}, {claimed_hash}",
+        f"{memory:,}{f' on each of {memory.workers:,} workers' * (memory.workers > 1)}, "
+        f"{claimed_hash}",
     ]
     if (block := _block_size(certificate, requests)) > 1:
         lines.append(f"memory in {memory // block:,} whole blocks of {block:,} tokens")

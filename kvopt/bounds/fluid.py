@@ -62,7 +62,7 @@ def fluid_prices(instance: Instance) -> Floats:
     """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid."""
     if not len(instance):
         return np.zeros(0)
-    memory = instance.memory
+    memory = instance.total_memory
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
         stretches = list(_stretches(instance))
         values, slopes = _lines(instance, stretches)
@@ -83,16 +83,16 @@ def _backlog(instance: Instance) -> tuple[Floats, Floats, Floats, Floats]:
     volumes = np.sort(np.array([request.volume for request in instance], dtype=np.int64))
     last = volumes.cumsum()
     slopes = 1.0 / volumes
-    falls = volumes / instance.memory * slopes
+    falls = volumes / instance.total_memory * slopes
     values = np.append(falls[:0:-1].cumsum()[::-1], 0.0)
-    return (last - volumes) / instance.memory, last / instance.memory, values, slopes
+    return (last - volumes) / instance.total_memory, last / instance.total_memory, values, slopes
 
 
 def fluid_end(instance: Instance) -> int:
     """Return the round in which the fluid ends."""
     if not instance.last_arrival:
-        return -(-sum(request.volume for request in instance) // instance.memory)
-    return max((-(-end // instance.memory) for _, end, _ in _stretches(instance)), default=0)
+        return -(-sum(request.volume for request in instance) // instance.total_memory)
+    return max((-(-end // instance.total_memory) for _, end, _ in _stretches(instance)), default=0)
 
 
 def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats]:
@@ -103,14 +103,14 @@ def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats
     following, price = -1, 0.0  # begin of the stretch after this one, and the price there
     for number, (begin, end, i) in reversed(list(enumerate(stretches))):
         completion, level = completed.setdefault(i, (end, price if following == end else 0.0))
-        values[number] = level + (completion - end) / instance.memory * slopes[number]
+        values[number] = level + (completion - end) / instance.total_memory * slopes[number]
         following = begin
-        price = values[number] + (end - begin) / instance.memory * slopes[number]
+        price = values[number] + (end - begin) / instance.total_memory * slopes[number]
     return values, np.array(slopes)
 
 
 def _stretches(instance: Instance) -> Iterator[Stretch]:
     """Yield what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
     volumes = [request.volume for request in instance]
-    arrivals = [request.arrival * instance.memory for request in instance]
+    arrivals = [request.arrival * instance.total_memory for request in instance]
     return one_at_a_time(arrivals, volumes, volumes)

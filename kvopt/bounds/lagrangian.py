@@ -67,10 +67,10 @@ class Ascent:
         *,
         falling: bool = False,
     ) -> None:
-        self._memory, self._falling = instance.memory, falling
+        self._memory, self._falling = instance.total_memory, falling
         self.scanner, self._params = scanner, params
         self.prices = first_prices(instance)
-        self.value, _, self._best_excess = scanner.lagrangian(self.prices, instance.memory)
+        self.value, _, self._best_excess = scanner.lagrangian(self.prices, self._memory)
         self._stages, self._aim = iter(params.stages), 0.0
         self._from_the_best()
 

@@ -23,7 +23,7 @@ from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.windows import windows_until
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import LARGEST_INTEGER, Instance, Request
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
 
@@ -60,7 +60,7 @@ def offer_lp_bound(
         raise TooLarge(f"the LP would have {cells:,} coefficients; the limit is {most:,}")
     search.refuse_beyond_budget(_BYTES * cells)
     with search.timing("build"):
-        memory = search.instance.memory
+        memory = min(search.instance.total_memory, LARGEST_INTEGER)  # of the LP alone
         model = program_by_kinds(memory, kinds, end, largest_columns=largest_columns)
     prices = memory_prices(model, search, time_limit)
     if prices is None:

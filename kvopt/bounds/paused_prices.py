@@ -52,7 +52,7 @@ def paused_price_value(
         kinds = Counter(request.kind for request in instance)
         costs = PausedCosts(instance, prices)
         least = sum(count * costs.least(kind) for kind, count in kinds.items())
-    return least - instance.memory * sum(prices.numerators)
+    return least - instance.total_memory * sum(prices.numerators)
 
 
 class PausedCosts:

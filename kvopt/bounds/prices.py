@@ -72,7 +72,7 @@ def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = No
         numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
         sums = Sums.of(numerators, unit, longest)
         least = sum(count * least_cost(sums, kind, unit) for kind, count in kinds.items())
-    return least - instance.memory * sum(prices.numerators)
+    return least - instance.total_memory * sum(prices.numerators)
 
 
 def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBound:

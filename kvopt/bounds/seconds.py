@@ -18,7 +18,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_blocks, refuse_fleet
+from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_blocks
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 
@@ -73,7 +73,8 @@ def seconds_bound(
         In units of the model, where these are not nanoseconds.
     scope
         What it has to cover.  All of it covers pauses; what covers prompts in pieces uses a single
-        line of the model or a mix of two, and company of pieces, and covers pauses too.
+        line of the model or a mix of two, and company of pieces, and covers pauses too.  Company
+        is of one worker, so a fleet does without it.
     time_limit
         Seconds for the search for weights; without it the search ends after some steps.
     should_stop
@@ -87,7 +88,6 @@ def seconds_bound(
     >>> seconds_bound(two, BatchTime([Line(1000, 0)])).value_ns
     3000
     """
-    refuse_fleet(instance, "the bound in seconds")
     refuse_blocks(instance, "the bound in seconds")
     began = working_time()
     arrivals = arrivals_ns(instance) if arrivals is None else arrivals
@@ -116,11 +116,11 @@ def _proofs(
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        return _Weights(instance.memory, when, _part(instance, model, chosen, chunks)), chosen
+        return _Weights(instance.total_memory, when, _part(instance, model, chosen, chunks)), chosen
 
     largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
     for climb, chosen in (*map(started, single if chunks else ()), largest):
-        yield from _climbed(climb, chosen, is_late)
+        yield from _climbed(climb, chosen, instance.workers == 1, is_late)
 
 
 def _value(pair: tuple[_Weights, SharesProof]) -> float:
@@ -128,7 +128,7 @@ def _value(pair: tuple[_Weights, SharesProof]) -> float:
 
 
 def _climbed(
-    climb: _Weights, chosen: SharesProof, is_late: Callable[[], bool]
+    climb: _Weights, chosen: SharesProof, company: bool, is_late: Callable[[], bool]
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield about what proofs by some lines give, and them: with better and better weights."""
     yield climb.value, chosen
@@ -140,7 +140,7 @@ def _climbed(
         yield climb.value, replace(chosen, weights=climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if not len(weights) or weights.mean() > _BUSY:
+    if not company or not len(weights) or weights.mean() > _BUSY:
         return
     climb.accompany([weights, np.zeros_like(weights)])
     for step in range(MOST_STEPS):

@@ -15,9 +15,9 @@ lines may be left out in this; alone, a round with request i lasts at least as l
 say.
 
 The machine has one second in a second.  So a schedule is a *fluid*: request i is served at rates
-that sum to at most 1, from its arrival on.  Let B_i be the mean of the times at which it is
-served, delta_i the least time from there to its completion, and E_i its time alone.  The latency
-of i is counted in three shares:
+that sum to at most 1, from its arrival on; to at most the number of workers in a fleet.  Let B_i
+be the mean of the times at which it is served, delta_i the least time from there to its completion,
+and E_i its time alone.  The latency of i is counted in three shares:
 
 *weight*: it completes at B_i + delta_i or later.  The least sum of weighted B_i over all fluids
 is that of one that always serves the largest weight_i / takes_i.
@@ -77,7 +77,7 @@ def shares_bound(
 
     With ``chunks`` its company is that of pieces.
     """
-    memory = instance.memory
+    memory = instance.total_memory  # one of this size is served as fast as all workers
     model, lines, scale = mixed(model, proof)
     when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
     part = shares(instance, model, lines, object, chunks=chunks)
@@ -94,6 +94,7 @@ def shares_bound(
         total += 2 * memory * ((unit - slope * x) * (a + own) - unit * a)
         total += slope * (memory * delay + square)
     if proof.company:
+        assert instance.workers == 1, "company is of one worker"
         rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
         prompts, early = part.prompts.tolist(), part.early.tolist()
         added = company_value(when, alone, prompts, early, proof.company, rest)

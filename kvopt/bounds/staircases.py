@@ -1,7 +1,8 @@
 """Volumes from staircases: at most so many requests in certain states, used like water.
 
 Of the states (h, r) of a staircase with q - 1 thresholds at most q - 1 can stand together at any
-time (Claim 7 of docs/configurations.md).  So they are a resource of q - 1 units in each round.
+time (Claim 7 of docs/configurations.md).  So they are a resource of q - 1 units in each round, of
+which each worker of a fleet has as many.
 A request needs as many units as it passes states of the staircase, whenever it starts, and the
 fluid of `kvopt.bounds.volume` bounds completions as it does for memory.  Different staircases
 are best for different ranks: early ones for short requests, late ones for long ones.  So the
@@ -92,7 +93,7 @@ def _candidates(memory: int) -> Iterator[Staircase]:
 
 def _begin(instance: Instance) -> Integers:
     """Return for each rank what memory and single requests say about its completion."""
-    fluid = fluid_completions([(r.arrival, r.volume) for r in instance], instance.memory)
+    fluid = fluid_completions([(r.arrival, r.volume) for r in instance], instance.total_memory)
     alone = sorted(r.arrival + r.output for r in instance)
     return np.maximum(np.array(fluid, dtype=np.int64), np.array(alone, dtype=np.int64))
 
@@ -102,4 +103,4 @@ def _completions(instance: Instance, staircase: Staircase) -> Integers:
     prompts, outputs = shapes.reshape(-1, 2).T
     needed = units_needed(instance.memory, staircase, prompts, outputs)
     jobs = [(r.arrival, units) for r, units in zip(instance, needed.tolist(), strict=True)]
-    return np.array(fluid_completions(jobs, len(staircase)), dtype=np.int64)
+    return np.array(fluid_completions(jobs, instance.used_workers * len(staircase)), dtype=np.int64)

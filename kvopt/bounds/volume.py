@@ -8,6 +8,9 @@ j-th completion of that fluid, nor before the j-th smallest ``a_i + o_i``.
 
 The two are combined by rank, never by request: the j-th completion of the fluid need not be
 the same request as the j-th completion of the schedule.
+
+Of a fleet M is what all workers can hold together, here and wherever memory is a fluid or has
+prices: one worker with so large a cache can do whatever the fleet does.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from kvopt.model.instance import Instance
 
 def volume_bound(instance: Instance) -> int:
     """Return the volume bound on total latency; exact integers, valid with arrivals."""
-    return _bound([(r.arrival, r.volume, r.output) for r in instance], instance.memory)
+    return _bound([(r.arrival, r.volume, r.output) for r in instance], instance.total_memory)
 
 
 def volume_bounds_without_each(instance: Instance) -> list[int]:
@@ -35,7 +38,7 @@ def volume_bounds_without_each(instance: Instance) -> list[int]:
         return [instance.total_output - output for _, _, output in jobs]
     for position, job in enumerate(jobs):
         if job not in kinds:
-            kinds[job] = _bound(jobs[:position] + jobs[position + 1 :], instance.memory)
+            kinds[job] = _bound(jobs[:position] + jobs[position + 1 :], instance.total_memory)
     return [kinds[job] for job in jobs]
 
 

@@ -25,7 +25,7 @@ def start_windows(instance: Instance, upper: int | None = None) -> Windows:
     """
     latest = latest_completions(instance)
     if upper is not None:
-        rest = volume_bounds_without_each(instance)
+        rest = volume_bounds_without_each(instance.pooled())
         latest = [
             min(end, r.arrival + upper - least)
             for end, r, least in zip(latest, instance, rest, strict=True)

@@ -24,6 +24,7 @@ from kvopt.model.slower import is_backlog
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.svf import Svf
+from kvopt.routers.base import Router
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import SlowerBound
@@ -49,6 +50,7 @@ def certify(
     schedule: Schedule | PausedSchedule | None = None,
     *,
     clock: Clock = ROUNDS,
+    router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
     time_limit: float | None = None,
@@ -74,6 +76,8 @@ def certify(
         A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
     clock
         How long rounds last, see `run`; totals are in its unit.
+    router
+        Of a fleet, how requests come to the workers that policies run on, see `run`.
     scope
         What schedules may do that the optimum is of; by default what the policies may do.  A
         policy that does more is run, and not compared.
@@ -119,7 +123,6 @@ def certify(
     1120000000
     """
     instance = as_instance(instance)
-    refuse_fleet(instance, "certify")
     limit = checked_limit(time_limit)
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
     slower = slower and instance.block_size == 1 and not is_backlog(clock.arrivals(instance))
@@ -138,8 +141,10 @@ def certify(
     labelled = [_labelled(search, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
-    sides = sides_of(search, clock, covered)
+    sides = sides_of(search, clock, covered, router)
     aimed = deadline_of(deadline)
+    if aimed is not None:
+        refuse_fleet(instance, "certify with a deadline")
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
@@ -149,7 +154,7 @@ def certify(
         if attainment is not None:
             attainment.search(covered)
         sides.first()
-        runs += _judged(search, sides, labelled, clock)
+        runs += _judged(search, sides, labelled, clock, router)
         sides.rest()
         left = seconds - search.seconds
         machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
@@ -188,7 +193,11 @@ def _scope(
 
 
 def _judged(
-    search: Search, sides: Sides, labelled: Iterable[tuple[str, Policy | PolicyRun]], clock: Clock
+    search: Search,
+    sides: Sides,
+    labelled: Iterable[tuple[str, Policy | PolicyRun]],
+    clock: Clock,
+    router: str | Router,
 ) -> Iterator[JudgedRun]:
     """Run the policies, but for `svf` where what it does is known.
 
@@ -197,10 +206,14 @@ def _judged(
     search.engine = "policies"
     for label, policy in labelled:
         if sides.served is not None and policy == Svf():
-            known = JudgedRun(label, "completed", sides.served.objective, sides.served.starts)
+            known = JudgedRun.scheduled(label, sides.served)
             yield _counted(known, known.on(search.instance, clock))
             continue
-        made = attempt(search, policy, label, clock) if isinstance(policy, Policy) else policy
+        made: PolicyRun | str
+        if isinstance(policy, Policy):
+            made = attempt(search, policy, label, clock, router)
+        else:
+            made = policy
         if isinstance(made, str):
             search.note(f"{label}: {made}")
             yield JudgedRun(label, UNFINISHED)
@@ -228,8 +241,8 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
         if plain is None:
             return JudgedRun.with_pauses(GIVEN, schedule)
         schedule = plain
-    search.offer_starts(schedule.starts, "given schedule")
-    return JudgedRun(GIVEN, "completed", schedule.objective, schedule.starts)
+    search.offer_starts(schedule.starts, "given schedule", schedule.workers)
+    return JudgedRun.scheduled(GIVEN, schedule)
 
 
 def _labelled(

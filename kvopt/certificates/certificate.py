@@ -23,6 +23,7 @@ from kvopt.model.summary import Facts, Summarised, share, times
 from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.measures import MEASURES, Measures
 from kvopt.simulation.paused_runs import Chunks, PausedRun
 from kvopt.simulation.runs import Lost, Outcome, PolicyRun
@@ -61,6 +62,8 @@ class JudgedRun:
         As in `PausedRun`; empty where the starts say it all.
     scope
         What it made use of.
+    workers, resumed_by_worker
+        Of a fleet the worker of each request, and ``resumed`` of each worker.
     """
 
     policy: str
@@ -73,6 +76,8 @@ class JudgedRun:
     segments: tuple[tuple[Segment, ...], ...] = ()
     chunks: tuple[Chunks, ...] = ()
     scope: Scope = Scope.RUNS
+    workers: tuple[int, ...] = ()
+    resumed_by_worker: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
@@ -84,7 +89,18 @@ class JudgedRun:
         if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
             chunks = () if run.clock.is_even else run.chunks
             made = replace(made, segments=run.segments, chunks=chunks)
+        if isinstance(run, FleetRun) and run.objective is not None:
+            workers = tuple(worker for worker in run.workers if worker is not None)
+            resumed = {number: part.resumed for number, part in enumerate(run.parts)}
+            made = replace(made, workers=workers, resumed_by_worker=resumed)
         return replace(made, scope=run.scope)
+
+    @classmethod
+    def scheduled(cls, name: str, schedule: Schedule) -> Self:
+        """Return a schedule in rounds as what a policy did."""
+        workers = schedule.workers if schedule.instance.workers > 1 else ()
+        said = (name, str(Outcome.COMPLETED), schedule.objective, schedule.starts)
+        return cls(*said, workers=workers)
 
     @classmethod
     def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
@@ -107,7 +123,10 @@ class JudgedRun:
         said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
         if self.segments:
             return PausedRun(*said, None, clock, self.resumed, self.segments, self.chunks)
-        return PolicyRun(*said, None, clock, self.resumed)
+        run = PolicyRun(*said, None, clock, self.resumed)
+        if instance.workers == 1:
+            return run
+        return FleetRun.of(run, self.workers, self.resumed_by_worker)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +182,7 @@ class Certificate(Summarised):
             case PausedSchedule() as schedule:
                 return JudgedRun.with_pauses("", schedule)
             case Schedule() as schedule:
-                return JudgedRun("", "completed", schedule.objective, schedule.starts)
+                return JudgedRun.scheduled("", schedule)
             case None:
                 return None
 

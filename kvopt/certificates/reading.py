@@ -112,7 +112,7 @@ def _upper(
     if clock.is_even and "segments" in claim:
         return PausedSchedule(instance, claim["segments"])
     if clock.is_even:
-        return Schedule(instance, claim["starts"])
+        return Schedule(instance, claim["starts"], claim.get("workers"))
     name = str(provenance.get("found_by") or "best run")
     made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)
     assert made is not None, "a claim that was checked has a value"
@@ -124,16 +124,22 @@ def _run(claim: dict[str, Any]) -> JudgedRun:
     segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
     rows = claim.get("chunks", ())
     chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
+    waits, workers = claim.get("waits", ()), tuple(claim.get("workers", ()))
+    by_worker: dict[int, dict[int, int]] = {}
+    for number, time, worker in waits if workers else ():
+        by_worker.setdefault(worker, {})[number] = time
     return JudgedRun(
         policy=claim["policy"],
         outcome=claim["outcome"],
         value=claim["value"],
         starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
         lost=None if claim["value"] is None else lost,
-        resumed=dict(claim.get("waits", ())),
+        resumed={} if workers else dict(waits),
         segments=segments,
         chunks=chunks,
         scope=scope_of(segments, chunks, lost),
+        workers=workers,
+        resumed_by_worker=by_worker,
     )
 
 

@@ -9,11 +9,13 @@ import math
 from contextlib import AbstractContextManager
 from signal import SIGINT
 
-from kvopt.bounds.registry import PAUSED_BOUNDS
+from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
+from kvopt.engines import fleet_search, fleets
 from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
 from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices, improve
+from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -23,6 +25,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.policies.patient import LeastShare
+from kvopt.routers.base import Router
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import CheckedBound
@@ -74,7 +77,7 @@ class SidesInRounds:
         if found is not None and found.instance is self._search.instance:
             self._search.offer_schedule(found, found_by)
         elif found is not None:
-            self._search.offer_starts(found.starts, found_by)
+            self._search.offer_starts(found.starts, found_by, found.workers)
 
     def rest(self) -> None:
         """Bring the sides together in the time that policies left."""
@@ -83,6 +86,49 @@ class SidesInRounds:
             if self._stages is not None and not search.should_stop():
                 search.engine = "solve"
                 self._stages.work(lambda part, _: portfolio(part))
+
+
+class SidesOfFleet(SidesInRounds):
+    """The same of several workers, in rounds: of a bound that may have to cover pauses."""
+
+    def __init__(self, search: Search, scope: Scope) -> None:
+        super().__init__(search)
+        self._pauses = scope.covers(Scope.PAUSES)
+
+    def first(self) -> None:
+        """Look for both sides, before policies run; with pauses for all of the bound."""
+        search = self._search
+        with _left_at_a_signal(search):
+            offer_list_schedules(search)
+            offer_volume(search)
+            if len(search.instance) <= FEW_REQUESTS and not self._pauses:
+                offer_staircase_bound(search)
+            self._stages = Divided(search)
+            if not search.should_stop():
+                search.engine = "bound"
+                share = share_of(search.remaining, search.params.portfolio.bound_share)
+                self._stages.work(_paused_bounds if self._pauses else bound_by_prices, share)
+
+    def rest(self) -> None:
+        """Look for better schedules, and a better bound, in the time that policies left."""
+        search = self._search
+        with _left_at_a_signal(search):
+            if self._stages is not None and not search.should_stop():
+                self._stages.work(lambda part, _: self._closed(part))
+
+    def _closed(self, part: Search) -> None:
+        part.engine = "solve"
+        seconds = share_of(part.remaining, part.params.portfolio.improved_share)
+        if len(part.instance) <= fleet_search.MOST_REQUESTS:
+            fleet_search.run(part, seconds)
+        else:
+            fleets.improve(part, seconds)
+        if not self._pauses and not part.should_stop():
+            BOUNDS.find("auto")(part)
+
+
+def _paused_bounds(part: Search, _: float) -> None:
+    PAUSED_BOUNDS.find("auto")(part)
 
 
 class SidesWithPauses:
@@ -110,7 +156,7 @@ class SidesWithPauses:
             offer_list_schedules(search)
             share = share_of(search.remaining, search.params.portfolio.bound_share)
             search.engine = "bound"
-            self._stages.work(lambda part, _: PAUSED_BOUNDS.find("auto")(part), share)
+            self._stages.work(_paused_bounds, share)
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
@@ -189,8 +235,10 @@ class SidesInSeconds:
 
     served = None
 
-    def __init__(self, search: Search, clock: Seconds, scope: Scope) -> None:
-        self._search, self._clock, self._scope = search, clock, scope
+    def __init__(
+        self, search: Search, clock: Seconds, scope: Scope, router: str | Router = "central"
+    ) -> None:
+        self._search, self._clock, self._scope, self._router = search, clock, scope, router
         self._best: PolicyRun | None = None
         self._bound: SecondsBound | None = None
 
@@ -225,7 +273,7 @@ class SidesInSeconds:
         model, lines = self._clock.batch_time, self._bound.proof.lines
         for way in _WAYS:
             order = LeastShare.of(self._search.instance, model, lines, *way)
-            made = attempt(self._search, order, order.name, self._clock)
+            made = attempt(self._search, order, order.name, self._clock, self._router)
             if isinstance(made, PolicyRun):
                 self.offer(made)
 
@@ -233,16 +281,20 @@ class SidesInSeconds:
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses
 
 
-def sides_of(search: Search, clock: Clock, scope: Scope) -> Sides:
+def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = "central") -> Sides:
     """Return what looks for both sides on a clock, among the schedules of a scope."""
     if isinstance(clock, Seconds):
-        return SidesInSeconds(search, clock, scope)
+        return SidesInSeconds(search, clock, scope, router)
+    if search.instance.workers > 1:
+        return SidesOfFleet(search, scope)
     if search.instance.block_size > 1:
         return SidesInBlocks(search, scope)
     return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
 
 
-def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyRun | str:
+def attempt(
+    search: Search, policy: Policy, label: str, clock: Clock, router: str | Router = "central"
+) -> PolicyRun | str:
     """Run a policy within the limit of a search; return what it did, or why it did not end."""
 
     def is_over() -> bool:
@@ -252,7 +304,10 @@ def attempt(search: Search, policy: Policy, label: str, clock: Clock) -> PolicyR
         if is_over():
             raise Stopped
         with _left_at_a_signal(search):
-            return run(search.instance, policy, clock=clock, label=label, should_stop=is_over)
+            return run(
+                search.instance, policy, router=router, clock=clock, label=label,
+                should_stop=is_over,
+            )  # fmt: skip
     except KeyboardInterrupt as interrupt:
         if search.signal_number is not None and not isinstance(interrupt, Abandoned):
             raise  # the second one ends the work at once

@@ -91,8 +91,8 @@ def _plain_text(certificate: Certificate) -> str:
     clock, best, lower = certificate.clock, _best(certificate), certificate.lower
     proof = None if lower is None else proof_to_json(lower.proof)
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
-    is_newer = is_wider or any(run.segments for run in (best, *certificate.runs))
-    is_newer |= certificate.in_time is not None
+    is_newer = is_wider or certificate.instance.workers > 1 or certificate.in_time is not None
+    is_newer |= any(run.segments for run in (best, *certificate.runs))
     is_newer |= proof is not None and (proof["kind"] in _NEWER_KINDS or "mix" in proof)
     is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
@@ -151,15 +151,25 @@ def _claim(run: JudgedRun) -> dict[str, Any]:
         claim["segments"] = run.segments
     else:
         claim["starts"] = run.starts
+    if run.workers:
+        claim["workers"] = run.workers
     if run.chunks:
         claim["chunks"] = [
             {"request": row.request, "start": row.start, "tokens": row.tokens} for row in run.chunks
         ]
     if run.lost:
         claim["lost"] = [[piece.request, piece.start, piece.end] for piece in run.lost]
-    if waits := sorted((number, time) for number, time in run.resumed.items() if time):
+    if waits := _waits(run):
         claim["waits"] = waits
     return claim
+
+
+def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
+    """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
+    if not run.workers:
+        return sorted((number, time) for number, time in run.resumed.items() if time)
+    pairs = run.resumed_by_worker.items()
+    return sorted((r, time, own) for own, known in pairs for r, time in known.items() if time)
 
 
 def with_budget(text: str, newer: str, needed: int) -> str:

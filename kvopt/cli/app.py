@@ -15,6 +15,7 @@ from kvopt.cli import (
     certify,
     check,
     export,
+    fleet,
     generate,
     hunt,
     import_,
@@ -42,8 +43,8 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     certify.certify_command, verify.verify_command, policies.policies_command, check.check_command,
     export.export_command, plot.plot_command, reduce.reduce_command, hunt.hunt_command,
     info.info_command, import_.import_command, import_run.import_run_command,
-    capacity.capacity_command, batch_time.batch_time_command, study.study_command,
-    report.report_command, theory.theory_command, sweep.sweep_command,
+    capacity.capacity_command, fleet.fleet_command, batch_time.batch_time_command,
+    study.study_command, report.report_command, theory.theory_command, sweep.sweep_command,
     warmup.warmup_command,
 )  # fmt: skip
 """In the order of the help text; ``NAME_command`` is the command ``NAME``."""

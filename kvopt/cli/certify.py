@@ -31,6 +31,7 @@ from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
+from kvopt.routers.registry import router as router_from
 from kvopt.simulation.measures import waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 
@@ -100,6 +101,7 @@ def certify_command(
     ] = True,
     memory: common.Memory = None,
     workers: common.Workers = None,
+    router: common.Router = "central",
     block_size: common.BlockSize = None,
     json: common.Json = False,
     scope: common.Covers = None,
@@ -117,6 +119,7 @@ def certify_command(
     """
     for name in names or ():
         policy_from(name)  # refuse what is wrong before reading
+    router_from(router)
     aimed = deadline_of(deadline)
     try_outputs(output=output, as_json=json)
     budget = parsed_size(ram)
@@ -129,6 +132,8 @@ def certify_command(
         common.warn_oversubscription(threads)
     began = time.monotonic()
     instance, made = _read(file, memory, workers, block_size, recorded, seconds)
+    if router != "central" and instance.workers == 1:
+        raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
     reading = time.monotonic() - began
     try:
@@ -146,6 +151,7 @@ def certify_command(
                 [*made, *(names or ())],
                 given,
                 clock=clock,
+                router=router,
                 scope=scope,
                 deadline=deadline,
                 time_limit=time_limit,

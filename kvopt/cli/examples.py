@@ -37,6 +37,10 @@ EXAMPLES = {
     "import": ("kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",),
     "import-run": ("kvopt import-run samples/vllm.jsonl -o run.json",),
     "capacity": ("kvopt capacity --model mistral-7b --gpu a10-24gb --gpus 1",),
+    "fleet": (
+        "kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2",
+        "kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets",
+    ),
     "batch-time": (
         "kvopt batch-time samples/batches.csv --kv-ns 40 -o mine.json",
         "kvopt batch-time llama-3-8b@h100",

@@ -26,6 +26,7 @@ def export_command(
         option("--format", "One of {exports}; default: as OUT ends.", "NAME", names="exports"),
     ] = None,
     memory: common.Memory = None,
+    workers: common.Workers = None,
 ) -> None:
     """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
 
@@ -38,5 +39,5 @@ def export_command(
         reason = f"must end in one of {names}; another name needs --format"
         raise InvalidInput(reason, field=f"--output {error.file}") from None
     try_outputs(output=output)
-    instance = read_instance(file, memory)
+    instance = read_instance(file, memory, workers)
     write_output(output, lambda path: export(instance, path, formulation, kind))

@@ -64,7 +64,7 @@ class Evaluator:
     ) -> None:
         self.states, self.knots, self._starts = states, knots, starts
         self._copies = knots.copies(states, starts)
-        self._weights = knots.weights()
+        self._weights = states.workers * knots.weights()
         self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
         rows = knots.last + int(states.outputs.max()) + 1
         self._sums = np.empty((rows, len(states)))

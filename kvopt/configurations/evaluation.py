@@ -62,6 +62,7 @@ def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
     longest = int(states.outputs.max())
     latest = knots.last + longest + int(states.arrivals.max())
     most = (latest + float(prices.max(initial=0.0)) * longest) * (len(states.outputs) + knots.last)
+    most *= states.workers
     return int(2 ** max(0, min(20, 58 - int(np.ceil(np.log2(most + 1))))))
 
 
@@ -71,14 +72,15 @@ def evaluate(
     """Evaluate prices at knots, for requests with some starts left.
 
     The bound is Claim 10 of docs/configurations.md, for configurations as in Claim 1; between
-    knots largest sums may be interpolated by Claim 5.
+    knots largest sums may be interpolated by Claim 5.  Of a fleet each worker shows a
+    configuration, so together they are worth at most as many times the largest sum.
     """
     last = knots.last
     by_time = np.zeros((last + 1, len(states)), dtype=np.int64)
     largest = np.zeros(last + 1, dtype=np.int64)
     sums = _largest_at_knots(states, knots.copies(states, starts), prices)
     for knot, time in enumerate(knots.times.tolist()):
-        by_time[time], largest[time] = prices[knot], sums[knot]
+        by_time[time], largest[time] = prices[knot], states.workers * sums[knot]
     for a, b in zip(knots.times[:-1].tolist(), knots.times[1:].tolist(), strict=True):
         for t in range(a + 1, b):
             by_time[t] = ((b - t) * by_time[a] + (t - a) * by_time[b]) // (b - a)

@@ -38,7 +38,9 @@ class States:
     order
         States by r, descending: the order in which the dynamic program adds them.
     most
-        Requests that can be active together.
+        Requests that can be active together on one worker.
+    workers
+        Each of which shows a configuration of its own at each time.
     """
 
     memory: int
@@ -49,6 +51,7 @@ class States:
     lefts: Integers
     order: Integers
     most: int
+    workers: int = 1
 
     def __len__(self) -> int:
         return len(self.holds)
@@ -73,6 +76,7 @@ class States:
             lefts=lefts,
             order=np.argsort(-lefts, kind="stable"),
             most=sum(held <= instance.memory for held in least),
+            workers=instance.used_workers,
         )
 
     def all_starts(self, last: int) -> Flags:

@@ -19,7 +19,7 @@ from kvopt.engines.portfolio import (
 )
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Observer, Search
 from kvopt.search.params import SolveParams
@@ -73,7 +73,8 @@ def _configuration(search: Search) -> None:
 def _auto(search: Search) -> None:
     """Take the quick ones, then configurations or, where they are too many, prices."""
     offer_volume(search)
-    offer_list_schedules(search)
+    if search.schedule is None:
+        offer_list_schedules(search)
     if has_configurations(search):
         _configuration(search)
     else:
@@ -130,7 +131,6 @@ def bound(
     12
     """
     instance = as_instance(instance)
-    refuse_fleet(instance, "bound")
     scope = Scope.parse(scope)
     work = bounds_for(scope).find(method)
     search = Search(

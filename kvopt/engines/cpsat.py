@@ -12,7 +12,6 @@ from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.pausing import PausedSchedule, times_in_arrival_order
-from kvopt.model.schedule import in_arrival_order
 from kvopt.search.incumbent import Search
 from kvopt.search.paused import PausedSearch
 from kvopt.search.threads import run_in_thread
@@ -32,7 +31,8 @@ def run(search: Search, *, presolve: bool = True) -> None:
         _hint(built, search)
 
     def offer(value: Callable[[Any], Any]) -> None:
-        search.offer_starts([int(value(start)) for start in built.starts], "CP-SAT")
+        starts, workers = built.places(value)
+        search.offer_starts(starts, "CP-SAT", workers)
 
     work_on(search, built.model, offer, presolve=presolve)
 
@@ -80,9 +80,9 @@ def work_on(
 
 def _hint(built: PairModel, search: Search) -> None:
     if search.schedule is not None:
-        starts = in_arrival_order(search.instance, search.schedule.starts)
-        for variable, start in zip(built.starts, starts, strict=True):
-            built.model.add_hint(variable, start)
+        schedule = search.schedule.in_standard_form()
+        for i, where in enumerate(zip(schedule.starts, schedule.workers, strict=True)):
+            built.hint(i, *where)
 
 
 def _hint_with_pauses(built: TokenModel, search: PausedSearch) -> None:

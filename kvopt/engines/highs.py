@@ -30,13 +30,14 @@ def run(search: Search, *, presolve: bool = True) -> None:
         windows = start_windows(search.instance, search.objective)
         search.refuse_beyond_budget(_BYTES * nonzeros(search.instance, windows))
         model = time_indexed_arrays(search.instance, windows)
-    known = None if search.schedule is None else model.columns_of(search.schedule.starts)
+    best = search.schedule
+    known = None if best is None else model.columns_of(best.starts, best.workers)
 
     def offer(values: Any) -> bool:
-        starts = model.starts_of(values)
-        if starts is not None:
-            search.offer_starts(starts, "HiGHS")
-        return starts is not None
+        places = model.places_of(values)
+        if places is not None:
+            search.offer_starts(places[0], "HiGHS", places[1])
+        return places is not None
 
     work_on(search, model, known, offer, presolve=presolve)
 

@@ -137,13 +137,14 @@ class Divided:
         search.offer_claimed(
             sum(side.claimed for side in sides), _named(side.claimed_by for side in sides)
         )
-        starts = [0] * len(search.instance)
+        starts, workers = [0] * len(search.instance), [0] * len(search.instance)
         for side in sides:
             if side.starts is None:
                 return
-            for i, start in zip(side.part.members, side.starts, strict=True):
-                starts[i] = side.part.begin + start
-        search.offer_starts(starts, _named(side.found_by for side in sides))
+            rows = zip(side.part.members, side.starts, side.workers, strict=True)
+            for i, start, worker in rows:
+                starts[i], workers[i] = side.part.begin + start, worker
+        search.offer_starts(starts, _named(side.found_by for side in sides), workers)
 
     def _proofs(self) -> Iterator[PartProof]:
         """Yield the proofs of all parts; those by plain volumes need no cut between them."""
@@ -162,6 +163,7 @@ class _Side:
     def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
         self.part = part
         self.starts: tuple[int, ...] | None = (0,) if len(part.members) == 1 else None
+        self.workers = (0,) * len(part.members)
         self.found_by = "start on arrival"
         self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
         if prices is not None:
@@ -196,6 +198,7 @@ class _Side:
         starts = self.part.starts_of(whole.schedule.starts)
         self.starts = self.part.without_late_idling(starts)
         if self.value < known:
+            self.workers = tuple(whole.schedule.workers[i] for i in self.part.members)
             self.found_by = whole.found_by or self.found_by
         else:
             self.starts = before
@@ -203,7 +206,7 @@ class _Side:
     def tell(self, search: Search) -> None:
         """Offer what is known to a search of the part."""
         if self.starts is not None:
-            search.offer_starts(self.starts, self.found_by)
+            search.offer_starts(self.starts, self.found_by, self.workers)
         if self._wants_volume:
             search.offer_bound(self.checked)
 
@@ -214,6 +217,7 @@ class _Side:
         """
         if search.schedule is not None and search.schedule.objective < self.value:
             self.starts = self.part.without_late_idling(search.schedule.starts)
+            self.workers = search.schedule.workers
             self.found_by = search.found_by or self.found_by
         found = search.checked
         if found is not None and not self._wants_volume:  # a method by itself was asked for

@@ -112,7 +112,7 @@ def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
 
 def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
-        search.offer_starts(message["starts"], label)
+        search.offer_starts(message["starts"], label, message["workers"])
     if "times" in message:
         assert isinstance(search, PausedSearch)
         search.offer_paused(PausedSchedule.at_times(search.instance, message["times"]), label)

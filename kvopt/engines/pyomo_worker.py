@@ -23,7 +23,7 @@ from pyomo.opt import TerminationCondition
 
 from kvopt.files.instances import instance_from_json
 from kvopt.formulations.pyomo import (
-    starts_from,
+    places_from,
     time_indexed,
     time_indexed_with_pauses,
     times_from,
@@ -135,12 +135,17 @@ def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any]
 
 
 def _say_schedule(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
-    name, read = ("times", times_from) if task.get("pauses") else ("starts", starts_from)
-    found = read(model)
+    found: dict[str, Any] | None
+    if task.get("pauses"):
+        times = times_from(model)
+        found = None if times is None else {"times": times}
+    else:
+        places = places_from(model)
+        found = None if places is None else {"starts": places[0], "workers": places[1]}
     if found is None:
         say(fault="offered a solution that is not integral")
     else:
-        say(**{name: found})
+        say(**found)
 
 
 def _say_bound(bound: float | None, say: Say) -> None:

@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from kvopt.engines import fleets
 from kvopt.engines.blocks import solve_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.pausing import solve_with_pauses
@@ -108,13 +109,13 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
-    refuse_fleet(instance, "solve")
     if start is not None:
         _refuse(instance, start)
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
     if prices is not None:
         refuse_blocks(instance, "a search that begins from prices")
     if scope.covers(Scope.PAUSES):
+        refuse_fleet(instance, f"the scope {scope}")
         if prices is not None:
             raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
         given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
@@ -129,6 +130,8 @@ def solve(
         if plain is None:
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
         start = plain
+    if instance.workers > 1:
+        work = fleets.engine_for_fleets(engine, work)
     search = Search(
         instance,
         time_limit=time_limit,
@@ -146,9 +149,13 @@ def solve(
         search.engine = engine
         if instance.block_size > 1:
             solve_in_blocks(search, work, scope)
-            return replace(search.result(engine), scope=scope)
-        stages = Divided(search, prices)
-        stages.work(lambda part, _: None if part.should_stop() else work(part))
+        elif instance.workers > 1:
+            with search.surviving():
+                if not search.should_stop():
+                    work(search)
+        else:
+            stages = Divided(search, prices)
+            stages.work(lambda part, _: None if part.should_stop() else work(part))
     return replace(search.result(engine), scope=scope)
 
 
@@ -181,9 +188,11 @@ def _refuse(instance: Instance, start: Schedule | PausedSchedule) -> None:
 
 def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:
     if start is not None:
-        search.offer_starts(start.starts, "given schedule")
+        search.offer_starts(start.starts, "given schedule", start.workers)
     if not len(search.instance):
-        search.offer_starts((), "empty instance")
+        search.offer_starts((), "empty instance", ())
         search.offer_checked(0, "empty instance", VolumeProof())
+    elif quick_start and search.instance.workers > 1:
+        fleets.begin(search)
     elif quick_start:
         both_sides(search)

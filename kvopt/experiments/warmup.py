@@ -16,9 +16,11 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.families import generate
-from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.central_line import offer_central_lines
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
 from kvopt.heuristics.paused_orders import search_paused_orders
+from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
@@ -98,6 +100,17 @@ def _beam() -> int | None:
     return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
 
 
+def _fleets() -> int | None:
+    """Search a fleet exhaustively, and improve a schedule of it that no bound meets."""
+    chat = generate("conversation", n=20, memory=1_000, seed=1)
+    search = Search(replace(chat, workers=2), params=_brief())
+    search.offer_schedule(one_after_another(search.instance), "one after another")
+    offer_central_lines(search)
+    search_reinsertions(search, math.inf, most_cycles=1)
+    small = replace(generate("arrival-1", n=4, seed=3), workers=2)
+    return solve(small, "exact", quick_start=False).signal_number
+
+
 def _prices() -> int | None:
     chat = generate("conversation", n=20, memory=1_000, seed=1)
     return bound(chat, "lagrangian", params=_brief()).signal_number
@@ -139,6 +152,7 @@ _PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
     "beam search": _beam,
     "local search and rollouts": _local,
+    "schedules of fleets": _fleets,
     "bounds by prices": _prices,
     "pauses": _pauses,
     "bounds in seconds": _seconds,

@@ -15,6 +15,7 @@ INTEGRALITY = 1e-3
 
 _SAFE = re.compile(r"[A-Za-z0-9_]{1,40}", re.ASCII)
 _COLUMN = re.compile(r"x_(\w+)_(\d{1,18})", re.ASCII)
+_FLEET_COLUMN = re.compile(r"x_(\w+)_(\d{1,18})_(\d{1,9})", re.ASCII)
 _HIGHS = "model status"
 _FIRST = re.compile(
     rf"{_HIGHS}$|solution status:|objective value:|no solution available|#|[xy]_\w+_\d+\s",
@@ -42,9 +43,9 @@ def request_labels(instance: Instance) -> list[str]:
     return ids if plain else [f"r{position}" for position in range(len(ids))]
 
 
-def column_name(label: str, start: int) -> str:
-    """Return the name of the column that starts a request at a round."""
-    return f"x_{label}_{start}"
+def column_name(label: str, start: int, worker: int | None = None) -> str:
+    """Return the name of the column that starts a request at a round, in a fleet on a worker."""
+    return f"x_{label}_{start}" if worker is None else f"x_{label}_{start}_{worker}"
 
 
 def is_solution(text: str) -> bool:
@@ -73,19 +74,20 @@ def schedule_of_solution(text: str, instance: Instance) -> Schedule:
     (0, 2)
     """
     positions = {label: position for position, label in enumerate(request_labels(instance))}
-    chosen: dict[int, tuple[int, str]] = {}
+    chosen: dict[int, tuple[tuple[int, int], str]] = {}
     for column in _columns(text.splitlines()):
-        position, start = _meaning(column, positions)
+        position, place = _meaning(column, positions, instance.workers)
         if not _is_one(column):
             continue
         if position in chosen:
             reason = f"starts twice: {chosen[position][1]} and {column.name} are 1"
             raise InvalidInput(reason, request=repr(instance.requests[position].id))
-        chosen[position] = start, column.name
+        chosen[position] = place, column.name
     for position, request in enumerate(instance):
         if position not in chosen:
             raise InvalidInput("has no start: no column of it is 1", request=repr(request.id))
-    schedule = Schedule(instance, (chosen[position][0] for position in range(len(instance))))
+    places = [chosen[position][0] for position in range(len(instance))]
+    schedule = Schedule(instance, *([place[which] for place in places] for which in (0, 1)))
     _check_objective(text, schedule)
     return schedule
 
@@ -124,17 +126,20 @@ def _places_of_highs(lines: list[str]) -> range:
     raise InvalidInput("breaks off before its last column")
 
 
-def _meaning(column: _Column, positions: dict[str, int]) -> tuple[int, int]:
-    """Return the position of the request and the round that a column names."""
-    match = _COLUMN.fullmatch(column.name)
+def _meaning(
+    column: _Column, positions: dict[str, int], workers: int
+) -> tuple[int, tuple[int, int]]:
+    """Return the position of the request, and the round and the worker that a column names."""
+    match = (_COLUMN if workers == 1 else _FLEET_COLUMN).fullmatch(column.name)
     position = positions.get(match[1]) if match else None
+    worker = int(match[3]) if match and workers > 1 else 0
     if column.name.startswith("y_"):
         reason = f"{shown(column.name)} is of the program with pauses, whose solutions are not read"
         raise InvalidInput(reason, field=f"line {column.line}")
-    if match is None or position is None:
+    if match is None or position is None or worker >= workers:
         reason = f"{shown(column.name)} is no column of this instance, as kvopt export names them"
         raise InvalidInput(reason, field=f"line {column.line}")
-    return position, int(match[2])
+    return position, (int(match[2]), worker)
 
 
 def _is_one(column: _Column) -> bool:

@@ -20,7 +20,7 @@ from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, lay
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance
-from kvopt.model.schedule import in_arrival_order
+from kvopt.model.schedule import Schedule
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -91,21 +91,32 @@ class ArrayModel(Program):
         return column_names(self.instance, plan), row_names(self.instance, plan)
 
     def starts_of(self, values: Floats) -> list[int] | None:
-        """Read a schedule from column values, None unless they are integral."""
+        """Read starts from column values, None unless they are integral."""
+        found = self.places_of(values)
+        return None if found is None else found[0]
+
+    def places_of(self, values: Floats) -> tuple[list[int], list[int]] | None:
+        """Read starts and workers from column values, None unless they are integral."""
         chosen = np.flatnonzero(values > 0.5)
         off = np.abs(values - np.round(values)).max(initial=0.0)
         owners = np.searchsorted(self.begins, chosen, side="right") - 1
         if off > INTEGRALITY or not np.array_equal(owners, np.arange(len(self.instance))):
             return None
-        places = (chosen - self.begins[:-1]).tolist()
-        return [window[place] for window, place in zip(self.layout.windows, places, strict=True)]
+        places = zip((chosen - self.begins[:-1]).tolist(), self.layout.windows, strict=True)
+        found = [divmod(place, len(window)) for place, window in places]
+        starts = [window[k] for (_, k), window in zip(found, self.layout.windows, strict=True)]
+        return starts, [worker for worker, _ in found]
 
-    def columns_of(self, starts: Sequence[int]) -> list[int] | None:
+    def columns_of(
+        self, starts: Sequence[int], workers: Sequence[int] | None = None
+    ) -> list[int] | None:
         """Return the columns of a schedule, None if a start lies outside its window."""
-        ordered = in_arrival_order(self.instance, starts)
-        found = list(zip(self.begins.tolist(), ordered, self.layout.windows, strict=False))
-        inside = all(k in window for _, k, window in found)
-        return [begin + k - window[0] for begin, k, window in found] if inside else None
+        schedule = Schedule(self.instance, starts, workers).in_standard_form()
+        where = zip(schedule.starts, schedule.workers, self.layout.windows, strict=True)
+        found = list(zip(self.begins[:-1].tolist(), where, strict=True))
+        if not all(k in window for _, (k, _, window) in found):
+            return None
+        return [begin + w * len(window) + k - window[0] for begin, (k, w, window) in found]
 
 
 def time_indexed_arrays(
@@ -131,22 +142,24 @@ def time_indexed_arrays(
     plan = layout(
         instance, windows, order_identical=order_identical, largest_columns=largest_columns
     )
-    begins = np.array([0, *accumulate(map(len, plan.windows))], dtype=np.int64)
+    columns = [len(w) * len(at) for w, at in zip(plan.windows, plan.workers, strict=True)]
+    begins = np.array([0, *accumulate(columns)], dtype=np.int64)
     orders = _order_rows(instance, plan)
     entries = [1 + r.output + len(o) for r, o in zip(instance, orders, strict=True)]
-    widths = np.repeat(np.array(entries, dtype=np.int32), [len(w) for w in plan.windows])
+    widths = np.repeat(np.array(entries, dtype=np.int32), columns)
     start = np.zeros(plan.num_columns + 1, dtype=np.int32)
     np.cumsum(widths, out=start[1:])
     index = np.empty(int(start[-1]), dtype=np.int32)
     value = np.empty(int(start[-1]), dtype=np.float64)
     cost = np.empty(plan.num_columns, dtype=np.float64)
     for i, (begin, end) in enumerate(pairwise(begins.tolist())):
-        stretch, shape = slice(int(start[begin]), int(start[end])), (end - begin, entries[i])
+        stretch = slice(int(start[begin]), int(start[end]))
+        shape = (len(plan.workers[i]), len(plan.windows[i]), entries[i])
         _fill_request(
-            instance, plan, i, orders[i], cost[begin:end], index[stretch].reshape(shape),
-            value[stretch].reshape(shape),
+            instance, plan, i, orders[i], cost[begin:end].reshape(shape[:2]),
+            index[stretch].reshape(shape), value[stretch].reshape(shape),
         )  # fmt: skip
-    starts, rows = len(instance), len(instance) + plan.num_times
+    starts, rows = len(instance), len(instance) + plan.num_times * plan.num_workers
     lower = np.full(rows + len(plan.ordered), -np.inf)
     upper = np.zeros_like(lower)
     lower[:starts] = upper[:starts] = 1.0
@@ -157,7 +170,8 @@ def time_indexed_arrays(
 def _order_rows(instance: Instance, plan: Layout) -> list[OrderRows]:
     """Return for each request its order rows, with the sign of its completion there."""
     orders: list[OrderRows] = [[] for _ in instance]
-    for row, (i, j) in enumerate(plan.ordered, start=len(instance) + plan.num_times):
+    first = len(instance) + plan.num_times * plan.num_workers
+    for row, (i, j) in enumerate(plan.ordered, start=first):
         orders[i].append((row, 1.0))
         orders[j].append((row, -1.0))
     return orders
@@ -172,7 +186,10 @@ def _fill_request(
     index: Indices,
     value: Floats,
 ) -> None:
-    """Fill the columns of request i: its start row, its memory rows, its order rows."""
+    """Fill the columns of request i: its start row, its memory rows, its order rows.
+
+    The arrays have a row for each worker.
+    """
     request, window = instance.requests[i], plan.windows[i]
     if not window:
         return
@@ -181,15 +198,16 @@ def _fill_request(
     grown = np.arange(request.output, dtype=np.int32)
     latency = window[0] + request.output - request.arrival
     cost[:] = np.arange(latency, latency + len(window))
-    index[:, 0] = i
-    value[:, 0] = 1.0
+    index[..., 0] = i
+    value[..., 0] = 1.0
     memory = slice(1, 1 + request.output)
-    index[:, memory] = starts + grown + (count + first_row)
-    value[:, memory] = float(request.prompt + 1) + grown  # 32 bits cannot hold every prompt
+    first_rows = np.array(plan.workers[i], dtype=np.int32)[:, None, None] * plan.num_times
+    index[..., memory] = starts + grown + (count + first_row) + first_rows
+    value[..., memory] = float(request.prompt + 1) + grown  # 32 bits cannot hold every prompt
     completion = starts[:, 0] + float(window[0] + request.output)
     for position, (row, sign) in enumerate(orders, start=1 + request.output):
-        index[:, position] = row
-        value[:, position] = sign * completion
+        index[..., position] = row
+        value[..., position] = sign * completion
 
 
 def _first_memory_row(plan: Layout, time: int) -> int:

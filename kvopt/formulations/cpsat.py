@@ -12,15 +12,18 @@ peaks at completions, so it is enough to look at the completion ``c_i`` of each 
 requests that are active then and not first hold ``s_j + c_i - start_j`` tokens each, and
 these together with the peak of i must fit.  When several complete together, the check at the
 first of them sees them all; that is why the order of ties has to be one order for all pairs.
+
+In a fleet there is a fifth: the two are on different workers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from kvopt.formulations.windows import Windows
+from kvopt.formulations.windows import Windows, workers_allowed
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import identical_groups
@@ -31,13 +34,35 @@ LARGEST_PAIRS = 200_000
 
 @dataclass(frozen=True, eq=False)  # == of two variables is a constraint
 class PairModel:
-    """A ``cp_model.CpModel``, to which constraints can be added, and the start of each request."""
+    """A ``cp_model.CpModel``, to which constraints can be added, and the start of each request.
+
+    ``at`` has for each request a Boolean for each worker that it may be on, none where there is
+    one worker only.
+    """
 
     model: Any
     starts: list[Any]
+    at: list[dict[int, Any]]
+
+    def hint(self, i: int, start: int, worker: int) -> None:
+        """Suggest where a request may be."""
+        self.model.add_hint(self.starts[i], start)
+        for each, literal in self.at[i].items():
+            self.model.add_hint(literal, each == worker)
+
+    def places(self, value: Callable[[Any], int]) -> tuple[list[int], list[int]]:
+        """Return starts and workers by the values of variables."""
+        chosen = ([w for w, literal in at.items() if value(literal)] or [0] for at in self.at)
+        return [int(value(start)) for start in self.starts], [workers[0] for workers in chosen]
 
 
-def pair_model(instance: Instance, windows: Windows, *, order_identical: bool = True) -> PairModel:
+def pair_model(
+    instance: Instance,
+    windows: Windows,
+    *,
+    order_identical: bool = True,
+    workers: Sequence[Sequence[int]] | None = None,
+) -> PairModel:
     """Build the model; its objective is total latency.
 
     Parameters
@@ -49,21 +74,27 @@ def pair_model(instance: Instance, windows: Windows, *, order_identical: bool = 
     order_identical
         Whether requests of one shape start in order of arrival; without loss unless some of
         them are held where they are.
+    workers
+        Those that each request may be on; by default all, of which equal choices are one.
     """
-    build = _Builder(instance, windows)
+    if workers is None:
+        workers = workers_allowed(instance)
+    build = _Builder(instance, windows, workers)
     build.pair_relations()
     build.memory_at_completions()
     build.redundant_cumulative()
     if order_identical:
         build.identical_requests_in_order()
     build.total_latency()
-    return PairModel(build.model, build.starts)
+    return PairModel(build.model, build.starts, build.at)
 
 
 class _Builder:
     """The constraint families, one method each."""
 
-    def __init__(self, instance: Instance, windows: Windows) -> None:
+    def __init__(
+        self, instance: Instance, windows: Windows, workers: Sequence[Sequence[int]]
+    ) -> None:
         self.instance, self.windows = instance, windows
         self.model = load_cp_model().CpModel()
         self.starts = [
@@ -72,6 +103,15 @@ class _Builder:
         ]
         self.ends = [k + r.output for k, r in zip(self.starts, instance, strict=True)]
         self.active: dict[tuple[int, int], Any] = {}
+        self.at: list[dict[int, Any]] = [{} for _ in instance]
+        if instance.workers > 1:
+            self.choose_workers(workers)
+
+    def choose_workers(self, allowed: Sequence[Sequence[int]]) -> None:
+        """Each request is on one worker."""
+        for i, choices in enumerate(allowed):
+            self.at[i] = {w: self.model.new_bool_var(f"at_{i}_{w}") for w in choices}
+            self.model.add_exactly_one(self.at[i].values())
 
     def pair_relations(self) -> None:
         """One of two requests is over before the other starts, or completes during it.
@@ -85,7 +125,22 @@ class _Builder:
             for j in range(i):
                 before = self._before(i, j), self._before(j, i)
                 active = self._active(i, j), self._active(j, i)
-                self.model.add_exactly_one(lit for lit in before + active if lit is not None)
+                states = (*before, *active, self._apart(i, j))
+                self.model.add_exactly_one(literal for literal in states if literal is not None)
+
+    def _apart(self, i: int, j: int) -> Any:
+        """``apart[i, j]``: i and j are on different workers."""
+        if self.instance.workers == 1:
+            return None
+        literal = self.model.new_bool_var(f"apart_{i}_{j}")
+        for worker in self.at[i] | self.at[j]:
+            here, there = self.at[i].get(worker), self.at[j].get(worker)
+            if here is not None and there is not None:
+                self.model.add_bool_or(~here, ~there, ~literal)
+                self.model.add_bool_or(~here, there, literal)
+            else:
+                self.model.add_implication(here if there is None else there, literal)
+        return literal
 
     def _before(self, i: int, j: int) -> Any:
         first, second = self.windows[i], self.windows[j]
@@ -138,7 +193,8 @@ class _Builder:
             for i, (start, request) in enumerate(zip(self.starts, self.instance, strict=True))
         ]
         least = [request.prompt + 1 for request in self.instance]
-        self.model.add_cumulative(intervals, least, self.instance.memory)
+        memory = self.instance.memory * self.instance.workers
+        self.model.add_cumulative(intervals, least, memory)
 
     def identical_requests_in_order(self) -> None:
         """Requests of one shape start in order of arrival: they can swap places."""

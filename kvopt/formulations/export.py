@@ -13,7 +13,7 @@ from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks
 
 FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")
@@ -34,8 +34,8 @@ def export(
 
     Columns are called ``x_<request>_<start>``, rows ``start_<request>``, ``memory_<time>``
     and ``order_<request>_<request>``, with ids where all of them are plain, else ``r0, r1,
-    ...`` by position.  Those with pauses are called as `kvopt.formulations.paused` says, with
-    positions of requests in the rows.
+    ...`` by position.  In a fleet the worker follows the start and the time.  Those with pauses
+    are called as `kvopt.formulations.paused` says, with positions of requests in the rows.
 
     Parameters
     ----------
@@ -52,7 +52,6 @@ def export(
     largest_columns
         Raise `TooLarge` beyond this number of columns.
     """
-    refuse_fleet(instance, "export")
     refuse_blocks(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001

@@ -7,16 +7,25 @@ coefficient by coefficient:
 * rows ``start[i]``: each request starts once;
 * rows ``memory[t]``: one for each time at which some column is active, ascending;
 * rows ``order[i, j]``: requests of one shape, consecutive in order of arrival.
+
+In a fleet columns are ``x[i, k, w]``, those of a request worker by worker, and rows
+``memory[t, w]``, worker by worker.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.files.solutions import column_name, request_labels
-from kvopt.formulations.windows import Windows, latest_completions, windows_until
+from kvopt.formulations.windows import (
+    Windows,
+    latest_completions,
+    windows_until,
+    workers_allowed,
+)
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import identical_groups
 
@@ -39,21 +48,39 @@ class Layout:
         Disjoint, ascending ranges of times that hold every time with an active column.
     ordered
         Pairs (i, j) of requests of one shape: i starts no later than j.
+    workers
+        Those that each request may be on.
+    is_fleet
+        Whether names say the worker, as there are several.
     """
 
     windows: Windows
     spans: tuple[range, ...]
     ordered: tuple[tuple[int, int], ...]
+    workers: tuple[range, ...]
+    is_fleet: bool = False
 
     @property
     def num_columns(self) -> int:
-        """Number of columns ``x[i, k]``."""
-        return sum(map(len, self.windows))
+        """Number of columns."""
+        return sum(len(w) * len(at) for w, at in zip(self.windows, self.workers, strict=True))
+
+    @property
+    def num_workers(self) -> int:
+        """Number of workers in the model, one at least."""
+        return max(map(len, self.workers), default=1)
 
     @property
     def num_times(self) -> int:
-        """Number of memory rows."""
+        """Number of memory rows of each worker."""
         return sum(map(len, self.spans))
+
+    @property
+    def times(self) -> Iterator[tuple[int, int]]:
+        """Yield time and worker of each memory row."""
+        for worker in range(self.num_workers):
+            for span in self.spans:
+                yield from ((time, worker) for time in span)
 
 
 def layout(
@@ -67,12 +94,14 @@ def layout(
     if windows is None:
         windows = windows_until(instance, latest_completions(instance))
     _check_windows(instance, windows)
-    refuse_columns(sum(map(_length, windows)), largest_columns)
+    workers = workers_allowed(instance)
+    columns = sum(_length(w) * len(at) for w, at in zip(windows, workers, strict=True))
+    refuse_columns(columns, largest_columns)
     if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
         raise TooLarge(f"the model would have {many:,} nonzeros; the limit is {LARGEST_NONZEROS:,}")
     groups = identical_groups(instance) if order_identical else []
     ordered = tuple(pair for group in groups for pair in pairwise(group))
-    return Layout(windows, _spans(instance, windows), ordered)
+    return Layout(windows, _spans(instance, windows), ordered, workers, instance.workers > 1)
 
 
 def _check_windows(instance: Instance, windows: Windows) -> None:
@@ -87,7 +116,11 @@ def _check_windows(instance: Instance, windows: Windows) -> None:
 
 def nonzeros(instance: Instance, windows: Windows) -> int:
     """Return how many coefficients the start rows and memory rows have."""
-    return sum(_length(w) * (r.output + 1) for w, r in zip(windows, instance, strict=True))
+    workers = workers_allowed(instance)
+    return sum(
+        _length(window) * (request.output + 1) * len(at)
+        for window, request, at in zip(windows, instance, workers, strict=True)
+    )
 
 
 def _length(window: range) -> int:
@@ -115,20 +148,27 @@ def _spans(instance: Instance, windows: Windows) -> tuple[range, ...]:
 
 
 def column_names(instance: Instance, plan: Layout) -> list[str]:
-    """Return ``x_<request>_<start>`` for each column."""
+    """Return ``x_<request>_<start>`` for each column; in a fleet ``_<worker>`` follows."""
     labels = request_labels(instance)
     return [
-        column_name(label, k)
-        for label, window in zip(labels, plan.windows, strict=True)
+        column_name(label, k, worker if plan.is_fleet else None)
+        for label, window, workers in zip(labels, plan.windows, plan.workers, strict=True)
+        for worker in workers
         for k in window
     ]
 
 
 def row_names(instance: Instance, plan: Layout) -> list[str]:
-    """Return ``start_<request>``, ``memory_<time>`` and ``order_<request>_<request>``."""
+    """Return ``start_<request>``, ``memory_<time>`` and ``order_<request>_<request>``.
+
+    In a fleet the worker follows the time.
+    """
     labels = request_labels(instance)
     starts = [f"start_{label}" for label in labels]
-    memory = [f"memory_{time}" for span in plan.spans for time in span]
+    memory = [
+        f"memory_{time}_{worker}" if plan.is_fleet else f"memory_{time}"
+        for time, worker in plan.times
+    ]
     orders = [f"order_{labels[i]}_{labels[j]}" for i, j in plan.ordered]
     if len(set(orders)) < len(orders):  # ids a and b_c read like a_b and c
         orders = [f"order_{i}_{j}" for i, j in plan.ordered]

@@ -29,7 +29,7 @@ from kvopt.files.solutions import INTEGRALITY, request_labels
 from kvopt.formulations.arrays import Floats, Program
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule, times_in_arrival_order
 
 CELLS_OF_A_COLUMN = 8
@@ -178,6 +178,7 @@ def paused_layout(
     largest_columns: int = LARGEST_COLUMNS,
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
+    refuse_fleet(instance, "the program with pauses")
     plan = layout(instance, windows, order_identical=order_identical)
     columns = sum(r.output * len(w) for r, w in zip(instance, plan.windows, strict=True))
     refuse_columns(columns, largest_columns)

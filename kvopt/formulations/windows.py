@@ -36,3 +36,12 @@ def horizon(instance: Instance, windows: Windows) -> int:
     """Return the last time at which a request can be active, 0 without requests."""
     last = (w[-1] + r.output for w, r in zip(windows, instance, strict=True) if w)
     return max(last, default=0)
+
+
+def workers_allowed(instance: Instance) -> tuple[range, ...]:
+    """Return for each request the workers to consider: the first i + 1 for request i.
+
+    Workers are equal, so they can be numbered in the order of the first request of each.  That
+    goes together with requests of one shape in order of arrival, as it moves no start.
+    """
+    return tuple(range(min(i + 1, instance.workers)) for i in range(len(instance)))

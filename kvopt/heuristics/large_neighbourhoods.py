@@ -9,6 +9,7 @@ so and shrink when it is not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -85,12 +86,18 @@ def _solve(
     search: Search, starts: Sequence[int], members: list[int], windows: Windows
 ) -> tuple[bool, bool]:
     """Solve one small problem; return whether it improved and whether it was solved to the end."""
+    assert search.schedule is not None
     cp_model = load_cp_model()
-    part = search.instance.of_one_worker(members)
+    instance, workers = search.instance, list(search.schedule.workers)
+    part = replace(instance, requests=tuple(instance.requests[i] for i in members))
+    allowed = [
+        range(instance.workers) if len(window) > 1 else (workers[i],)
+        for i, window in zip(members, windows, strict=True)
+    ]
     with search.timing("build"):
-        built = pair_model(part, windows, order_identical=False)
-        for variable, i in zip(built.starts, members, strict=True):
-            built.model.add_hint(variable, starts[i])
+        built = pair_model(part, windows, order_identical=False, workers=allowed)
+        for place, i in enumerate(members):
+            built.hint(place, starts[i], workers[i])
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1  # so that one seed gives one result
     solver.parameters.random_seed = search.seed % 2**31
@@ -106,6 +113,7 @@ def _solve(
     if not ended or outcome[0] not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return False, False
     moved = list(starts)
-    for variable, i in zip(built.starts, members, strict=True):
-        moved[i] = int(solver.value(variable))
-    return search.offer_starts(moved, "large-neighbourhood search"), outcome[0] == cp_model.OPTIMAL
+    for i, start, worker in zip(members, *built.places(solver.value), strict=True):
+        moved[i], workers[i] = start, worker
+    found = search.offer_starts(moved, "large-neighbourhood search", workers)
+    return found, outcome[0] == cp_model.OPTIMAL

@@ -6,6 +6,8 @@ start from and to improve.
 
 from __future__ import annotations
 
+from heapq import heapreplace
+
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
@@ -20,14 +22,19 @@ _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""
 
 
-def one_after_another(instance: Instance) -> list[int]:
-    """Return a schedule that serves one request at a time: poor, but there at once."""
-    starts, clock = [0] * len(instance), 0
+def one_after_another(instance: Instance) -> Schedule:
+    """Return a schedule in which a worker serves one request at a time: poor, but there at once.
+
+    The next request goes to the worker that is free first.
+    """
+    starts, workers = [0] * len(instance), [0] * len(instance)
+    free = [(0, worker) for worker in range(instance.workers)]
     requests = instance.requests
     for i in sorted(range(len(instance)), key=lambda i: (requests[i].arrival, requests[i].output)):
+        clock, workers[i] = free[0]
         starts[i] = max(clock, requests[i].arrival)
-        clock = starts[i] + requests[i].output
-    return starts
+        heapreplace(free, (starts[i] + requests[i].output, workers[i]))
+    return Schedule(instance, starts, workers)
 
 
 def offer_list_schedules(search: Search) -> Schedule | None:
@@ -36,7 +43,7 @@ def offer_list_schedules(search: Search) -> Schedule | None:
     Returns what the usually best policy does, None where it did not come to its end.
     """
     instance = search.instance
-    search.offer_starts(one_after_another(instance), "one after another")
+    search.offer_schedule(one_after_another(instance), "one after another")
     tried = _POLICIES if len(instance) <= search.params.portfolio.list_requests else _POLICIES[:1]
     first: Schedule | None = None
     for policy in tried:

@@ -5,6 +5,9 @@ that starts whatever fits never again has enough room for those that need much, 
 to the end.  Between the two: look at the first ``window`` in line, start those that fit, and let
 no request be passed over more than ``patience`` times; the next one then waits for it.
 
+The workers of a fleet share one line, from which a request goes to a worker where it fits
+(`FIRST`, `EMPTIEST`, `FULLEST`).
+
 Everything here is compiled.  A `Scene` is how far a run has got; it can be copied, and run on
 in different ways.  The rule is that of the policy `patient`, and the look-ahead that of
 `kvopt.policies.lookahead_loops`, in loops of its own: a roll through the loops there took 1.3 to
@@ -22,8 +25,12 @@ from kvopt.kernels.compiled import compiled
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+"""Integers in two dimensions: a row for each worker."""
 
-FRONT, STOP, _ACTIVE, _BASE, _COME, NOW = range(6)  # entries of `Scene.counts`
+FRONT, STOP, _COME, NOW = range(4)  # entries of `Scene.counts`
+FIRST, EMPTIEST, FULLEST = range(3)
+"""Which worker takes a request: the first where it fits, or one that holds least or most."""
 _SEEN = 2048
 """Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300
@@ -36,7 +43,7 @@ class Crowd(NamedTuple):
     Parameters
     ----------
     memory
-        M.
+        M, of each worker.
     arrivals, prompts, outputs
         Of each request.
     line
@@ -70,51 +77,89 @@ class Worth(NamedTuple):
     cheapest: Integers
 
 
+class Made(NamedTuple):
+    """Where requests have been started: rounds and workers."""
+
+    starts: Integers
+    workers: Integers
+
+
+class Habit(NamedTuple):
+    """How requests are taken from the line.
+
+    Parameters
+    ----------
+    window, patience
+        Requests that are looked at, and times that one is passed over.
+    choice
+        Which worker takes one: `FIRST`, `EMPTIEST` or `FULLEST`.
+    """
+
+    window: int
+    patience: int
+    choice: int
+
+
 class Scene(NamedTuple):
     """How far a run has got.
 
     Parameters
     ----------
     counts
-        Where the waiting begin and end in ``queue``, how many are active, the sum of their
-        offsets, how many have arrived, and the round.
+        Where the waiting begin and end in ``queue``, how many have arrived, and the round.
+    active, bases
+        How many requests are active on each worker, and the sum of their offsets.
     queue
         Ranks of waiting requests, about ascending.
     passed
         How often each rank was passed over.
     ends, offsets, loads
-        Of each active request its completion, ascending, its prompt less its start (plus t
-        that is what it holds at t), and what all hold together at its completion.
+        In a row for each worker, of each active request: its completion, ascending, its prompt
+        less its start (plus t that is what it holds at t), and what all of the worker hold
+        together at its completion.
     """
 
     counts: Integers
+    active: Integers
+    bases: Integers
     queue: Integers
     passed: Integers
-    ends: Integers
-    offsets: Integers
-    loads: Integers
+    ends: Rows
+    offsets: Rows
+    loads: Rows
 
 
-def first_scene(count: int) -> Scene:
+def nothing_made(count: int) -> Made:
+    """Return room for starts and workers."""
+    return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
+
+
+def first_scene(count: int, workers: int = 1) -> Scene:
     """Return the scene before any request has arrived."""
-    counts = np.array([count, count, 0, 0, 0, 0], dtype=np.int64)
-    rows = np.zeros((4, count), dtype=np.int64)
-    return Scene(counts, np.zeros(2 * count, dtype=np.int64), *rows)
+    counts = np.array([count, count, 0, 0], dtype=np.int64)
+    active, bases = np.zeros((2, workers), dtype=np.int64)
+    queue, passed = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    ends, offsets, loads = np.zeros((3, workers, count), dtype=np.int64)
+    return Scene(counts, active, bases, queue, passed, ends, offsets, loads)
 
 
 @compiled
 def copy_scene(scene: Scene, copy: Scene) -> None:
     """Copy what matters for the next while: not those far behind in the queue."""
     copy.counts[:] = scene.counts
-    front, active = scene.counts[FRONT], scene.counts[_ACTIVE]
+    copy.active[:] = scene.active
+    copy.bases[:] = scene.bases
+    front = scene.counts[FRONT]
     stop = min(scene.counts[STOP], front + _SEEN)
     copy.counts[STOP] = stop
     for place in range(front, stop):
         rank = scene.queue[place]
         copy.queue[place], copy.passed[rank] = rank, scene.passed[rank]
-    copy.ends[:active] = scene.ends[:active]
-    copy.offsets[:active] = scene.offsets[:active]
-    copy.loads[:active] = scene.loads[:active]
+    for worker in range(len(scene.active)):
+        active = scene.active[worker]
+        copy.ends[worker, :active] = scene.ends[worker, :active]
+        copy.offsets[worker, :active] = scene.offsets[worker, :active]
+        copy.loads[worker, :active] = scene.loads[worker, :active]
 
 
 @compiled
@@ -128,7 +173,7 @@ def is_over(crowd: Crowd, scene: Scene) -> bool:
 def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
     """Go on to the next arrival if nothing is active and no request waits."""
     counts = scene.counts
-    if counts[_ACTIVE] == 0 and counts[FRONT] == counts[STOP]:
+    if counts[FRONT] == counts[STOP] and not scene.active.any():
         arrival = crowd.arrivals[crowd.line[crowd.coming[counts[_COME]]]]
         counts[NOW] = max(counts[NOW], arrival)
 
@@ -138,10 +183,9 @@ def advance(
     crowd: Crowd,
     scene: Scene,
     worth: Worth,
-    window: int,
-    patience: int,
+    habit: Habit,
     until: int,
-    starts: Integers,
+    made: Made,
 ) -> float:
     """Run a scene on until a round, and return what that cost above the bound of the prices.
 
@@ -151,10 +195,11 @@ def advance(
     while counts[NOW] < until:
         now = counts[NOW]
         _meet(crowd, scene)
-        cost += _admit(crowd, scene, worth, window, patience, starts)
+        cost += _admit(crowd, scene, worth, habit, made)
         following = until
-        if counts[_ACTIVE] > 0:
-            following = min(following, scene.ends[0])
+        for worker in range(len(scene.active)):
+            if scene.active[worker] > 0:
+                following = min(following, scene.ends[worker, 0])
         if counts[_COME] < len(crowd.line):
             come = crowd.coming[counts[_COME]]
             following = min(following, crowd.arrivals[crowd.line[come]])
@@ -164,14 +209,12 @@ def advance(
 
 
 @compiled
-def finish(
-    crowd: Crowd, scene: Scene, worth: Worth, window: int, patience: int, starts: Integers
-) -> None:
+def finish(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> None:
     """Run a scene on to its end."""
     while not is_over(crowd, scene):
         skip_idle_rounds(crowd, scene)
         until = scene.counts[NOW] + 1_000
-        advance(crowd, scene, worth, window, patience, until, starts)
+        advance(crowd, scene, worth, habit, until, made)
 
 
 @compiled
@@ -207,8 +250,8 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
     begin, end = min(begin, last), min(end, last)
     paid = worth.paid[end] - worth.paid[begin]
     moment = worth.moment[end] - worth.moment[begin]
-    counts = scene.counts
-    return float((crowd.memory - counts[_BASE]) * paid - counts[_ACTIVE] * moment)
+    memory = crowd.memory * len(scene.active)
+    return float((memory - scene.bases.sum()) * paid - scene.active.sum() * moment)
 
 
 @compiled
@@ -220,32 +263,39 @@ def _meet(crowd: Crowd, scene: Scene) -> None:
         _join(scene, crowd.coming[come])
         come += 1
     counts[_COME] = come
-    gone, active = 0, counts[_ACTIVE]
-    while gone < active and scene.ends[gone] <= now:
-        counts[_BASE] -= scene.offsets[gone]
-        gone += 1
-    for x in range(gone, active):
-        scene.ends[x - gone] = scene.ends[x]
-        scene.offsets[x - gone] = scene.offsets[x]
-        scene.loads[x - gone] = scene.loads[x]
-    counts[_ACTIVE] -= gone
+    for worker in range(len(scene.active)):
+        _leave(scene, worker)
 
 
 @compiled
-def _admit(
-    crowd: Crowd, scene: Scene, worth: Worth, window: int, patience: int, starts: Integers
-) -> float:
+def _leave(scene: Scene, worker: int) -> None:
+    """Let completed requests leave a worker."""
+    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
+    gone, active = 0, scene.active[worker]
+    while gone < active and ends[gone] <= scene.counts[NOW]:
+        scene.bases[worker] -= offsets[gone]
+        gone += 1
+    if gone == 0:
+        return
+    for x in range(gone, active):
+        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
+    scene.active[worker] -= gone
+
+
+@compiled
+def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
     """Start requests that fit, and return the reduced costs of these starts."""
     counts, queue, cost = scene.counts, scene.queue, 0.0
     now, seen, place = counts[NOW], 0, counts[FRONT]
-    while place < counts[STOP] and seen < window:
+    while place < counts[STOP] and seen < habit.window:
         front = counts[FRONT]
-        if place > front and scene.passed[queue[front]] >= patience:
+        if place > front and scene.passed[queue[front]] >= habit.patience:
             break
         i = crowd.line[queue[place]]
-        if _fits(crowd, scene, crowd.prompts[i], crowd.outputs[i]):
-            _start(scene, crowd.prompts[i], crowd.outputs[i])
-            starts[i] = now
+        worker = _choose(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
+        if worker >= 0:
+            _start(scene, worker, crowd.prompts[i], crowd.outputs[i])
+            made.starts[i], made.workers[i] = now, worker
             cost += _cost_of_start(crowd, worth, i, now)
             if place > front:
                 scene.passed[queue[front]] += 1
@@ -256,6 +306,21 @@ def _admit(
             seen += 1
         place += 1
     return cost
+
+
+@compiled
+def _choose(crowd: Crowd, scene: Scene, prompt: int, output: int, choice: int) -> int:
+    """Return the worker that takes a request now, -1 if it fits on none."""
+    best, least, now = -1, 0, scene.counts[NOW]
+    for worker in range(len(scene.active)):
+        held = scene.bases[worker] + scene.active[worker] * now
+        if choice == FULLEST:
+            held = -held
+        if best >= 0 and (choice == FIRST or held >= least):
+            continue
+        if _fits(crowd, scene, worker, prompt, output):
+            best, least = worker, held
+    return best
 
 
 @compiled
@@ -276,28 +341,30 @@ def _join(scene: Scene, rank: int) -> None:
 
 
 @compiled
-def _fits(crowd: Crowd, scene: Scene, prompt: int, output: int) -> bool:
+def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> bool:
     """Tell whether a request that starts now fits at every completion, its own included."""
-    active, now = scene.counts[_ACTIVE], scene.counts[NOW]
-    if scene.counts[_BASE] + active * (now + 1) + prompt + 1 > crowd.memory:
+    active, now = scene.active[worker], scene.counts[NOW]
+    if scene.bases[worker] + active * (now + 1) + prompt + 1 > crowd.memory:
         return False
+    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
     end, x = now + output, 0
-    while x < active and scene.ends[x] < end:
-        if scene.loads[x] + prompt + scene.ends[x] - now > crowd.memory:
+    while x < active and ends[x] < end:
+        if loads[x] + prompt + ends[x] - now > crowd.memory:
             return False
         x += 1
     own = prompt + output + (active - x) * end
     for later in range(x, active):
-        own += scene.offsets[later]
+        own += offsets[later]
     return bool(own <= crowd.memory)
 
 
 @compiled
-def _start(scene: Scene, prompt: int, output: int) -> None:
+def _start(scene: Scene, worker: int, prompt: int, output: int) -> None:
     """Make a request active now."""
-    counts, ends, offsets, loads = scene.counts, scene.ends, scene.offsets, scene.loads
-    end, offset = counts[NOW] + output, prompt - counts[NOW]
-    x = active = counts[_ACTIVE]
+    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
+    now = scene.counts[NOW]
+    end, offset = now + output, prompt - now
+    x = active = scene.active[worker]
     own = prompt + output
     while x > 0 and ends[x - 1] >= end:
         x -= 1
@@ -311,5 +378,5 @@ def _start(scene: Scene, prompt: int, output: int) -> None:
     while y <= active and ends[y] == end:
         loads[y] += offset + end
         y += 1
-    counts[_ACTIVE] += 1
-    counts[_BASE] += offset
+    scene.active[worker] += 1
+    scene.bases[worker] += offset

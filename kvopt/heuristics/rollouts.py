@@ -22,11 +22,13 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Scanner
 from kvopt.heuristics.passing import (
     FRONT,
+    FULLEST,
     NOW,
     STOP,
     Crowd,
     Floats,
-    Integers,
+    Habit,
+    Made,
     Scene,
     Worth,
     advance,
@@ -35,11 +37,12 @@ from kvopt.heuristics.passing import (
     finish,
     first_scene,
     is_over,
+    nothing_made,
     skip_idle_rounds,
 )
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
-from kvopt.kernels.random_numbers import State, normal, reseed, uniform
+from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
@@ -48,8 +51,8 @@ _SLICE = 500
 """Tries between two questions whether to stop."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Largest window in requests, and largest patience in times passed over, that are drawn."""
-_USUAL = (32.0, 16.0)
-"""Window in requests, and patience in times passed over, to begin with."""
+_USUAL = (32.0, 16.0, float(FULLEST))
+"""Window in requests, patience in times passed over, and choice of workers, to begin with."""
 
 
 class Plan(NamedTuple):
@@ -75,7 +78,7 @@ def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     """Roll with more and more tries, for so long or until nothing improves any more."""
     instance = search.instance
     params, longest = search.params.improve, search.params.lagrangian.longest
-    if search.schedule is None or len(instance) < 2 or fluid_end(instance) > longest:
+    if search.schedule is None or len(instance) < 2 or fluid_end(instance.pooled()) > longest:
         return
     end = working_time() + seconds
     crowd, keys = crowd_of(instance)
@@ -94,9 +97,12 @@ def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
             ahead = int(horizons[count % len(horizons)] * mean) + 1
             seeds = [seed + count * search.threads + k for k in range(search.threads)]
             plans = [Plan(stretch, ahead, draws, seed) for seed in seeds]
-            work = [pool.submit(rolled, crowd, worth, keys, plan, is_late) for plan in plans]
-            for starts in [part.result() for part in work]:
-                search.offer_starts(starts.tolist(), "rollouts")
+            work = [
+                pool.submit(rolled, crowd, worth, keys, plan, is_late, instance.workers)
+                for plan in plans
+            ]
+            for made in [part.result() for part in work]:
+                search.offer_starts(made.starts.tolist(), "rollouts", made.workers.tolist())
             idle = 0 if search.schedule.objective < before else idle + 1
             count += 1
             took, left = working_time() - began, end - working_time()
@@ -124,7 +130,7 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
 def worth_of(instance: Instance, known: Prices | None, threads: int = 1) -> Worth:
     """Return known prices, or those of the fluid, with what they say about each request."""
     if known is None:
-        prices = fluid_prices(instance)
+        prices = fluid_prices(instance.pooled())
     else:
         prices = np.array(known.numerators, dtype=float) / known.denominator
     kinds = Kinds.of(instance)
@@ -137,20 +143,26 @@ def worth_of(instance: Instance, known: Prices | None, threads: int = 1) -> Wort
 
 
 def rolled(
-    crowd: Crowd, worth: Worth, keys: Floats, plan: Plan, should_stop: Callable[[], bool]
-) -> Integers:
-    """Return the starts of one roll; once it has to stop it goes on without tries."""
-    scene, copy = first_scene(len(crowd.line)), first_scene(len(crowd.line))
-    habit, starts = np.array(_USUAL), np.zeros(len(crowd.line), dtype=np.int64)
+    crowd: Crowd,
+    worth: Worth,
+    keys: Floats,
+    plan: Plan,
+    should_stop: Callable[[], bool],
+    workers: int = 1,
+) -> Made:
+    """Return what one roll makes; once it has to stop it goes on without tries."""
+    count = len(crowd.line)
+    scene, copy, made = *(first_scene(count, workers) for _ in range(2)), nothing_made(count)
+    usual = np.array(_USUAL)
     stretches = max(1, _SLICE // plan.draws)
     number = 0
     while not is_over(crowd, scene):
         if should_stop():
-            finish(crowd, scene, worth, int(habit[0]), int(habit[1]), starts)
+            finish(crowd, scene, worth, Habit(*map(int, usual)), made)
             break
-        roll(crowd, worth, keys, scene, copy, plan, habit, number, stretches, starts)
+        roll(crowd, worth, keys, scene, copy, plan, usual, number, stretches, made)
         number += stretches
-    return starts
+    return made
 
 
 @compiled
@@ -161,12 +173,12 @@ def roll(
     scene: Scene,
     copy: Scene,
     plan: Plan,
-    habit: Floats,
+    usual: Floats,
     number: int,
     stretches: int,
-    starts: Integers,
+    made: Made,
 ) -> None:
-    """Add so many stretches; the habit is the window and the patience of the last one."""
+    """Add so many stretches; usual is the habit of the last one."""
     rng = np.zeros(1, dtype=np.int64)
     for stretch in range(number, number + stretches):
         if is_over(crowd, scene):
@@ -177,37 +189,39 @@ def roll(
         for draw in range(plan.draws):
             copy_scene(scene, copy)
             reseed(rng, plan.seed, stretch, draw)
-            window, patience = _arrange(crowd, keys, copy, habit, rng, draw == 0)
-            until = kept + plan.ahead
-            cost = advance(crowd, copy, worth, window, patience, until, starts)
+            habit = _arrange(crowd, keys, copy, usual, rng, draw == 0)
+            cost = advance(crowd, copy, worth, habit, kept + plan.ahead, made)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
         reseed(rng, plan.seed, stretch, best)
-        window, patience = _arrange(crowd, keys, scene, habit, rng, best == 0)
-        advance(crowd, scene, worth, window, patience, kept, starts)
-        habit[0], habit[1] = window, patience
+        habit = _arrange(crowd, keys, scene, usual, rng, best == 0)
+        advance(crowd, scene, worth, habit, kept, made)
+        usual[0], usual[1], usual[2] = habit.window, habit.patience, habit.choice
 
 
 @compiled
 def _arrange(
-    crowd: Crowd, keys: Floats, scene: Scene, habit: Floats, rng: State, plain: bool
-) -> tuple[int, int]:
-    """Shuffle the front of the line a little, and return a window and a patience.
+    crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
+) -> Habit:
+    """Shuffle the front of the line a little, and return a habit.
 
-    The plain way is to go on as before.  Otherwise they are near those of before, or new.
+    The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
     if plain:
-        return int(habit[0]), int(habit[1])
+        return Habit(int(usual[0]), int(usual[1]), int(usual[2]))
     if uniform(rng) < 0.5:
-        window, patience = (habit[0] * _factor(rng), habit[1] * _factor(rng))
+        window, patience = (usual[0] * _factor(rng), usual[1] * _factor(rng))
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
         patience = _MOST_PATIENT ** uniform(rng)
         blur, tilt = 0.2 * uniform(rng), 0.3 * uniform(rng) - 0.1
     _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, rng)
-    return max(1, int(window + 0.5)), max(1, int(patience + 0.5))
+    choice = int(usual[2])
+    if len(scene.active) > 1 and uniform(rng) < 0.3:
+        choice = below(rng, 3)
+    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice)
 
 
 @compiled

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
 
+MOST_WORKERS = 10_000
+"""Limit of the workers of a fleet: what is said of each of them is kept in lists."""
+
 _COLUMNS = ("arrival", "prompt", "output")
 _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds")
 """Of a DataFrame."""
@@ -215,6 +218,10 @@ class Instance(Summarised):
         object.__setattr__(self, "notes", notes)
         object.__setattr__(self, "round_ms", round_ms)
         object.__setattr__(self, "workers", checked_integer(workers, "workers", 1))
+        if self.workers > MOST_WORKERS:
+            raise InvalidInput(
+                f"must be at most {MOST_WORKERS:,}, got {workers:,}", field="workers"
+            )
         object.__setattr__(self, "block_size", checked_integer(block_size, "block_size", 1))
         self._check_labels()
         self._check_requests()
@@ -328,6 +335,16 @@ class Instance(Summarised):
     def total_output(self) -> int:
         """Sum of all outputs: no schedule has a smaller total latency."""
         return sum(request.output for request in self.requests)
+
+    @property
+    def used_workers(self) -> int:
+        """Workers that can be of use: no more than there are requests."""
+        return min(self.workers, max(1, len(self)))
+
+    @property
+    def total_memory(self) -> int:
+        """Tokens that all workers that can be of use hold together."""
+        return self.memory * self.used_workers
 
     @cached_property
     def last_arrival(self) -> int:

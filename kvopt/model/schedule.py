@@ -267,6 +267,17 @@ class Schedule(Timetable):
             found[worker].append(i)
         return found
 
+    def in_standard_form(self) -> Schedule:
+        """Return a schedule as good, as models have it that leave out equal ones.
+
+        Requests of one shape start in order of arrival, and workers are numbered in the order of
+        the first request of each.
+        """
+        order = _places_in_arrival_order(self.instance, self.starts)
+        names: dict[int, int] = {}
+        workers = [names.setdefault(self.workers[i], len(names)) for i in order]
+        return Schedule(self.instance, (self.starts[i] for i in order), workers)
+
     def parts(self) -> Iterator[Schedule]:
         """Yield the schedule of each worker, of its requests alone."""
         for members in self.members():
@@ -323,8 +334,13 @@ def identical_groups(instance: Instance) -> list[list[int]]:
 
 def in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
     """Let requests of one shape swap starts until they start in order of arrival."""
-    ordered = list(starts)
+    return [starts[i] for i in _places_in_arrival_order(instance, starts)]
+
+
+def _places_in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
+    """Return for each request which one's place it takes."""
+    places = list(range(len(starts)))
     for group in identical_groups(instance):
-        for i, start in zip(group, sorted(starts[i] for i in group), strict=True):
-            ordered[i] = start
-    return ordered
+        for i, place in zip(group, sorted(group, key=starts.__getitem__), strict=True):
+            places[i] = place
+    return places

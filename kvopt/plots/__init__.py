@@ -6,6 +6,7 @@ optional("matplotlib", "plot")
 
 from kvopt.plots.curves import theory_curves
 from kvopt.plots.figures import plot_instance, plot_run, plot_runs, plot_schedule
+from kvopt.plots.fleets import fleet_sizes
 from kvopt.plots.intervals import intervals
 from kvopt.plots.memory import memory_profile, price_curve
 from kvopt.plots.running import bands, rows, run_memory
@@ -14,6 +15,7 @@ from kvopt.plots.timeline import gantt
 
 __all__ = [
     "bands",
+    "fleet_sizes",
     "gantt",
     "intervals",
     "memory_profile",

@@ -12,9 +12,9 @@ from kvopt.plots import style
 if TYPE_CHECKING:
     from kvopt.experiments.theory.examination import Examination
 
-_COLOURS = ("#4477aa", "#aa3344", "#228833", "#b8860b", "#66317e")
+COLOURS = ("#4477aa", "#aa3344", "#228833", "#b8860b", "#66317e")
 _DASHES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2)))
-_MARKERS = ("o", "s", "^", "D", "v")
+MARKERS = ("o", "s", "^", "D", "v")
 
 
 def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
@@ -39,11 +39,11 @@ def theory_curves(examination: Examination, ax: Axes | None = None) -> Axes:
     places = {"formula": count(), "simulation": count(shift)}
     for curve in filter(lambda curve: curve.x, examination.curves):
         place = next(places[curve.kind])
-        look: dict[str, Any] = {"color": _COLOURS[place % 5], "label": curve.label}
+        look: dict[str, Any] = {"color": COLOURS[place % 5], "label": curve.label}
         if curve.kind == "formula":
             ax.plot(curve.x, curve.y, linestyle=_DASHES[place % 5], **look)
         else:
-            marker = _MARKERS[(place - shift) % 5]
+            marker = MARKERS[(place - shift) % 5]
             ax.plot(curve.x, curve.y, marker, markersize=5, markerfacecolor="none", **look)
     if "x" in examination.logarithmic:
         ax.set_xscale("log")

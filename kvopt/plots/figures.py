@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kvopt.model.instance import Instance
+from kvopt.model.outlines import window
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import worded
@@ -25,6 +26,8 @@ from kvopt.simulation.runs import PolicyRun
 
 _LONGEST_NAME = 60
 """Characters of a name in a title; the rest is cut."""
+_MOST_WORKERS = 8
+"""Workers up to which each has a panel of memory."""
 _LONGEST_LINE = 100
 """Characters of a line below a title."""
 
@@ -38,6 +41,8 @@ def plot_schedule(
     prices: Prices | None = None,
 ) -> Figure:
     """Draw a schedule by request and, on the same time axis, its memory against M.
+
+    A fleet has a panel of memory for each worker, up to eight; beyond, one for all together.
 
     Parameters
     ----------
@@ -64,23 +69,40 @@ def plot_schedule(
     """
     instance = schedule.instance
     uppers = _upper_heights(len(instance))
-    heights = (*uppers, 2.4) if prices is None else (*uppers, 2.4, 1.4)
+    lowers = _memory_of(schedule)
+    each = 2.4 if len(lowers) == 1 else 1.4
+    heights = (*uppers, *(each for _ in lowers), *(() if prices is None else (1.4,)))
     figure = style.new_figure(sum(heights) + 1.0)
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
-    tops, (bottom, *below) = axes[: len(uppers)], axes[len(uppers) :]
+    tops, bottoms = axes[: len(uppers)], axes[len(uppers) : len(uppers) + len(lowers)]
     _draw_requests(schedule, tops)
-    memory_profile(schedule, bottom)
+    for part, ax in zip(lowers, bottoms, strict=True):
+        memory_profile(part, ax)
     if prices is not None:
-        price_curve(prices, below[0])
-        bottom.set_xlabel("")
-        bottom.tick_params(labelbottom=False)
+        price_curve(prices, axes[-1])
+    for ax in axes[len(uppers) : -1]:
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    if len(lowers) > 1:
+        for worker, ax in enumerate(bottoms):
+            ax.set_ylabel(f"worker {worker}")
+            for line in ax.lines:  # one entry of the legend for the peaks of all
+                if str(line.get_label()).startswith("peak"):
+                    line.set_label("peak")
+    style.time_axis(axes[-1], *window(schedule))
     figure.align_ylabels()
     latency = f"total latency {schedule.objective:,}"
     _title(figure, title or instance.name, _facts(instance, latency, subtitle))
-    _legend(figure, *tops, bottom)
+    _legend(figure, *tops, bottoms[0])
     if path is not None:
         style.save(figure, path)
     return figure
+
+
+def _memory_of(schedule: Schedule) -> Sequence[Schedule]:
+    """Return the schedules whose memory is drawn: of each worker, or of all together."""
+    is_few = 1 < schedule.instance.workers <= _MOST_WORKERS
+    return list(schedule.parts()) if is_few else [schedule]
 
 
 def plot_run(run: PolicyRun | PausedSchedule, path: str | Path | None = None) -> Figure:
@@ -187,7 +209,7 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
             axes[name].set_xlim(left - (right - left) * 0.02, right)
             style.whole_numbers(axes[name], axes[name].xaxis, right)
     axes["demand"].set_title("memory if every request started on arrival", fontsize=9)
-    rounds = sum(request.volume for request in instance) / instance.memory
+    rounds = sum(request.volume for request in instance) / instance.pooled().memory
     _title(figure, instance.name, _facts(instance, f"volume {rounds:,.1f} full rounds"))
     _legend(figure, axes["demand"])
     if path is not None:
@@ -197,7 +219,8 @@ def plot_instance(instance: Instance, path: str | Path | None = None) -> Figure:
 
 def _facts(instance: Instance, *more: str | None) -> str:
     count = "1 request" if len(instance) == 1 else f"{len(instance):,} requests"
-    facts = [count, f"M = {instance.memory:,}", *more]
+    fleet = f"{instance.workers} workers" if instance.workers > 1 else None
+    facts = [count, fleet, f"M = {instance.memory:,}", *more]
     return fill(", ".join(fact for fact in facts if fact), _LONGEST_LINE)
 
 

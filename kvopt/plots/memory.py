@@ -25,7 +25,9 @@ def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
     ----------
     what
         A schedule, feasible or not; what exceeds the capacity is marked.  An instance is
-        drawn as if every request started when it arrives: its demand.
+        drawn as if every request started when it arrives: its demand.  Of a fleet what all
+        workers hold together is drawn, against the memory of all; one worker's is that of its
+        part (`Schedule.parts`).
     ax
         Where to draw; a new figure when left out.
 
@@ -35,7 +37,9 @@ def memory_profile(what: Schedule | Instance, ax: Axes | None = None) -> Axes:
         Where it was drawn; its artists carry labels for a legend.
     """
     if isinstance(what, Instance):
-        what = Schedule(what, [request.arrival for request in what])
+        what = Schedule(what.pooled(), [request.arrival for request in what])
+    if what.instance.workers > 1:
+        what = Schedule(what.instance.pooled(), what.starts)
     schedule, ax = what, style.axes_of(ax, 3.6)
     memory = schedule.instance.memory
     _draw_tokens(schedule, ax)

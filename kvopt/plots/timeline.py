@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
@@ -19,7 +20,8 @@ _FLOOR = 0.43
 def gantt(schedule: Schedule, ax: Axes | None = None) -> Axes:
     """Draw one row a request: waiting as a line, prompt and produced tokens as heights.
 
-    Rows are in order of start.  Heights are tokens, on one scale for all rows.
+    Rows are in order of start, those of a fleet worker by worker.  Heights are tokens, on one
+    scale for all rows.
 
     Parameters
     ----------
@@ -34,12 +36,14 @@ def gantt(schedule: Schedule, ax: Axes | None = None) -> Axes:
         Where it was drawn; its artists carry labels for a legend.
     """
     ends = schedule.completions
-    rows = sorted(range(len(ends)), key=lambda i: (schedule.starts[i], ends[i], i))
+    where = schedule.workers
+    rows = sorted(range(len(ends)), key=lambda i: (where[i], schedule.starts[i], ends[i], i))
     ax = style.axes_of(ax, len(rows) * style.row_height(len(rows)) + 1.6)
     _draw_waiting(schedule, rows, ax)
     _draw_tokens(schedule, rows, ax)
     _draw_floors(schedule, rows, ax)
     label_rows(schedule.instance, rows, ax)
+    _part_workers(schedule, rows, ax)
     style.time_axis(ax, *window(schedule))
     ax.set_ylim(len(rows) - 0.4, _FLOOR - style.band(len(rows)) - 0.17)
     style.grid(ax, "x")
@@ -94,6 +98,18 @@ def _draw_floors(schedule: Schedule, rows: list[int], ax: Axes) -> None:
     ]
     width = 0.6 if len(rows) <= style.CROWDED else 0.25
     ax.add_collection(LineCollection(floors, colors=style.EDGE, linewidths=width, zorder=0.9))
+
+
+def _part_workers(schedule: Schedule, rows: list[int], ax: Axes) -> None:
+    """Draw a line between the rows of one worker and the next, and write which one it is."""
+    if schedule.instance.workers == 1:
+        return
+    firsts = {schedule.workers[i]: row for row, i in reversed([*enumerate(rows)])}
+    for worker, row in firsts.items():
+        if row:
+            ax.axhline(row - 0.52, color=style.EDGE, linewidth=0.6, linestyle=":")
+        look: dict[str, Any] = {"fontsize": 8, "va": "top", "ha": "right"}
+        ax.text(0.995, row - 0.45, f"worker {worker}", transform=ax.get_yaxis_transform(), **look)
 
 
 def label_rows(instance: Instance, rows: list[int], ax: Axes) -> None:

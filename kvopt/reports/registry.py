@@ -105,6 +105,7 @@ _MODULES = {
     "verdicts": "overview",
     "by-memory": "axes",
     "by-rate": "axes",
+    "by-workers": "axes",
     "latency": "seconds",
     "worth": "worth",
     "schedulers": "schedulers",

@@ -135,9 +135,14 @@ class Search:
 
     # ---- what engines say -------------------------------------------------------------
 
-    def offer_starts(self, starts: Sequence[int], found_by: str) -> bool:
-        """Keep the starts if they are feasible and better; return whether they were kept."""
-        return self.offer_schedule(Schedule(self.instance, starts), found_by)
+    def offer_starts(
+        self, starts: Sequence[int], found_by: str, workers: Sequence[int] | None = None
+    ) -> bool:
+        """Keep the starts if they are feasible and better; return whether they were kept.
+
+        For a fleet the worker of each request goes with them.
+        """
+        return self.offer_schedule(Schedule(self.instance, starts, workers), found_by)
 
     def offer_schedule(self, schedule: Schedule, found_by: str) -> bool:
         """Keep a schedule of this very instance if it is feasible and better.

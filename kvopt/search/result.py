@@ -140,6 +140,11 @@ class SolveResult(Summarised):
         return None if plain is None else plain.starts
 
     @property
+    def workers(self) -> tuple[int, ...] | None:
+        """Of a fleet the worker of each request."""
+        return self.schedule.workers if isinstance(self.schedule, Schedule) else None
+
+    @property
     def segments(self) -> tuple[tuple[Segment, ...], ...] | None:
         """First and last times of tokens in a row, where requests may pause."""
         return self.schedule.segments if isinstance(self.schedule, PausedSchedule) else None
@@ -229,6 +234,7 @@ class SolveResult(Summarised):
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "starts": None if self.starts is None else list(self.starts),
+            **_workers(self.schedule),
             "engine": self.engine,
             "stop_reason": str(self.stop_reason),
             "seconds": round(self.seconds, 6),
@@ -247,6 +253,13 @@ class SolveResult(Summarised):
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
         }
+
+
+def _workers(schedule: Schedule | PausedSchedule | None) -> dict[str, list[int]]:
+    """Return the worker of each request, where there are several."""
+    if isinstance(schedule, Schedule) and schedule.instance.workers > 1:
+        return {"workers": list(schedule.workers)}
+    return {}
 
 
 @dataclass(frozen=True, repr=False)

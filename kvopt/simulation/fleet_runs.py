@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Stretch
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.runs import Lost, PolicyRun
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +32,38 @@ class FleetRun(PolicyRun):
     router: str = "central"
     workers: tuple[int | None, ...] = ()
     parts: tuple[PolicyRun, ...] = ()
+
+    @classmethod
+    def of(
+        cls, run: PolicyRun, workers: Sequence[int], resumed: Mapping[int, Mapping[int, int]]
+    ) -> Self:
+        """Return a run of a fleet whose columns are in a run of all its requests.
+
+        Of each worker ``resumed`` says when it began to work after it was idle.
+        """
+        members: list[list[int]] = [[] for _ in range(run.instance.workers)]
+        places = []
+        for i, worker in enumerate(workers):
+            places.append(len(members[worker]))
+            members[worker].append(i)
+        lost: list[list[Lost]] = [[] for _ in members]
+        for piece in run.lost:
+            own = lost[workers[piece.request]]
+            own.append(Lost(places[piece.request], piece.start, piece.end))
+        parts = tuple(
+            replace(
+                run,
+                instance=run.instance.of_one_worker(mine),
+                starts=tuple(run.starts[i] for i in mine),
+                lost=tuple(gone),
+                resumed=resumed.get(worker, {}),
+            )
+            for worker, (mine, gone) in enumerate(zip(members, lost, strict=True))
+        )
+        return cls(
+            run.instance, run.policy, run.starts, run.lost, run.outcome, run.wall_seconds,
+            run.note, run.clock, workers=tuple(workers), parts=parts,
+        )  # fmt: skip
 
     def facts(self) -> Facts:
         """Return what a summary says."""

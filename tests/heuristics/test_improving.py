@@ -163,7 +163,7 @@ def test_both_improve_on_the_policies() -> None:
 
 def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
     instance = generate("arrival-1", 30, seed=2)
-    starts = one_after_another(instance)
+    starts = one_after_another(instance).starts
     rng = random.Random(1)
     for _ in range(50):
         free = chosen(instance, starts, 5, rng)

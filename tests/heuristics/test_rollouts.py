@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from math import inf
 
-import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -16,12 +15,15 @@ from kvopt.bounds.prices import price_value
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.passing import (
+    FIRST,
+    Habit,
     Integers,
     Worth,
     advance,
     cost_of_waiting,
     first_scene,
     is_over,
+    nothing_made,
     skip_idle_rounds,
 )
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
@@ -37,13 +39,17 @@ def passed_over(
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     crowd, _ = crowd_of(instance)
     worth = worth_of(instance, prices)
-    scene, starts = first_scene(len(instance)), np.zeros(len(instance), dtype=np.int64)
+    scene, made, habit = (
+        first_scene(len(instance)),
+        nothing_made(len(instance)),
+        Habit(window, patience, FIRST),
+    )
     cost = 0.0
     while not is_over(crowd, scene):
         until = scene.counts[-1] + rounds
-        cost += advance(crowd, scene, worth, window, patience, until, starts)
+        cost += advance(crowd, scene, worth, habit, until, made)
     until = max(scene.counts[-1], len(prices.numerators) + 1) + sum(r.output for r in instance)
-    return starts, cost + advance(crowd, scene, worth, window, patience, until, starts)
+    return made.starts, cost + advance(crowd, scene, worth, habit, until, made)
 
 
 @pytest.mark.slow
@@ -73,9 +79,9 @@ def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
     crowd, _ = crowd_of(instance)
     worth = worth_of(instance, Prices((), 1))
-    scene, starts = first_scene(2), np.zeros(2, dtype=np.int64)
-    advance(crowd, scene, worth, 1, 0, 1, starts)
-    assert starts.tolist() == [0, 0]
+    scene, made = first_scene(2), nothing_made(2)
+    advance(crowd, scene, worth, Habit(1, 0, FIRST), 1, made)
+    assert made.starts.tolist() == [0, 0]
     assert cost_of_waiting(crowd, scene, worth) == 1.0  # the large one: a start at 0 was cheapest
 
 
@@ -118,7 +124,7 @@ def test_one_seed_makes_one_roll(arrivals: bool) -> None:
     crowd, keys = crowd_of(instance)
     worth: Worth = worth_of(instance, None)
     one, same, other = (
-        rolled(crowd, worth, keys, Plan(40, 60, 4, seed), lambda: False).tolist()
+        rolled(crowd, worth, keys, Plan(40, 60, 4, seed), lambda: False).starts.tolist()
         for seed in (1, 1, 2)
     )
     assert one == same != other
@@ -128,8 +134,8 @@ def test_one_seed_makes_one_roll(arrivals: bool) -> None:
 @pytest.mark.slow
 def test_a_roll_that_has_to_stop_ends_with_a_whole_schedule() -> None:
     crowd, keys = crowd_of(CHAT)
-    starts = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
-    assert Schedule(CHAT, starts.tolist()).check().feasible
+    made = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
+    assert Schedule(CHAT, made.starts.tolist()).check().feasible
 
 
 def test_limit_and_interrupt_end_rollouts() -> None:

@@ -105,7 +105,7 @@ def test_a_search_that_was_left_behind_does_not_undo_what_came_later() -> None:
     later, earlier = Search(side.part.instance), Search(side.part.instance)
     later.offer_starts(solve(SMALL).starts or (), "later")
     later.offer_claimed(later.progress.objective or 0, "later")
-    earlier.offer_starts(one_after_another(SMALL), "earlier")
+    earlier.offer_starts(one_after_another(SMALL).starts, "earlier")
     side.learn(later)
     side.learn(earlier)
     assert side.value == later.progress.objective
@@ -189,9 +189,9 @@ def test_a_given_schedule_that_reaches_into_the_next_part_does_no_harm() -> None
     parts = alike([generate("arrival-1", n=7, seed=3), SMALL])  # the second is solved first
     instance = with_gaps(parts, 100, 0)
     late = instance.last_arrival
-    first = [late + start for start in one_after_another(parts[0])]
+    first = [late + start for start in one_after_another(parts[0]).starts]
     end = max(first) + 100
-    second = [end + start for start in one_after_another(parts[1])]
+    second = [end + start for start in one_after_another(parts[1]).starts]
     given = Schedule(instance, (*first, *second))
     assert given.check().feasible
     found = solve(instance, start=given, quick_start=False)

@@ -140,7 +140,7 @@ def _over(runs: Sequence[Sequence[Record]]) -> str:
         return f"the instances that each scheduler met ({span})"
     if counts[0] == 1:
         return "the one instance"
-    axes = [said for key in ("memory", "rate") if (said := _axis(runs[0], key))]
+    axes = [said for key in ("memory", "rate", "workers") if (said := _axis(runs[0], key))]
     return f"all {counts[0]:,} instances" + (f" ({', '.join(axes)})" if axes else "")
 
 

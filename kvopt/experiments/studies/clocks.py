@@ -14,6 +14,7 @@ from kvopt.experiments.studies.tasks import Task
 from kvopt.experiments.studies.times import Times
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.routers.labels import parts_of
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import Outcome, PolicyRun
@@ -66,7 +67,10 @@ class StudyClock:
 
     def run(self, instance: Instance, label: str, is_late: Callable[[], bool]) -> PolicyRun:
         """Simulate a policy."""
-        return run(instance, label, clock=self.clock, should_stop=is_late)
+        router, policy = parts_of(label)
+        return run(
+            instance, policy, router=router, clock=self.clock, label=label, should_stop=is_late
+        )
 
     def certified(self, instance: Instance, runs: Runs, task: Task) -> Sides:
         """Bound the optimum, and judge the runs."""

@@ -22,15 +22,18 @@ from kvopt.model.deadlines import Deadline
 from kvopt.model.scopes import Scope
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import uncovered
+from kvopt.routers.labels import label_of, parts_of
+from kvopt.routers.registry import router as router_from
 
 _TOP = (
     "name", "title", "clock", "batch_time", "certify", "scope", "slower", "policies", "predictions",
-    "claims", "modules", "limits", "instances",
+    "router", "claims", "modules", "limits", "instances",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
     "family", "file", "trace", "game", "inline", "requests",
     "draws", "seed", "n", "memory", "rate", "max_total", "parameters", "policies",
+    "workers",
 )  # fmt: skip
 _BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
@@ -85,7 +88,8 @@ class Limits:
 
     def covers(self, label: str) -> bool:
         """Whether the bound is one for what a policy may do."""
-        return self.scope.covers(policy_from(label).scope(rounds=self.batch_time is None))
+        policy = policy_from(parts_of(label)[1])
+        return self.scope.covers(policy.scope(rounds=self.batch_time is None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +192,12 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     kinds = tuple(
         Limits(batch_time=clock, certify=certify, scope=scope, slower=slower) for scope in scopes
     )
-    policies = _policies(top, models, (), kinds)
+    ways = top.take("router", ("",), texts)
+    policies = _policies(top, models, ways, (), kinds)
     entries = tuple(
         entry
         for table in top.tables("instances")
-        for entry in _entries(table, models, policies, folder, kinds, checked)
+        for entry in _entries(table, models, ways, policies, folder, kinds, checked)
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
@@ -218,16 +223,23 @@ def _scopes(value: object) -> list[Scope]:
 
 
 def _policies(
-    table: Table, models: Sequence[str], default: Sequence[str], kinds: Sequence[Limits]
+    table: Table,
+    models: Sequence[str],
+    ways: Sequence[str],
+    default: Sequence[str],
+    kinds: Sequence[Limits],
 ) -> tuple[str, ...]:
-    """Return the policies of a table, each with each prediction model."""
+    """Return the policies of a table, each with each prediction model and behind each router."""
     if "policies" not in table:
         return tuple(default)
     found = []
-    for name, model in product(table.take("policies", check=texts), models):
+    for name, model, way in product(table.take("policies", check=texts), models, ways):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
+        label = label_of(way, label) if way else label
         try:
-            needed = policy_from(label).scope(rounds=kinds[0].batch_time is None)
+            router, policy = parts_of(label)
+            router_from(router)
+            needed = policy_from(policy).scope(rounds=kinds[0].batch_time is None)
         except InvalidInput as error:
             raise table.fault("policies", f"{label}: {error}") from None
         if not any(kind.scope.covers(needed) for kind in kinds):
@@ -271,6 +283,7 @@ def _deadline(table: Table, text: str) -> str:
 def _entries(
     table: Table,
     models: Sequence[str],
+    ways: Sequence[str],
     policies: Sequence[str],
     folder: Path,
     limits: Sequence[Limits],
@@ -285,11 +298,11 @@ def _entries(
     draws, seed = (
         (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
     )
-    chosen = _policies(table, models, policies, limits)
+    chosen = _policies(table, models, ways, policies, limits)
     if not chosen:
         raise table.fault("policies", "is missing: a study needs policies")
     rates: list[float | None] = table.take("rate", [None], positives)
-    axes = (table.choices("n"), table.choices("memory"), rates)
+    axes = (table.choices("n"), table.choices("memory"), rates, table.choices("workers"))
     max_total = table.take("max_total", None)
     keys = {
         key: value if isinstance(value, list) else [value]
@@ -297,10 +310,10 @@ def _entries(
     }
     if kind == "inline":
         keys["requests"] = [table.take("requests")]
-    for (n, memory, rate), values in product(product(*axes), product(*keys.values())):
+    for (n, memory, rate, workers), values in product(product(*axes), product(*keys.values())):
         parameters = dict(zip(keys, values, strict=True))
         whole = None if rate is None else int(rate) if rate == int(rate) else rate
-        source = Source(kind, name, seed, n, memory, parameters, whole, max_total)
+        source = Source(kind, name, seed, n, memory, parameters, whole, max_total, workers)
         try:
             if checked:
                 source.check(chosen, limits[0].batch_time is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +47,8 @@ class Source:
         `kvopt.import_trace` takes.
     rate, max_total
         What is changed in it; see `kvopt.experiments.studies.changes`.
+    workers
+        Machines with a cache each, None for those of the instance.
     """
 
     kind: Kind
@@ -57,11 +59,12 @@ class Source:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     rate: float | None = None
     max_total: int | None = None
+    workers: int | None = None
 
     @property
     def asked(self) -> dict[str, Any]:
         """What was asked for, as a record carries it."""
-        keys = ("n", "memory", "rate", "max_total")
+        keys = ("n", "memory", "rate", "max_total", "workers")
         sizes = {key: size for key in keys if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
         return {**sizes, **file, **self.parameters}
@@ -69,7 +72,7 @@ class Source:
     @property
     def _plain(self) -> dict[str, Any]:
         """Every field, without those that are newer than the folders of some studies."""
-        newer = ("rate", "max_total")
+        newer = ("rate", "max_total", "workers")
         return {key: value for key, value in asdict(self).items() if value or key not in newer}
 
     def to_json(self) -> dict[str, Any]:
@@ -82,13 +85,14 @@ class Source:
             "memory": self.memory,
             "rate": self.rate,
             "max_total": self.max_total,
+            "workers": self.workers,
             "requests": keys.pop("requests", None),
             "parameters": keys or None,
         }
 
     def check(self, policies: Sequence[str], in_seconds: bool = False) -> None:
         """Refuse what cannot be drawn, or has no arrivals on the clock of the study."""
-        for key, size in (("n", self.n), ("memory", self.memory)):
+        for key, size in (("n", self.n), ("memory", self.memory), ("workers", self.workers)):
             if size is not None:
                 checked_integer(size, key, 1)
         if self.kind in _FILES and self.n is not None:
@@ -98,6 +102,8 @@ class Source:
         if self.kind == "game":
             if self.rate or self.max_total:
                 raise InvalidInput("a game makes its own requests", field="rate, max_total")
+            if self.workers:
+                raise InvalidInput("a game is played against one machine", field="workers")
             if in_seconds:
                 raise InvalidInput("is played in rounds, not in seconds", field="clock")
             check_game(self.name, policies, self.asked)
@@ -115,7 +121,8 @@ class Source:
             found = generate(self.name, self.n, self.memory, self.seed or 0, self.parameters)
         else:
             found = {"file": self._file, "trace": self._trace, "inline": self._inline}[self.kind]()
-        return changed(found, self.memory, self.rate, self.max_total)
+        found = changed(found, self.memory, self.rate, self.max_total)
+        return found if self.workers is None else replace(found, workers=self.workers)
 
     def _file(self) -> Instance:
         """Read an instance, whose cache the study may change; CSV has none."""

@@ -6,9 +6,10 @@ load_pyomo()
 
 from kvopt.formulations.pyomo.paused import time_indexed_with_pauses, times_from
 from kvopt.formulations.pyomo.running_status import running_status
-from kvopt.formulations.pyomo.time_indexed import relaxed, starts_from, time_indexed
+from kvopt.formulations.pyomo.time_indexed import places_from, relaxed, starts_from, time_indexed
 
 __all__ = [
+    "places_from",
     "relaxed",
     "running_status",
     "starts_from",

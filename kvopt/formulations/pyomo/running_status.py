@@ -24,7 +24,7 @@ from kvopt.formulations.pyomo.time_indexed import (
     add_total_latency,
 )
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 
 
 def running_status(
@@ -47,6 +47,7 @@ def running_status(
     largest_columns
         Raise `TooLarge` beyond this number of columns ``x`` and ``y``.
     """
+    refuse_fleet(instance, "the program with running variables")
     plan = layout(
         instance, windows, order_identical=order_identical, largest_columns=largest_columns
     )

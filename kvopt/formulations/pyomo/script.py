@@ -99,7 +99,7 @@ def mean_starts(model: pyo.ConcreteModel, count: int) -> list[float]:
     if starts is not None:
         return [float(start) for start in starts]
     means = [0.0] * count
-    for (i, k), variable in model.x.items():
+    for (i, k, *_), variable in model.x.items():
         means[i] += k * pyo.value(variable)
     return means
 

@@ -1,11 +1,12 @@
 """The time-indexed integer program and its LP relaxation.
 
 jaillet-2025-v2 equations 1 to 4, wang-2025 equations 7 to 10.  ``x[i, k]`` is 1 if and only
-if request i starts at round k.
+if request i starts at round k; in a fleet ``x[i, k, w]`` if it does so on worker w.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import pyomo.environ as pyo
@@ -64,8 +65,10 @@ def add_starts(model: pyo.ConcreteModel, plan: Layout, *, relax: bool = False) -
     """Request i may start at the rounds k of its window.
 
     x[i, k] in {0, 1}; relaxed, 0 <= x[i, k] <= 1   (v2 eq. 4)
+
+    In a fleet request i may be on the workers 0 .. i only: they are equal.
     """
-    columns = [(i, k) for i, window in enumerate(plan.windows) for k in window]
+    columns = [column for i in range(len(plan.windows)) for column in _columns(plan, i)]
     domain = pyo.UnitInterval if relax else pyo.Binary
     model.x = pyo.Var(columns, domain=domain)
 
@@ -76,7 +79,7 @@ def add_total_latency(model: pyo.ConcreteModel, instance: Instance) -> None:
     minimise  sum over i, k of (k + o_i - a_i) x[i, k]   (v2 eq. 1)
     """
     cost = [request.output - request.arrival for request in instance]
-    latency = pyo.quicksum((k + cost[i]) * model.x[i, k] for i, k in model.x)
+    latency = pyo.quicksum((k + cost[i]) * model.x[i, k, *at] for i, k, *at in model.x)
     model.total_latency = pyo.Objective(expr=latency)
 
 
@@ -84,10 +87,12 @@ def add_each_starts_once(model: pyo.ConcreteModel, plan: Layout) -> None:
     """Each request is scheduled exactly once, not before it arrives.
 
     sum over k of x[i, k] = 1   for each i   (v2 eq. 2)
+
+    In a fleet the sum is over workers too.
     """
 
     def rule(model: pyo.ConcreteModel, i: int) -> object:
-        return pyo.quicksum(model.x[i, k] for k in plan.windows[i]) == 1
+        return pyo.quicksum(model.x[column] for column in _columns(plan, i)) == 1
 
     model.start = pyo.Constraint(range(len(plan.windows)), rule=rule)
 
@@ -100,19 +105,21 @@ def add_memory(
     sum over i, max(a_i, t - o_i) <= k <= t - 1 of (s_i + t - k) x[i, k] <= M   for each t
     (v2 eq. 3)
 
-    Requests that begin at age 0 are active a round earlier.
+    In a fleet there is such a row for each worker.  Requests that begin at age 0 are active a
+    round earlier.
     """
 
-    def rule(model: pyo.ConcreteModel, t: int) -> object:
+    def rule(model: pyo.ConcreteModel, t: int, *at: int) -> object:
         held = [
-            (request.prompt + t - k) * model.x[i, k]
+            (request.prompt + t - k) * model.x[i, k, *at]
             for i, request in enumerate(instance)
+            if not at or at[0] in plan.workers[i]
             for k in active_starts(plan.windows[i], request.output, t + 1 - first_age)
             if request.prompt + t > k
         ]
         return pyo.quicksum(held) <= instance.memory if held else pyo.Constraint.Skip
 
-    times = [time - 1 + first_age for span in plan.spans for time in span]
+    times = [(time - 1 + first_age, *_if_fleet(plan, at)) for time, at in plan.times]
     model.memory = pyo.Constraint(times, rule=rule)
 
 
@@ -126,12 +133,23 @@ def add_order(model: pyo.ConcreteModel, instance: Instance, plan: Layout) -> Non
 
     def completion(i: int) -> pyo.NumericValue:
         output = instance.requests[i].output
-        return pyo.quicksum((k + output) * model.x[i, k] for k in plan.windows[i])
+        return pyo.quicksum((k + output) * model.x[i, k, *at] for i, k, *at in _columns(plan, i))
 
     def rule(_: pyo.ConcreteModel, i: int, j: int) -> object:
         return completion(i) <= completion(j)
 
     model.order = pyo.Constraint(plan.ordered, rule=rule)
+
+
+def _columns(plan: Layout, i: int) -> Iterator[tuple[int, ...]]:
+    """Yield the columns of a request."""
+    for worker in plan.workers[i]:
+        yield from ((i, k, *_if_fleet(plan, worker)) for k in plan.windows[i])
+
+
+def _if_fleet(plan: Layout, worker: int) -> tuple[int, ...]:
+    """Return what names a worker: nothing where there is one only."""
+    return (worker,) if plan.is_fleet else ()
 
 
 def active_starts(window: range, output: int, time: int) -> range:
@@ -143,12 +161,20 @@ def active_starts(window: range, output: int, time: int) -> range:
 
 def starts_from(model: pyo.ConcreteModel) -> list[int] | None:
     """Read the starts back from a solved model, None unless they are integral."""
-    chosen: dict[int, int] = {}
-    for (i, k), variable in model.x.items():
+    places = places_from(model)
+    return None if places is None else places[0]
+
+
+def places_from(model: pyo.ConcreteModel) -> tuple[list[int], list[int]] | None:
+    """Read starts and workers back from a solved model, None unless they are integral."""
+    chosen: dict[int, tuple[int, int]] = {}
+    for (i, k, *at), variable in model.x.items():
         value = pyo.value(variable, exception=False) or 0.0
         if abs(value - round(value)) > 1e-3 or (round(value) == 1 and i in chosen):
             return None
         if round(value) == 1:
-            chosen[i] = k
-    starts = [chosen[i] for i in sorted(chosen)]
-    return starts if len(starts) == len(model.start) else None
+            chosen[i] = k, *(at or (0,))
+    if len(chosen) < len(model.start):
+        return None
+    places = [chosen[i] for i in sorted(chosen)]
+    return [start for start, _ in places], [worker for _, worker in places]

@@ -41,6 +41,7 @@ def _memory(record: Record) -> float | None:
 _REQUESTS = _Axis("requests", "n", lambda record: record.instance.requests)
 _CACHE = _Axis("cache (tokens)", "memory", _memory)
 _RATE = _Axis("rate of arrivals (times)", "rate", lambda r: r.instance.parameters.get("rate", 1))
+_WORKERS = _Axis("machines", "workers", lambda r: r.instance.parameters.get("workers", 1))
 
 
 @register("volume")
@@ -67,6 +68,12 @@ def by_memory(context: Context) -> Section | None:
 def by_rate(context: Context) -> Section | None:
     """Return a picture for each trace or family that arrived at several rates."""
     return _along(context, _RATE, "Latency against the rate of arrivals", "by-rate")
+
+
+@register("by-workers")
+def by_workers(context: Context) -> Section | None:
+    """Return a picture for each trace or family that met several numbers of machines."""
+    return _along(context, _WORKERS, "Latency against the number of machines", "by-workers")
 
 
 def _along(context: Context, axis: _Axis, title: str, name: str) -> Section | None:

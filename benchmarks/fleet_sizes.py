@@ -1,0 +1,61 @@
+"""How many machines all conversations of Azure need, as intervals.
+
+    python benchmarks/fleet_sizes.py --data DIR [--target mean=15s] [--time-limit 60] [--out DIR]
+
+Without ``--target`` it asks how many do what round-robin with fcfs does on six, in rounds of 50 ms.
+With one it asks in seconds, on the batch-time model that is the default.  For each number of
+machines it prints between which mean latencies the best schedule lies, and what schedulers do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from traces import trace
+
+from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
+from kvopt.simulation.clocks import ROUNDS, Seconds
+
+MATCH = FleetMatch("fcfs", "round-robin", 6)
+ROUTERS = ("round-robin", "least-volume", "central")
+POLICIES = ("fcfs", "svf")
+
+
+def show(found: FleetSizes) -> None:
+    print(found.answer)
+    print(f"target: {found.mean(found.target.total, up=False)}")
+    for band in found.bands:
+        ends = f"{found.mean(band.lower, up=False)} to {found.mean(band.upper, up=True)}"
+        runs = ", ".join(
+            f"{name} {found.mean(value, up=True)}" for name, value in band.runs.items()
+        )
+        print(f"{band.workers:3} machines: {ends} ({band.found_by}); {runs}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--target")
+    parser.add_argument("--time-limit", type=float, default=60.0)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    clock = ROUNDS if arguments.target is None else Seconds(batch_time(DEFAULT_MODEL))
+    began = time.monotonic()
+    found = fleet_sizes(
+        trace(arguments.data, "conv"),
+        arguments.target or MATCH,
+        policies=POLICIES,
+        routers=ROUTERS,
+        clock=clock,
+        time_limit=arguments.time_limit,
+        out=arguments.out,
+    )
+    show(found)
+    print(f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""``kvopt fleet``: how many machines a target takes."""
+
+from __future__ import annotations
+
+import json as json_of
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.common import option
+from kvopt.cli.outputs import try_folder
+from kvopt.errors import InvalidInput, MissingPackage, shown
+from kvopt.files import read_instance, write_atomically
+from kvopt.model.instance import MOST_WORKERS
+
+if TYPE_CHECKING:
+    from kvopt.experiments.fleets.sizes import Band, FleetSizes
+
+_COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
+_MOST_COUNTS = 1000
+"""More are refused: a mistyped range should not run for days."""
+
+_HEADS = ("machines>", "mean at least>", "at most>", "found by", "target")
+_OPTIONAL = ("found by",)
+
+
+def fleet_command(
+    file: common.InstanceFile,
+    match: Annotated[
+        str | None,
+        option(
+            "--match",
+            "Do as well as this scheduler, behind the first --router on --workers machines.",
+            "NAME[:KEY=VALUE,...]",
+            names="policies",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        option("--target", "In its place: mean=100 in rounds, mean=5s.", "mean=T"),
+    ] = None,
+    routers: Annotated[
+        list[str] | None,
+        option(
+            "--router",
+            "How requests come to workers, one of {routers}; may be given several times.",
+            "NAME[:KEY=VALUE,...]",
+            names="routers",
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        common.policies("A scheduler to try; may be given several times; default: svf."),
+    ] = None,
+    workers: common.Workers = None,
+    counts: Annotated[
+        str | None,
+        option("--counts", "Numbers of machines: 1..12, or 2,4,8; default: as needed.", "RANGE"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option("--out", "Write certificates, picture and JSON; what is there counts.", "DIR"),
+    ] = None,
+    time_limit: Annotated[
+        float,
+        option(
+            "--time-limit -t",
+            "Seconds for bounds and schedules of each number of machines.",
+            "S",
+            min=0,
+        ),
+    ] = 10.0,
+    threads: common.Threads = None,
+    memory: common.Memory = None,
+    seconds: common.Seconds = False,
+    model: common.BatchTime = None,
+    json: common.Json = False,
+    _modules: common.Modules = None,
+) -> None:
+    """Find out how many machines are needed, with a proof for each number that is too few.
+
+    For each number of machines, each with a cache of M tokens, it bounds the mean latency from
+    both sides: no scheduler does better than the one, and a schedule is known that does as well
+    as the other.  Ctrl-C keeps what is known, and the same command with the same --out goes on.
+    """
+    from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
+
+    if (match is None) == (target is None):
+        raise InvalidInput("give --match or --target, one of them", field="options")
+    if match is None and workers is not None:
+        raise InvalidInput(
+            "goes with --match; --counts names the machines to try", field="--workers"
+        )
+    wanted = None if counts is None else _parsed(counts)
+    clock = clock_of(seconds, model)
+    if out is not None:
+        try_folder("--out", out)
+    common.warn_oversubscription(threads)
+    instance = read_instance(file, memory, workers)
+    say_assumed_clock(clock, model)
+    ways = routers or []
+    aim: str | FleetMatch = target or ""
+    if match is not None:
+        aim = FleetMatch(match, ways[0] if ways else "central", instance.workers)
+        ways = ways[1:] and ways
+    quiet = json or not common.is_watched()
+    with common.undisturbed():
+        found = fleet_sizes(
+            instance, aim, policies=names or (), routers=ways, counts=wanted, clock=clock,
+            time_limit=time_limit, threads=threads, out=out,
+            observer=common.detail if quiet else common.say,
+            command=shlex.join(["kvopt", *sys.argv[1:]]),
+        )  # fmt: skip
+        if out is not None:
+            _write(found, out)
+        if json:
+            common.print_json(found.to_json())
+        else:
+            _print(found)
+    common.exit_by_signal(found.signal_number)
+
+
+def _parsed(text: str) -> list[int]:
+    """Return the numbers of ``1..12`` or ``2,4,8``."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _COUNTS.fullmatch(part.strip())
+        if match is None:
+            raise InvalidInput(f"must be 1..12 or 2,4,8, got {shown(text)}", field="--counts")
+        first = int(match[1])
+        last = first if match[2] is None else int(match[2])
+        if not 1 <= first <= last <= MOST_WORKERS:
+            reason = f"must rise from 1 at least to {MOST_WORKERS:,} at most, got {shown(text)}"
+            raise InvalidInput(reason, field="--counts")
+        if len(found) + last - first >= _MOST_COUNTS:
+            raise InvalidInput(f"has more than {_MOST_COUNTS:,} numbers", field="--counts")
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def _write(found: FleetSizes, out: Path) -> None:
+    """Write the answer and its picture beside the certificates."""
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / "fleet.json", json_of.dumps(found.to_json(), indent=1) + "\n")
+    try:
+        from kvopt import plots
+    except MissingPackage as error:
+        common.say(f"kvopt: no picture: {error}")
+    else:
+        figure = found.plot()
+        for suffix in ("svg", "png"):
+            plots.save(figure, out / f"fleet.{suffix}")
+    common.say(f"kvopt: wrote {out}: a certificate of each number of machines, picture, JSON")
+
+
+def _print(found: FleetSizes) -> None:
+    print(found.answer)
+    unit = "rounds" if found.clock.is_even else "seconds"
+    print(f"target: {found.mean(found.target.total, up=False)} {unit} on average")
+    heads = [*_HEADS, *(f"{escape(label)}>" for label in found.labels)]
+    table = common.new_table(
+        *heads, prose=("found by",), optional=(*reversed(found.labels), *_OPTIONAL)
+    )
+    for band in found.bands:
+        runs = (found.mean(band.runs.get(label), up=True) for label in found.labels)
+        table.add_row(
+            str(band.workers),
+            found.mean(band.lower, up=False),
+            found.mean(band.upper, up=True),
+            escape(band.found_by or "-"),
+            _verdict(found, band),
+            *runs,
+        )
+    common.print_table(table)
+    common.say(found.scope.sentence)
+    if found.left:
+        common.say(f"kvopt: not looked at: {', '.join(map(str, found.left))} machines")
+
+
+def _verdict(found: FleetSizes, band: Band) -> str:
+    if found.is_impossible(band):
+        return "impossible"
+    return "reached" if found.is_reached(band) else "open"

@@ -1,0 +1,80 @@
+"""What ``auto`` does with several workers, in rounds: both sides of the answer."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+
+from kvopt.engines import fleet_search
+from kvopt.engines.portfolio import climb, offer_volume, solve_lp
+from kvopt.engines.registry import ENGINES
+from kvopt.errors import unknown_name
+from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
+from kvopt.search.threads import run_in_thread
+
+_LOGGER = logging.getLogger("kvopt")
+
+NAMES = ("auto", "exact", "highs", "cpsat", "pyomo")
+"""Engines that know more than one worker."""
+
+_CLIMBING = 0.7
+"""Share of the time for bounds in which prices climb; the LP has the rest."""
+
+
+def engine_for_fleets(name: str, work: Callable[[Search], None]) -> Callable[[Search], None]:
+    """Return what an engine does with several workers, else raise."""
+    if name not in NAMES:
+        raise unknown_name(name, NAMES, "engine for several workers")
+    if name == "auto":
+        return run
+    return fleet_search.run if name == "exact" else work
+
+
+def begin(search: Search) -> None:
+    """Offer a bound and a schedule within moments."""
+    offer_volume(search)
+    offer_list_schedules(search)
+
+
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Search exhaustively what is small; else bound, improve, and let a solver prove."""
+    params, count = search.params.portfolio, len(search.instance)
+    if search.schedule is None:
+        begin(search)
+    if count <= fleet_search.MOST_REQUESTS:
+        fleet_search.run(search, share_of(search.remaining, params.bound_share))
+    if not search.should_stop():
+        seconds = share_of(search.remaining, params.bound_share)
+        climb(search, _CLIMBING * seconds)
+        solve_lp(search, (1 - _CLIMBING) * seconds)
+    provable = count <= params.provable and count * (count - 1) <= LARGEST_PAIRS
+    improve(search, share_of(search.remaining, params.improved_share if provable else 1.0))
+    if provable and not search.should_stop():
+        with search.surviving("cpsat"):
+            load_cp_model()
+            search.engine = "cpsat"
+            ENGINES.find("cpsat")(search, presolve=presolve)
+    if math.isfinite(search.remaining):
+        improve(search)
+
+
+def improve(search: Search, seconds: float = math.inf) -> None:
+    """Look for better schedules, for so many seconds."""
+    from kvopt.heuristics.fleets import improve_fleet
+
+    if search.should_stop():
+        return
+    _LOGGER.debug("stage: better schedules of all workers")
+    seconds = min(search.remaining, seconds)
+    _unheard(search, lambda: improve_fleet(search, seconds))
+
+
+def _unheard(search: Search, work: Callable[[], None]) -> None:
+    """Run what notices no signals, and watch for them from here."""
+    with search.surviving("local search"):
+        run_in_thread(search, work, cancel=lambda: None)

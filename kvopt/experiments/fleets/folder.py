@@ -1,0 +1,67 @@
+"""The folder of a search for the number of machines: a certificate of each number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.effort import AMPLE
+from kvopt.certificates.reading import read_certificate
+from kvopt.certificates.writing import write_certificate
+from kvopt.errors import InvalidInput
+from kvopt.model.instance import Instance
+from kvopt.model.scopes import Scope
+from kvopt.search.proofs import CheckedBound
+from kvopt.simulation.clocks import Clock
+
+_SUFFIX = ".cert.json"
+
+
+def read(directory: Path, instance: Instance, clock: Clock, scope: Scope) -> dict[int, Certificate]:
+    """Return the certificates of a folder by number of workers, each checked again.
+
+    Raises
+    ------
+    InvalidInput
+        For one that is not true, or that is of something else.
+    """
+    found = {}
+    for path in sorted(directory.glob(f"*{_SUFFIX}")):
+        name = path.name.removesuffix(_SUFFIX)
+        if not name.isdecimal():
+            continue
+        made = read_certificate(path, AMPLE)
+        fleet = replace(instance, workers=int(name))
+        for what, here, given in (
+            ("instance", made.instance.hash, fleet.hash),
+            ("clock", made.clock, clock),
+            ("scope", made.scope, scope),
+        ):
+            if here != given:
+                reason = f"is a certificate of another {what}: name another folder"
+                raise InvalidInput(reason, field="--out", file=str(path))
+        found[int(name)] = made
+    return found
+
+
+def keep(directory: Path, found: Certificate) -> None:
+    """Write a certificate."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_certificate(found, directory / f"{found.instance.workers}{_SUFFIX}")
+
+
+def better(
+    found: Certificate, earlier: Certificate | None, bound: CheckedBound | None
+) -> Certificate:
+    """Return a certificate with the better sides of another one, and a bound if it is better."""
+    said = dict(found.provenance)
+    upper, lower = found.upper, found.lower
+    if earlier is not None and earlier.upper is not None:
+        assert earlier.objective is not None
+        if found.objective is None or earlier.objective < found.objective:
+            upper, said["found_by"] = earlier.upper, earlier.provenance.get("found_by")
+    for other in (None if earlier is None else earlier.lower, bound):
+        if other is not None and (lower is None or other.value > lower.value):
+            lower, said["bounded_by"] = other, other.bounded_by
+    return replace(found, upper=upper, lower=lower, provenance=said)

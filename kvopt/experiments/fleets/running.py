@@ -1,0 +1,347 @@
+"""Look at one number of machines after the other: schedulers, bounds, and a certificate of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.certificates import Certificate, certify
+from kvopt.certificates.certificate import UNFINISHED
+from kvopt.engines.fleet_bounding import bounds_by_workers
+from kvopt.errors import InvalidInput
+from kvopt.experiments.fleets import folder
+from kvopt.experiments.fleets.sizes import FleetSizes, bands_of
+from kvopt.experiments.fleets.targets import Target, least_total, parsed_target
+from kvopt.files.instances import as_instance
+from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.instance import Instance, checked_integer
+from kvopt.model.scopes import least_scope
+from kvopt.policies.registry import policy as policy_from
+from kvopt.routers.labels import label_of
+from kvopt.routers.registry import router as router_from
+from kvopt.search.incumbent import checked_limit
+from kvopt.search.proofs import CheckedBound
+from kvopt.search.threads import signals_remembered
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.running import run
+from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.simulator import Stopped
+
+POLICIES = ("svf",)
+"""Schedulers that run beside the one to match, unless others are named."""
+ROUTERS = ("least-volume", "central")
+"""Routers that are tried beside the one of the run to match, unless others are named."""
+
+TIME_LIMIT = 10.0
+"""Seconds for bounds and schedules of each number of machines."""
+
+MOST_COUNTS = 16
+"""Numbers of machines that are looked at when none are named; of more, some between."""
+
+Observer = Callable[[str], None]
+"""Told in a line what begins."""
+
+
+@dataclass(frozen=True)
+class FleetMatch:
+    """A run whose total latency is the target.
+
+    Parameters
+    ----------
+    policy, router, workers
+        Of the run.
+    """
+
+    policy: str
+    router: str
+    workers: int
+
+    @property
+    def label(self) -> str:
+        """What the run is called."""
+        return label_of(self.router, self.policy)
+
+
+def fleet_sizes(
+    instance: Instance | str | Path,
+    target: str | FleetMatch,
+    *,
+    policies: Sequence[str] = (),
+    routers: Sequence[str] = (),
+    counts: Iterable[int] | None = None,
+    clock: Clock = ROUNDS,
+    time_limit: float | None = TIME_LIMIT,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    observer: Observer = lambda _: None,
+    command: str | None = None,
+) -> FleetSizes:
+    """Return how many machines a target takes: what is proved, and what is known to be enough.
+
+    Parameters
+    ----------
+    instance
+        The problem, or the file that it is read from.
+    target
+        ``mean=100`` in rounds, ``mean=5s``, or a `FleetMatch`.
+    policies, routers
+        Every scheduler runs behind every router, on each number of machines.
+    counts
+        Numbers of machines; when left out, from the largest that simple bounds rule out to one
+        on which a scheduler reaches the target.
+    clock
+        How long rounds last.
+    time_limit
+        Seconds for bounds and schedules of each number of machines, beside the runs of
+        schedulers; None to go on until nothing more is found.
+    threads
+        For the solvers.
+    out
+        A folder for a certificate of each number of machines.  What is in there counts and is not
+        done again.
+    observer
+        Told in a line what begins.
+    command
+        What certificates record as the command that made them.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> found = fleet_sizes(Instance(5, [Request(0, 2, 1)] * 4), "mean=1.5", time_limit=2)
+    >>> found.machines
+    (2, 2)
+    """
+    instance = as_instance(instance)
+    checked_limit(time_limit)
+    work = _Work(instance, clock, policies, routers, target, time_limit, threads, observer, command)
+    directory = None if out is None else Path(out)
+    if directory is not None:
+        work.known = folder.read(directory, instance, clock, work.scope)
+    with signals_remembered(work.interrupt):
+        try:
+            work.begin(target)
+            work.look_at(counts, directory)
+        except (Stopped, Abandoned):
+            if work.signal_number is None:
+                raise
+    if work.target is None:
+        raise KeyboardInterrupt
+    return FleetSizes(
+        work.instance, work.target, bands_of(work.known), clock, work.scope,
+        tuple(work.left), work.signal_number,
+    )  # fmt: skip
+
+
+class _Work:
+    """What is known so far, by number of workers."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        clock: Clock,
+        policies: Sequence[str],
+        routers: Sequence[str],
+        target: str | FleetMatch,
+        time_limit: float | None,
+        threads: int | None,
+        observer: Observer,
+        command: str | None,
+    ) -> None:
+        if not len(instance):
+            raise InvalidInput("has no requests", field="requests")
+        self.instance, self.clock = instance, clock
+        self._match = target if isinstance(target, FleetMatch) else None
+        chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
+        if self._match is not None:
+            chosen.insert(0, self._match.policy)
+            ways.insert(0, self._match.router)
+        self._pairs = [(way, name) for name in dict.fromkeys(chosen) for way in dict.fromkeys(ways)]
+        for way in ways:
+            router_from(way)
+        self.scope = least_scope(policy_from(name).scope(rounds=clock.is_even) for name in chosen)
+        self._limit, self._threads = time_limit, threads
+        self._observer, self._command = observer, command
+        self._runs: dict[int, list[PolicyRun]] = {}
+        self.known: dict[int, Certificate] = {}
+        self.left: list[int] = []
+        self.target: Target | None = None
+        self.signal_number: int | None = None
+
+    def interrupt(self, number: int) -> None:
+        """Remember that a signal came."""
+        self.signal_number = number
+
+    def _is_over(self) -> bool:
+        return self.signal_number is not None
+
+    def begin(self, target: str | FleetMatch) -> None:
+        """Find out what the target is, and refuse one that cannot be met."""
+        clock = self.clock
+        if isinstance(target, str):
+            self.target = parsed_target(target, self.instance, clock)
+        else:
+            self.instance = replace(self.instance, workers=target.workers)
+            value = self._values(target.workers)[target.label]
+            if value is None:
+                reason = "did not complete every request, so there is nothing to match"
+                raise InvalidInput(f"{target.label} {reason}", field="--match")
+            where = "1 machine" if target.workers == 1 else f"{target.workers} machines"
+            self.target = Target(value, f"what {target.label} does on {where}")
+        least = least_total(self.instance, clock)
+        if least > self.target.total:
+            mean = FleetSizes(self.instance, self.target, (), clock).mean(least, up=False)
+            unit = "rounds" if clock.is_even else "s"
+            reason = f"a request with a machine of its own takes {mean} {unit} on average"
+            raise InvalidInput(
+                f"cannot be met by any number of machines: {reason}", field="--target"
+            )
+
+    def look_at(self, counts: Iterable[int] | None, directory: Path | None) -> None:
+        """Certify each number of workers, and keep what is known of others."""
+        if counts is None:
+            chosen = self._range()
+        else:
+            chosen = [checked_integer(count, "--counts", 1) for count in counts]
+        if self._match is not None:
+            chosen.append(self._match.workers)  # where the target is from
+        self.left = [count for count in sorted(set(chosen)) if not self._is_done(count)]
+        bounds = self._bounds(self.left)
+        for count in list(self.left):
+            if self._is_over():
+                return
+            fleet, runs = self._fleet(count), self._run(count)
+            self._observer(f"{_on(count)}: schedules and bounds")
+            found = certify(
+                fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
+                slower=False, time_limit=self._half, threads=self._threads, command=self._command,
+            )  # fmt: skip
+            self.signal_number = self.signal_number or found.signal_number
+            found = folder.better(found, self.known.get(count), bounds.get(count))
+            if directory is not None:
+                folder.keep(directory, found)
+            self.known[count] = found
+            self.left.remove(count)
+
+    @property
+    def _half(self) -> float | None:
+        return None if self._limit is None else self._limit / 2
+
+    def _bounds(self, counts: Sequence[int]) -> Mapping[int, CheckedBound]:
+        """Return bounds for many numbers of workers at once; they share what they find."""
+        if not counts:
+            return {}
+        self._observer(f"bounds for {', '.join(map(str, counts))} machines")
+        limit = None if self._half is None else self._half * len(counts)
+        with left_when(self._is_over):
+            return bounds_by_workers(
+                self.instance, counts, self.clock, scope=self.scope, time_limit=limit,
+                threads=self._threads, should_stop=self._is_over,
+            )  # fmt: skip
+
+    def _fleet(self, workers: int) -> Instance:
+        return replace(self.instance, workers=workers)
+
+    def _labels(self) -> list[str]:
+        return [label_of(*pair) for pair in self._pairs]
+
+    def _is_done(self, workers: int) -> bool:
+        """Whether a certificate is there that no signal cut short, with all schedulers."""
+        found = self.known.get(workers)
+        if found is None or found.provenance.get("stop_reason") == "interrupted":
+            return False
+        ended = {run.policy for run in found.runs if run.outcome != UNFINISHED}
+        return ended >= {*self._labels()}
+
+    def _values(self, workers: int) -> dict[str, int | None]:
+        """Return what schedulers do with so many workers, from a certificate if there is one."""
+        if self._is_done(workers):
+            return {run.policy: run.value for run in self.known[workers].runs}
+        return {run.policy: run.objective for run in self._run(workers)}
+
+    def _run(self, workers: int) -> list[PolicyRun]:
+        """Run every scheduler behind every router; a single machine needs none."""
+        if workers in self._runs:
+            return self._runs[workers]
+        fleet, found = self._fleet(workers), list[PolicyRun]()
+        alone: dict[str, PolicyRun] = {}
+        for way, name in self._pairs:
+            label = label_of(way, name)
+            self._observer(f"{_on(workers)}: {label}")
+            if name in alone:
+                found.append(replace(alone[name], policy=label))
+                continue
+            with left_when(self._is_over):
+                made = run(
+                    fleet, name, router=way, clock=self.clock, label=label,
+                    should_stop=self._is_over,
+                )  # fmt: skip
+            if workers == 1:
+                alone[name] = made
+            found.append(made)
+        self._runs[workers] = found
+        return found
+
+    def _range(self) -> list[int]:
+        """Return numbers of workers between one that is too few and one that is enough."""
+        assert self.target is not None
+        total = self.target.total
+        below = _last(lambda count: self._least(count) > total, len(self.instance))
+        enough = self._match.workers if self._match is not None else self._enough(below + 1)
+        first = max(below, 1)
+        if enough - first < MOST_COUNTS:
+            return [*range(first, enough + 1)]
+        step = (enough - first) / (MOST_COUNTS - 1)
+        between = {first + round(k * step) for k in range(MOST_COUNTS)}
+        return sorted(between | {below + 1, enough, *(c for c in self._runs if c <= enough)})
+
+    def _least(self, workers: int) -> int:
+        """Return a bound that takes no time."""
+        fleet = self._fleet(workers)
+        if isinstance(self.clock, Seconds):
+            model = self.clock.batch_time
+            return seconds_bound(fleet, model, scope=self.scope, time_limit=0.0).value_ns
+        return volume_bound(fleet)
+
+    def _enough(self, first: int) -> int:
+        """Return a number of workers on which a scheduler reaches the target.
+
+        Where each request has a machine of its own every scheduler that waits for none does.
+        """
+        if known := [
+            count for count in self.known if self._is_done(count) and self._reaches(count)
+        ]:
+            return min(known)
+        low, step, most = first - 1, 1, max(1, len(self.instance))
+        while not self._reaches(high := min(low + step, most)):
+            if high == most:
+                return high
+            low, step = high, 2 * step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._reaches(middle) else (middle, high)
+        return high
+
+    def _reaches(self, workers: int) -> bool:
+        assert self.target is not None
+        known = (value for value in self._values(workers).values() if value is not None)
+        return min(known, default=math.inf) <= self.target.total
+
+
+def _on(workers: int) -> str:
+    return "1 machine" if workers == 1 else f"{workers} machines"
+
+
+def _last(holds: Callable[[int], bool], most: int) -> int:
+    """Return the last number up to ``most`` at which something holds from 1 on, else 0."""
+    low, high = 0, 1
+    while high <= most and holds(high):
+        low, high = high, 2 * high
+    high = min(high, most + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

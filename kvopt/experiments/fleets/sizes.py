@@ -1,0 +1,256 @@
+"""What is known of each number of machines, and the answer that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kvopt.certificates.certificate import Certificate
+from kvopt.experiments.fleets.targets import Target
+from kvopt.model.frames import frame
+from kvopt.model.instance import Instance
+from kvopt.model.optional import pictures
+from kvopt.model.scopes import Scope
+from kvopt.model.summary import Facts, Summarised
+from kvopt.simulation.clocks import ROUNDS, Clock
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True)
+class Band:
+    """What is possible with so many machines.
+
+    Parameters
+    ----------
+    workers
+        How many.
+    lower, upper
+        No schedule has a smaller total latency, and one is known that has this one; None while
+        unknown.
+    lower_from, upper_from
+        Of how many machines the certificate is that proves it: what more machines cannot do fewer
+        cannot do either, and more need not be used.
+    found_by
+        Where the schedule is from.
+    runs
+        Total latency of each scheduler, by its name after that of its router; None where it did
+        not come to an end.
+    """
+
+    workers: int
+    lower: int | None
+    upper: int | None
+    lower_from: int | None
+    upper_from: int | None
+    found_by: str | None
+    runs: Mapping[str, int | None]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return an object of ``fleets`` that ``kvopt fleet --json`` prints."""
+        return {**vars(self), "runs": dict(self.runs)}
+
+
+def bands_of(known: Mapping[int, Certificate]) -> tuple[Band, ...]:
+    """Return what certificates of some numbers of workers say of each of these numbers.
+
+    Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
+    """
+    lowers: dict[int, tuple[int | None, int | None]] = {}
+    best: tuple[int | None, int | None] = (None, None)
+    for workers in sorted(known, reverse=True):
+        value = known[workers].lower_bound
+        if value is not None and (best[0] is None or value > best[0]):
+            best = value, workers
+        lowers[workers] = best
+    found, upper, upper_from, found_by = [], None, None, None
+    for workers in sorted(known):
+        own = known[workers]
+        if own.objective is not None and (upper is None or own.objective < upper):
+            upper, upper_from = own.objective, workers
+            found_by = own.provenance.get("found_by")
+        runs = {run.policy: run.value for run in own.runs}
+        lower, lower_from = lowers[workers]
+        found.append(Band(workers, lower, upper, lower_from, upper_from, found_by, runs))
+    return tuple(found)
+
+
+@dataclass(frozen=True, repr=False)
+class FleetSizes(Summarised):
+    """How many machines a target takes.
+
+    Parameters
+    ----------
+    instance
+        The problem, with the number of machines of a run to match, or its own.
+    target
+        What a fleet should reach.
+    bands
+        What is known of each number of machines, the fewest first.
+    clock
+        The unit of totals.
+    scope
+        What schedules may do that the bounds speak of.
+    left
+        Numbers of machines that were not looked at, after Ctrl-C.
+    signal_number
+        The signal that ended the work, where one did.
+    """
+
+    instance: Instance
+    target: Target
+    bands: tuple[Band, ...]
+    clock: Clock = ROUNDS
+    scope: Scope = Scope.RUNS
+    left: tuple[int, ...] = ()
+    signal_number: int | None = None
+
+    @property
+    def machines(self) -> tuple[int | None, int | None]:
+        """The fewest machines not ruled out, and the fewest that are known to be enough."""
+        if not self.bands:
+            return None, None
+        excluded = [band.workers for band in self.bands if self.is_impossible(band)]
+        enough = [band.workers for band in self.bands if self.is_reached(band)]
+        return max(excluded, default=0) + 1, min(enough, default=None)
+
+    def is_impossible(self, band: Band) -> bool:
+        """Whether no schedule reaches the target with so many machines."""
+        return band.lower is not None and band.lower > self.target.total
+
+    def is_reached(self, band: Band) -> bool:
+        """Whether a schedule is known that reaches it."""
+        return band.upper is not None and band.upper <= self.target.total
+
+    @property
+    def answer(self) -> str:
+        """What follows from the certificates, in sentences."""
+        least, known = self.machines
+        if least is None:
+            return "Nothing is known yet."
+        said = (
+            f"No scheduler reaches {self.target.said} with fewer than {_machines(least)}"
+            if least > 1
+            else f"No number of machines is ruled out for {self.target.said}"
+        )
+        if known is None:
+            return f"{said}; no schedule is known that does."
+        by = self._band(known)
+        name = (by.found_by or "a schedule").removeprefix("policy ")
+        return f"{said}; {name} does with {known}{self._between(least, known)}."
+
+    def _between(self, least: int, known: int) -> str:
+        if least == known:
+            return ", so that is the least"
+        open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
+        return f", and whether {open_} can be enough is open"
+
+    def _band(self, workers: int) -> Band:
+        return next(band for band in self.bands if band.workers == workers)
+
+    def mean(self, total: int | None, *, up: bool) -> str:
+        """Return the mean of a total, in rounds or seconds, rounded outward."""
+        if total is None:
+            return "-"
+        unit = max(len(self.instance), 1) * self.clock.scale
+        thousandths = -(-1000 * total // unit) if up else 1000 * total // unit
+        return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the schedulers with their routers, in the order in which they ran."""
+        return list(dict.fromkeys(label for band in self.bands for label in band.runs))
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        return {
+            "instance": self.instance.name,
+            "target": self.target.said,
+            "answer": self.answer,
+            **{
+                f"{band.workers} machines": f"{self.mean(band.lower, up=False)} to "
+                f"{self.mean(band.upper, up=True)}"
+                for band in self.bands
+            },
+        }
+
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Which schedules the bounds speak of."""
+        return self.scope.sentence
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt fleet --json`` prints."""
+        return {
+            "fleets": [band.to_json() for band in self.bands],
+            "machines": list(self.machines),
+            "target": self.target.total,
+            "target_said": self.target.said,
+            "unit": "rounds" if self.clock.is_even else "ns",
+            "requests": len(self.instance),
+            "instance": self.instance.hash,
+            "scope": str(self.scope),
+            "answer": self.answer,
+            "left": list(self.left),
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each number of machines: means, in rounds or in seconds."""
+        unit = max(len(self.instance), 1) * self.clock.scale
+
+        def column(values: Sequence[int | None]) -> list[float | None]:
+            return [None if value is None else value / unit for value in values]
+
+        return frame(
+            {
+                "workers": [band.workers for band in self.bands],
+                "lower": column([band.lower for band in self.bands]),
+                "upper": column([band.upper for band in self.bands]),
+                **{
+                    label: column([band.runs.get(label) for band in self.bands])
+                    for label in self.labels
+                },
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw mean latency against machines: what is possible, and schedulers.
+
+        Parameters
+        ----------
+        ax
+            Where to draw; a new figure when left out.
+        """
+        unit = max(len(self.instance), 1) * self.clock.scale
+        rows = [
+            (
+                band.workers,
+                *(None if end is None else end / unit for end in (band.lower, band.upper)),
+            )
+            for band in self.bands
+        ]
+        curves = {
+            label: [
+                (band.workers, value / unit)
+                for band in self.bands
+                if (value := band.runs.get(label)) is not None
+            ]
+            for label in self.labels
+        }
+        axes = pictures().fleet_sizes(
+            rows,
+            curves,
+            self.target.total / unit,
+            "rounds" if self.clock.is_even else "seconds",
+            ax,
+        )
+        figure: Figure = axes.figure
+        return figure
+
+
+def _machines(count: int) -> str:
+    return "1 machine" if count == 1 else f"{count} machines"

@@ -1,0 +1,97 @@
+"""Targets of a fleet: a total latency that it should stay within, and how they are written."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.simulation.clocks import Clock
+
+_FIELD = "--target"
+_MEAN = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)")
+_UNBOUNDED = re.compile(r"p[0-9.]+|median|max|worst")
+_LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
+"""Nanoseconds of the units."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A total latency that a fleet should stay within.
+
+    Parameters
+    ----------
+    total
+        The most it may be, in units of the clock.
+    said
+        What it is, for a sentence.
+    """
+
+    total: int
+    said: str
+
+
+def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
+    """Return the target that ``mean=5s`` says, or ``mean=100`` in rounds.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> from kvopt.simulation.clocks import ROUNDS
+    >>> parsed_target("mean=2.5", Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).total
+    7
+    """
+    key, _, value = text.partition("=")
+    if _UNBOUNDED.fullmatch(key):
+        reason = (
+            f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
+            "let a few requests wait for the sake of the others; give a mean"
+        )
+        raise InvalidInput(reason, field=_FIELD)
+    if key == "misses":
+        reason = (
+            "misses are not looked at: what can be done by a deadline is bounded for one machine"
+        )
+        raise InvalidInput(reason, field=_FIELD)
+    found = _MEAN.fullmatch(value)
+    if key != "mean" or found is None:
+        raise InvalidInput(f"must be mean=100 or mean=5s, got {shown(text)}", field=_FIELD)
+    mean = Fraction(found[1]) * _unit(found[2], instance, clock)
+    total = int(mean * len(instance))
+    if mean <= 0 or total > LARGEST_INTEGER:
+        raise InvalidInput(
+            f"must be more than 0, and less than 2^53 in all, got {text}", field=_FIELD
+        )
+    unit = f" {found[2]}" if found[2] else " rounds"
+    return Target(total, f"a mean latency of {found[1]}{unit}")
+
+
+def _unit(name: str, instance: Instance, clock: Clock) -> Fraction | int:
+    """Return how many units of the clock are one of those that were given."""
+    if not name:
+        if not clock.is_even:
+            raise InvalidInput("needs a unit with --seconds: mean=5s, mean=800ms", field=_FIELD)
+        return 1
+    if not clock.is_even:
+        return _LENGTHS[name]
+    if instance.round_ms is None:
+        reason = f"{name} needs --seconds, or an instance with round_ms"
+        raise InvalidInput(reason, field=_FIELD)
+    return _LENGTHS[name] / (Fraction(str(instance.round_ms)) * MILLISECOND)
+
+
+def least_total(instance: Instance, clock: Clock) -> int:
+    """Return the total latency where each request has a machine of its own.
+
+    No number of machines does better, and one for each request does as well.
+    """
+    if clock.is_even:
+        return sum(request.output for request in instance)
+    model = clock.batch_time
+    return sum(
+        model.round_ns(1, r.prompt, r.prompt + 1) + model.stretch_ns(1, r.prompt + 2, r.output - 1)
+        for r in instance
+    )

@@ -1,0 +1,57 @@
+"""Better schedules of a fleet: rollouts from one line, moves between workers, each by itself."""
+
+from __future__ import annotations
+
+import math
+
+from kvopt.heuristics import improve
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
+
+_ALONE_SHARE = 0.2
+"""Share of the time of a turn in which each worker is improved by itself."""
+
+
+def improve_fleet(search: Search, seconds: float = math.inf) -> None:
+    """Improve the schedule of a fleet for so long, or until nothing improves any more."""
+    from kvopt.heuristics.central_line import offer_central_lines
+    from kvopt.heuristics.reinsertion import search_reinsertions
+    from kvopt.heuristics.rollouts import search_rollouts
+
+    end, turn = working_time() + seconds, 0
+    turn_length = 2.0
+    params, count = search.params.improve, len(search.instance)
+    offer_central_lines(search)
+    if count >= params.rollout_requests:
+        search_rollouts(search, share_of(seconds, params.orders_share), search.seed)
+    while not search.should_stop() and working_time() < end and search.schedule is not None:
+        before = search.schedule.objective
+        left = min(end - working_time(), math.inf if seconds == math.inf else turn_length)
+        search_reinsertions(search, (1 - _ALONE_SHARE) * left, search.seed + turn)
+        improve_workers(search, share_of(left, _ALONE_SHARE) if left < math.inf else turn_length)
+        if seconds == math.inf and search.schedule.objective == before:
+            return
+        turn, turn_length = turn + 1, 2 * turn_length
+
+
+def improve_workers(search: Search, seconds: float) -> None:
+    """Improve the schedule of each worker by itself, in shares of the time by its requests."""
+    schedule = search.schedule
+    assert schedule is not None
+    starts, end, left = list(schedule.starts), working_time() + seconds, len(schedule.starts)
+    for members, part in zip(schedule.members(), schedule.parts(), strict=True):
+        limit = (end - working_time()) * len(members) / max(left, 1)
+        left -= len(members)
+        if len(members) < 2 or search.should_stop() or limit <= 0:
+            continue
+        alone = Search(
+            part.instance, time_limit=limit, seed=search.seed, threads=search.threads,
+            stop=lambda _: search.should_stop(), ram=search.ram, params=search.params,
+        )  # fmt: skip
+        alone.offer_schedule(part, "part")
+        improve(alone, limit)
+        assert alone.schedule is not None
+        for i, start in zip(members, alone.schedule.starts, strict=True):
+            starts[i] = start
+    search.offer_starts(starts, "each worker by itself", schedule.workers)

@@ -1,0 +1,222 @@
+"""Bounds of fleets never pass the optimum, on either clock, and the verifier agrees."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+from certificates import random_proof
+from effort import many
+from fleet_oracle import fleet_optimum, timed_fleet_optimum
+from strategies import plain, random_instances
+from test_seconds_bounds import MODELS, batch_time, timed_instance
+from timed_oracle import Server
+
+import kvopt.verify as checker
+from kvopt import Instance, Request, bound, generate, run
+from kvopt.bounds.prices import price_bound
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds_evaluation import FULL, shares_bound
+from kvopt.bounds.staircases import staircase_bound
+from kvopt.bounds.volume import volume_bound
+from kvopt.certificates.writing import proof_to_json
+from kvopt.engines.fleet_bounding import bounds_by_workers
+from kvopt.files import instance_to_json
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.model.arrivals import arrivals_ns
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices, Proof, SharesProof
+from kvopt.simulation.clocks import Seconds
+
+METHODS = ("volume", "lp", "lagrangian", "configuration", "auto")
+
+
+def fleets(count: int, seed: int, **limits: int) -> list[Instance]:
+    source = random.Random(seed)
+    drawn = random_instances(count, seed, least_requests=2, most_memory=8, **limits)
+    return [Instance(each.memory, each.requests, workers=source.randint(2, 3)) for each in drawn]
+
+
+def verified(instance: Instance, proof: Proof) -> int:
+    """Return what the verifier makes of a proof."""
+    memory = checker._memory_of(instance_to_json(instance))
+    rows = [checker.Request(*request.kind) for request in instance]
+    said = json.loads(json.dumps(proof_to_json(proof)))
+    return checker._proved(memory, rows, said)
+
+
+def some_staircase(source: random.Random, memory: int) -> tuple[int, ...]:
+    return tuple(sorted(source.randint(1, memory) for _ in range(source.randint(1, 4))))
+
+
+def test_quick_bounds_stay_below_the_optimum() -> None:
+    source, tight = random.Random(1), 0
+    for instance in fleets(many(100), 1, most_output=3):
+        best = fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+        drawn = random_proof(source)
+        first = drawn["first"] - 1
+        prices = Prices((0,) * first + tuple(drawn["numerators"]), drawn["denominator"])
+        found = {
+            "volume": volume_bound(instance),
+            "staircases": staircase_bound(instance, [some_staircase(source, instance.memory)]),
+            "prices": price_bound(instance, prices),
+        }
+        assert verified(instance, prices) == found["prices"]
+        assert max(found.values()) <= best
+        tight += found["volume"] == best
+    assert tight > many(50)
+
+
+def both_sides(instance: Instance) -> Counter[str]:
+    """Check every method, and a schedule, against the optimum; return which of them are tight."""
+    best = fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+    made = run(instance, "svf").objective
+    assert made is not None
+    assert best <= made
+    tight = Counter(svf=made == best)
+    for method in METHODS:
+        found = bound(instance, method, threads=1)
+        if method == "lp" and found.value is None:
+            continue  # its prices are those of a horizon, and may say nothing beyond it
+        assert found.value is not None
+        assert found.checked is not None
+        assert found.value == verified(instance, found.checked.proof) <= best
+        tight[method] += found.value == best
+    for method in ("volume", "lagrangian"):
+        paused = bound(instance, method, scope="pauses", threads=1).value
+        assert paused is not None
+        assert paused <= best
+    return tight
+
+
+@pytest.mark.slow
+def test_every_method_stays_below_the_optimum_and_is_verified() -> None:
+    drawn = fleets(many(8), 2)
+    tight = sum(map(both_sides, drawn), Counter[str]())
+    assert tight["configuration"] > len(drawn) * 0.8
+    assert tight["configuration"] >= tight["lagrangian"] >= tight["volume"]
+
+
+@pytest.mark.thorough
+def test_ten_thousand_fleets() -> None:
+    drawn = fleets(many(600), 10)
+    tight = sum(map(both_sides, drawn), Counter[str]())
+    print(len(drawn), dict(tight))
+    assert tight["configuration"] > len(drawn) * 0.9
+
+
+def test_own_caches_say_more_than_one_that_is_as_large() -> None:
+    """Each worker has room for one of three, one cache as large as both has it for three."""
+    three = Instance(5, [Request(0, 2, 1)] * 3, workers=2)
+    assert bound(three, "configuration").value == 4
+    assert staircase_bound(three, [(3,)]) == 4
+    assert bound(three.pooled(), "configuration").value == volume_bound(three) == 3
+
+
+@pytest.mark.slow
+def test_more_workers_than_requests_are_of_no_use() -> None:
+    two = [Request(0, 1, 2), Request(1, 2, 3)]
+    for workers in (2, 5, 100):
+        for method in METHODS:
+            assert bound(Instance(5, two, workers=workers), method).value == 5
+
+
+def test_parts_between_idle_gaps() -> None:
+    late = [Request(r.arrival + 1000, r.prompt, r.output) for r in [Request(0, 2, 1)] * 3]
+    instance = Instance(5, [Request(0, 2, 1)] * 3 + late, workers=2)
+    assert bound(instance, "configuration").value == 8
+
+
+def test_a_fleet_has_a_schedule_to_start_from() -> None:
+    for instance in fleets(50, 3, most_requests=9):
+        search = Search(instance)
+        schedule = offer_list_schedules(search)
+        assert schedule is not None
+        assert schedule.check().feasible
+        assert search.schedule is not None
+        assert search.schedule.objective <= schedule.objective
+
+
+@pytest.mark.slow
+def test_seconds_stay_below_the_optimum_and_are_verified() -> None:
+    source, tight = random.Random(4), 0
+    for _ in range(many(20)):
+        lines, prompt_ns, kv_ns = source.choice(MODELS)
+        memory, late = source.randint(3, 9), source.choice([0, 15, 60])
+        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
+        triples = [(source.randint(0, late), source.randint(0, memory - o), o) for o in outputs]
+        server, workers = Server(lines, prompt_ns, kv_ns), source.randint(2, 3)
+        best = timed_fleet_optimum(server, memory, workers, triples)
+        instance = Instance(memory, timed_instance(memory, triples).requests, workers=workers)
+        model = batch_time(server)
+        found = seconds_bound(instance, model)
+        chunks = seconds_bound(instance, model, scope="chunks")
+        weights = tuple(source.choice([0, 20, FULL]) for _ in triples)
+        drawn = SharesProof((source.randrange(len(lines)),), weights)
+        claims = [(p.proof, p.value_ns) for p in (found, chunks)]
+        for proof, value in (*claims, (drawn, shares_bound(instance, model, drawn))):
+            assert timed(instance, model.to_json(), proof) == value <= best
+            assert not proof.company
+        tight += found.value_ns == best
+    assert tight > many(3)
+
+
+def timed(instance: Instance, model: dict[str, object], proof: SharesProof) -> int:
+    """Return what the verifier makes of a proof in seconds."""
+    memory = checker._memory_of(instance_to_json(instance))
+    rows = [checker.Request(0, r.prompt, r.output) for r in instance]
+    said = json.loads(json.dumps(proof_to_json(proof)))
+    clock, work = checker._Clock(model), checker._Work()
+    value, _ = checker._by_shares(memory, rows, list(arrivals_ns(instance)), clock, work, said)
+    return value
+
+
+def test_one_request_served_as_fast_as_all_workers() -> None:
+    """One request at a rate above 1 is no schedule, and leaving that out would be no bound."""
+    server = Server([(2, 0)], 0, 0)
+    triples = [(0, 3, 2), (0, 3, 1), (0, 0, 2)]
+    instance = Instance(5, [Request(*triple) for triple in triples], workers=2)
+    proof = SharesProof((0,), (64, 32, 24))
+    assert shares_bound(instance, batch_time(server), proof) <= 10
+    assert timed_fleet_optimum(server, 5, 2, triples) == 10
+
+
+def test_company_is_of_one_worker() -> None:
+    instance = Instance(10, [Request(0, 0, 1), Request(0, 3, 1)], workers=2)
+    model = batch_time(Server([(1, 1)], 0, 0))
+    proof = SharesProof((0,), (0, 0), (64, 64))
+    with pytest.raises(checker.Invalid, match="company is of one worker"):
+        timed(instance, model.to_json(), proof)
+
+
+def test_bounds_of_many_numbers_of_workers_at_once() -> None:
+    instance = Instance(5, [Request(0, 2, 1)] * 3 + [Request(9, 1, 3)] * 3)
+    found = bounds_by_workers(instance, (3, 1, 2))
+    assert list(found) == [1, 2, 3]
+    for workers, one in found.items():
+        fleet = Instance(5, instance.requests, workers=workers)
+        assert one.value == bound(fleet).value == verified(fleet, one.proof)
+
+
+@pytest.mark.slow
+def test_bounds_never_rise_with_the_number_of_workers() -> None:
+    for scope in ("runs", "pauses"):
+        found = bounds_by_workers(generate("arrival-1", 6, seed=1), range(1, 4), scope=scope)
+        values = [one.value for one in found.values()]
+        assert values == sorted(values, reverse=True)
+    model = batch_time(Server([(2, 1)], 0, 1))
+    timed = bounds_by_workers(generate("arrival-1", 40, seed=1), range(1, 7), Seconds(model))
+    values = [one.value for one in timed.values()]
+    assert values == sorted(values, reverse=True)
+    assert values[0] > 2 * values[-1]
+
+
+def test_no_time_and_no_requests() -> None:
+    instance = generate("arrival-1", 20, seed=1)
+    found = bounds_by_workers(instance, (1, 2), time_limit=0)
+    assert found[1].value >= volume_bound(instance)
+    assert bounds_by_workers(Instance(5, []), (1, 2))[2].value == 0
+    stopped = bounds_by_workers(instance, (2,), should_stop=lambda: True)
+    assert stopped[2].value == volume_bound(Instance(instance.memory, instance.requests, workers=2))

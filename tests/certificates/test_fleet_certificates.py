@@ -1,0 +1,184 @@
+"""Certificates of fleets: what `certify` writes is valid, and what was changed in it is not."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from certificates import judged, numbers_in
+from effort import many
+from fleet_oracle import fleet_optimum
+from strategies import plain, random_instances
+
+from kvopt import (
+    BatchTime,
+    Certificate,
+    Instance,
+    Line,
+    Request,
+    Schedule,
+    certify,
+    read_certificate,
+    verify,
+    write_certificate,
+)
+from kvopt.files import instance_from_json
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+
+ROWS = [(0, 0, 3), (0, 0, 3), (0, 1, 2), (5, 1, 1), (9, 1, 2)]
+FLEET = Instance(3, [Request(*row, arrival_seconds=row[0] * 1e-6) for row in ROWS], workers=2)
+CLOCKS: dict[str, Clock] = {"rounds": ROUNDS, "seconds": Seconds(BatchTime([Line(1000, 20)], 1, 2))}
+POLICIES = ["fcfs", "svf", "alpha-beta:alpha=0,beta=0.5"]
+
+
+def written(tmp_path: Path, found: Certificate) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path / "fleet.cert.json"
+    write_certificate(found, path)
+    return path, json.loads(path.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", [None, "pauses", "pauses+chunks"])
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_fleet_is_certified(tmp_path: Path, clock: str, scope: str | None) -> None:
+    found = certify(FLEET, POLICIES, clock=CLOCKS[clock], scope=scope)
+    path, content = written(tmp_path, found)
+    assert content["schema"].endswith("certificate/2")
+    assert len(content["upper"]["workers"]) == len(FLEET)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    assert "memory 3 on each of 2 workers" in verdict.lines[0]
+    again = read_certificate(path)
+    assert again.objective == found.objective
+    for made, run in zip(found.runs, again.runs, strict=True):
+        said = (run.value, run.starts, run.workers, run.lost)
+        assert said == (made.value, made.starts, made.workers, made.lost)
+        assert again.measures(run) == found.measures(made)
+    assert any(run.lost for run in found.runs)
+
+
+@pytest.mark.slow
+def test_bounds_and_schedules_hold_the_optimum(tmp_path: Path) -> None:
+    source, proved = random.Random(3), 0
+    drawn = random_instances(many(15), 3, least_requests=1, most_memory=8)
+    for instance in drawn:
+        fleet = Instance(instance.memory, instance.requests, workers=source.randint(2, 3))
+        found = certify(fleet, ["svf"], router=source.choice(["central", "least-volume"]))
+        assert verify(written(tmp_path, found)[0]).valid
+        best = fleet_optimum(fleet.memory, fleet.workers, plain(fleet)[1])
+        assert found.lower_bound is not None
+        assert found.objective is not None
+        assert found.lower_bound <= best <= found.objective
+        proved += found.lower_bound == found.objective
+    assert proved > many(10)
+
+
+def test_a_given_schedule_is_judged() -> None:
+    given = Schedule(FLEET, (0, 0, 3, 5, 9), (0, 1, 0, 1, 0))
+    found = certify(FLEET, schedule=given)
+    assert found.runs[0].value == given.objective == 14
+    assert found.objective == found.lower_bound == 13
+    assert found.runs[0].workers == given.workers
+
+
+@pytest.fixture(scope="module", params=CLOCKS)
+def valid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    found = certify(FLEET, POLICIES, clock=CLOCKS[request.param])
+    return written(tmp_path_factory.mktemp("fleet"), found)[1]
+
+
+Change = Callable[[dict[str, Any]], object]
+
+CHANGES: dict[str, tuple[Change, str]] = {
+    "a worker too many": (lambda c: c["upper"]["workers"].__setitem__(1, 2), "one of 2 workers"),
+    "a worker below 0": (lambda c: c["upper"]["workers"].__setitem__(1, -1), "one of 2 workers"),
+    "a worker too few": (lambda c: c["upper"]["workers"].pop(), "one of 2 workers"),
+    "no workers": (lambda c: c["upper"].pop("workers"), "one of 2 workers"),
+    "a start too few": (lambda c: c["upper"]["starts"].pop(), "starts for 5 requests"),
+    "all on one": (lambda c: c["upper"].update(workers=[0] * 5), "upper"),
+    "a policy on one": (lambda c: c["policies"][0].update(workers=[1] * 5), "fcfs"),
+    "one worker": (lambda c: c["instance"].update(workers=1), "workers must be 2 or more"),
+    "other workers": (lambda c: c["instance"].update(workers=3), "hash"),
+    "the first schema": (
+        lambda c: c["instance"].update(schema="kvopt.instance/1"),
+        "need the schema kvopt.instance/2",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_wrong_is_refused(valid: dict[str, Any], tmp_path: Path, change: str) -> None:
+    changed = copy.deepcopy(valid)
+    CHANGES[change][0](changed)
+    verdict = judged(tmp_path / "c.json", changed)
+    assert not verdict.valid
+    assert verdict.readable
+    assert CHANGES[change][1] in verdict.lines[-1]
+
+
+def test_the_first_schema_names_no_workers(valid: dict[str, Any], tmp_path: Path) -> None:
+    older = {**valid, "schema": valid["schema"][:-1] + "1"}
+    assert not judged(tmp_path / "c.json", older).readable
+
+
+def rehashed(content: dict[str, Any], workers: int) -> dict[str, Any]:
+    """Return a certificate of a fleet of so many workers, with the hash that goes with it."""
+    changed = copy.deepcopy(content)
+    changed["instance"]["workers"] = workers
+    changed["hash"] = instance_from_json(changed["instance"]).hash
+    return changed
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_proof_of_fewer_workers_proves_less_of_more(clock: str, tmp_path: Path) -> None:
+    crowded = Instance(4, [Request(0, 1, 3, arrival_seconds=0.0)] * 6, workers=2)
+    found = certify(crowded, clock=CLOCKS[clock])
+    _, content = written(tmp_path, found)
+    verdict = judged(tmp_path / "c.json", {**rehashed(content, 3), "upper": None})
+    assert not verdict.valid
+    assert "lower: says" in verdict.lines[-1]
+    assert judged(tmp_path / "c.json", {**rehashed(content, 2), "upper": None}).valid
+
+
+def test_a_search_speaks_of_one_worker(tmp_path: Path) -> None:
+    _, content = written(tmp_path, certify(FLEET, ["fcfs"]))
+    parts = content["lower"]["proof"].get("parts", [{"proof": content["lower"]["proof"]}])
+    proof = next(p["proof"] for p in parts if p["proof"]["kind"] == "configurations")
+    proof.update(searched=True, target=proof["target"] or 100)
+    verdict = judged(tmp_path / "c.json", content)
+    assert "a search is of one worker" in verdict.lines[-1]
+
+
+def test_company_speaks_of_one_worker(tmp_path: Path) -> None:
+    _, content = written(tmp_path, certify(FLEET, clock=CLOCKS["seconds"]))
+    content["lower"]["proof"].update(weights=[0] * 5, company=[64] * 5)
+    verdict = judged(tmp_path / "c.json", content)
+    assert "company is of one worker" in verdict.lines[-1]
+
+
+@pytest.mark.parametrize("wait", [[0, 9], [0, 9, 2], [0, 9, -1], [0, 9, 0, 0]])
+def test_a_wait_names_a_worker(tmp_path: Path, wait: list[int]) -> None:
+    _, content = written(tmp_path, certify(FLEET, clock=CLOCKS["seconds"]))
+    content["upper"].setdefault("waits", []).append(wait)
+    verdict = judged(tmp_path / "c.json", content)
+    assert "must be [round, time, worker]" in verdict.lines[-1]
+
+
+def test_no_value_or_start_can_be_changed(valid: dict[str, Any], tmp_path: Path) -> None:
+    """In seconds a start may move within rounds that are not there: only values are looked at."""
+    looked_at = ("value", "starts") if "model" not in valid else ("value",)
+    runs = {"upper": valid["upper"], "policies": valid["policies"]}
+    places = [place for place in numbers_in(runs) if set(place) & set(looked_at)]
+    for place, change in itertools.product(places, (-1, 1)):
+        changed = copy.deepcopy(valid)
+        inner: Any = changed
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] += change
+        assert not judged(tmp_path / "c.json", changed).valid, place

@@ -1,0 +1,104 @@
+"""``kvopt fleet``: the contract, the sentence, the files, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from commands import Run
+
+QUICK = ("-t", "0.2")
+
+
+def test_json_holds_the_contract(run: Run, ec1: Path) -> None:
+    code, out, err = run("fleet", ec1, "--target", "mean=3", "--counts", "1..3", "--json", *QUICK)
+    said = json.loads(out)
+    assert (code, err) == (0, "")
+    assert [row["workers"] for row in said["fleets"]] == [1, 2, 3]
+    for row in said["fleets"]:
+        assert {"workers", "lower", "upper"} <= row.keys()
+        assert row["lower"] <= row["upper"]
+    assert said["machines"] == [1, 1]  # its optimum is 12 for four requests
+    assert (said["unit"], said["target"], said["requests"]) == ("rounds", 12, 4)
+
+
+def test_the_answer_is_a_sentence(run: Run, ec1: Path) -> None:
+    args = ("--match", "fcfs", "--router", "round-robin", "--workers", "2")
+    code, out, err = run("fleet", ec1, *args, *QUICK)
+    first, second, heads, *rows = out.splitlines()
+    assert code == 0
+    assert first.startswith("No scheduler reaches what round-robin + fcfs does on 2 machines with")
+    assert second.startswith("target: ")
+    assert heads.split()[:4] == ["machines", "mean", "at", "least"]
+    assert "round-robin + fcfs" in heads
+    assert "central + svf" in heads
+    assert [row.split()[0] for row in rows] == ["1", "2"]
+    assert "impossible" in rows[0]
+    assert "reached" in rows[1]
+    assert "covered:" in err
+
+
+def test_routers_and_policies_are_those_that_were_named(run: Run, ec1: Path) -> None:
+    named = ("--router", "random", "--router", "two-choices", "-P", "fcfs", "-P", "mc-sf")
+    code, out, _ = run(
+        "fleet", ec1, "--target", "mean=3", "--counts", "2", *named, "--json", *QUICK
+    )
+    (row,) = json.loads(out)["fleets"]
+    assert code == 0
+    assert {*row["runs"]} == {
+        f"{router} + {policy}"
+        for router in ("random", "two-choices")
+        for policy in ("fcfs", "mc-sf")
+    }
+
+
+def test_out_holds_certificates_picture_and_answer(run: Run, ec1: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "fleets"
+    args = ("fleet", ec1, "--target", "mean=3", "--counts", "1,2", "--out", out, *QUICK)
+    code, printed, _ = run(*args)
+    assert code == 0
+    assert {path.name for path in out.iterdir()} == {
+        "1.cert.json", "2.cert.json", "fleet.json", "fleet.svg", "fleet.png",
+    }  # fmt: skip
+    for count in (1, 2):
+        assert run("verify", out / f"{count}.cert.json")[0] == 0
+    assert "mean latency, rounds" in (out / "fleet.svg").read_text()
+    assert json.loads((out / "fleet.json").read_text())["answer"] == printed.splitlines()[0]
+    assert run(*args)[:2] == (0, printed)
+
+
+def test_seconds(run: Run, ec1: Path) -> None:
+    args = ("--seconds", "--target", "mean=1s", "--counts", "1..2", "--json")
+    code, out, err = run("fleet", ec1, *args, *QUICK)
+    said = json.loads(out)
+    assert (code, said["unit"], said["target"]) == (0, "ns", 4 * 10**9)
+    assert "assumed: --batch-time" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "wanted"),
+    [
+        ((), "options: give --match or --target, one of them"),
+        (("--match", "fcfs", "--target", "mean=3"), "options: give --match or --target"),
+        (("--target", "mean=3", "--workers", "2"), "--workers: goes with --match"),
+        (("--target", "p99=3"), "--target: p99 cannot be bounded"),
+        (("--target", "mean=1"), "--target: cannot be met by any number of machines"),
+        (("--target", "mean=3", "--counts", "0..2"), "--counts: must rise from 1"),
+        (("--target", "mean=3", "--counts", "3..2"), "--counts: must rise from 1"),
+        (("--target", "mean=3", "--counts", "1-2"), "--counts: must be 1..12 or 2,4,8"),
+        (("--target", "mean=3", "--counts", "1..9999"), "--counts: has more than 1,000"),
+        (("--target", "mean=3", "--router", "nearest"), "nearest"),
+        (("--target", "mean=3", "-P", "fsfs"), "fsfs"),
+        (("--match", "fsfs"), "fsfs"),
+    ],
+)
+def test_what_is_refused(
+    run: Run, ec1: Path, tmp_path: Path, args: Sequence[str], wanted: str
+) -> None:
+    out = tmp_path / "fleets"
+    code, printed, err = run("fleet", ec1, *args, "--out", out)
+    assert (code, printed) == (2, "")
+    assert wanted in err
+    assert not out.exists()

@@ -1,0 +1,220 @@
+"""How many machines: no fleet of fewer does as well, on all schedules of tiny fleets."""
+
+from __future__ import annotations
+
+import random
+import signal
+from dataclasses import replace
+from itertools import starmap
+from pathlib import Path
+
+import pytest
+from fleet_oracle import fleet_optimum, timed_fleet_optimum
+from strategies import plain, random_instances
+from timed_oracle import Server
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    certify,
+    generate,
+    read_certificate,
+    run,
+    verify,
+)
+from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.experiments.fleets.sizes import bands_of
+from kvopt.experiments.fleets.targets import least_total, parsed_target
+from kvopt.simulation.clocks import ROUNDS, Seconds
+
+LIMIT = 0.2
+MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
+CONVERSATIONS = generate("conversation", 30, 400, seed=1)
+
+
+def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
+    """Compare each claim with the optima by number of machines."""
+    for band in found.bands:
+        assert band.lower is not None
+        assert band.upper is not None
+        assert band.lower <= optima[band.workers] <= band.upper
+    least, known = found.machines
+    enough = [workers for workers, value in optima.items() if value <= found.target.total]
+    assert least is not None
+    assert least <= min(enough)
+    assert known is None or known in enough
+
+
+def test_no_claim_in_rounds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(1)
+    for drawn in random_instances(25, 1, least_requests=2, most_memory=8, most_output=3):
+        memory, requests = plain(drawn)
+        optima = {m: fleet_optimum(memory, m, requests) for m in range(1, len(requests) + 1)}
+        value = source.randint(min(optima.values()), max(optima.values()))
+        mean = f"mean={value / len(requests) + 1e-4:.9f}"
+        assert_bands_hold(fleet_sizes(drawn, mean, time_limit=LIMIT), optima)
+
+
+@pytest.mark.slow
+def test_no_claim_in_seconds_is_beaten_by_any_schedule() -> None:
+    source = random.Random(4)
+    for server in MODELS:
+        memory = source.randint(3, 9)
+        outputs = [source.randint(1, 3) for _ in range(source.randint(2, 4))]
+        triples = [(source.randint(0, 60), source.randint(0, memory - o), o) for o in outputs]
+        counts = range(1, len(triples) + 1)
+        optima = {m: timed_fleet_optimum(server, memory, m, triples) for m in counts}
+        found = fleet_sizes(
+            Instance(
+                memory, [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in triples]
+            ),
+            FleetMatch("fcfs", "round-robin", 2), counts=counts, time_limit=LIMIT,
+            clock=Seconds(BatchTime(starmap(Line, server.lines), server.kv_ns, server.prompt_ns)),
+        )  # fmt: skip
+        assert_bands_hold(found, optima)
+
+
+def test_a_machine_for_each_request_is_the_least_total() -> None:
+    """Below it a target is refused with the reason; at it that many machines are enough."""
+    model = BatchTime([Line(7, 1), Line(0, 5)], kv_ns=2, prompt_ns=1)
+    requests = [Request(0, s, o) for s, o in ((3, 4), (0, 1), (5, 2))]
+    instance = Instance(20, requests)
+    apart = replace(instance, workers=3)
+    for clock in (ROUNDS, Seconds(model)):
+        alone = run(apart, "fcfs", router="round-robin", clock=clock).objective
+        assert least_total(instance, clock) == alone
+    with pytest.raises(InvalidInput, match=r"by any number of machines: .* takes 2.333 rounds"):
+        fleet_sizes(instance, "mean=2.3")
+    assert fleet_sizes(Instance(7, requests), "mean=2.34", time_limit=LIMIT).machines == (2, 2)
+
+
+def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
+    few, some, many = (
+        certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
+    )
+    weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
+    bands = bands_of(dict(enumerate(weak, 1)))
+    assert [band.lower for band in bands] == [some.lower_bound, some.lower_bound, many.lower_bound]
+    assert [band.lower_from for band in bands] == [2, 2, 3]
+    assert [band.upper for band in bands] == [few.objective] * 3
+    assert [band.upper_from for band in bands] == [1, 1, 1]
+
+
+def test_what_a_run_does_is_known_to_be_enough() -> None:
+    match = FleetMatch("fcfs", "round-robin", 3)
+    found = fleet_sizes(CONVERSATIONS, match, time_limit=LIMIT, counts=[1])
+    alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
+    assert found.target.total == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
+    assert [band.workers for band in found.bands] == [1, 3]
+    least, known = found.machines
+    assert least is not None
+    assert known is not None
+    assert least <= known <= 3
+
+
+def test_the_range_reaches_from_what_is_ruled_out_to_what_is_enough() -> None:
+    found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT)
+    assert found.is_impossible(found.bands[0])
+    assert found.is_reached(found.bands[-1])
+    counts = [band.workers for band in found.bands]
+    assert counts == [*range(counts[0], counts[-1] + 1)]
+
+
+def test_a_run_that_never_ends_is_nothing_to_match() -> None:
+    stuck = Instance(6, [Request(0, 0, 5)] * 2)
+    with pytest.raises(InvalidInput, match="did not complete every request"):
+        fleet_sizes(stuck, FleetMatch("alpha-protect:alpha=0", "central", 1), time_limit=LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"),
+    [
+        ("p99=5", "p99 cannot be bounded"),
+        ("mean=5s", "needs --seconds, or an instance with round_ms"),
+        ("mean=0", "must be more than 0"),
+        ("mean=x", "must be mean=100 or mean=5s"),
+        ("misses=1%", "bounded for one machine"),
+        ("median", "median cannot be bounded"),
+    ],
+)
+def test_targets_that_are_refused(target: str, wanted: str) -> None:
+    with pytest.raises(InvalidInput, match=wanted):
+        fleet_sizes(CONVERSATIONS, target)
+
+
+def test_seconds_and_rounds_are_one_target() -> None:
+    timed = replace(CONVERSATIONS, round_ms=50.0)
+    clock = Seconds(BatchTime([Line(50_000_000, 0)]))
+    assert parsed_target("mean=5s", timed, ROUNDS).total == 100 * 30
+    assert parsed_target("mean=5000ms", timed, clock).total == 5 * 30 * 10**9
+    with pytest.raises(InvalidInput, match="needs a unit"):
+        parsed_target("mean=5", timed, clock)
+
+
+class TestFolder:
+    def test_certificates_prove_each_claim(self, tmp_path: Path) -> None:
+        found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path)
+        for band in found.bands:
+            path = tmp_path / f"{band.workers}.cert.json"
+            assert verify(path).valid
+            written = read_certificate(path)
+            assert written.instance.workers == band.workers
+            for value, by in ((band.lower, band.lower_from), (band.upper, band.upper_from)):
+                of = read_certificate(tmp_path / f"{by}.cert.json")
+                assert value in (of.lower_bound, of.objective)
+
+    def test_what_is_there_is_not_done_again(self, tmp_path: Path) -> None:
+        first = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path)
+        said: list[str] = []
+        again = fleet_sizes(
+            CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path, observer=said.append
+        )
+        assert (again.to_json(), said) == (first.to_json(), [])
+        more = fleet_sizes(
+            CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path, policies=["fcfs"]
+        )
+        assert "central + fcfs" in more.labels
+        for old, new in zip(first.bands, more.bands, strict=True):
+            assert (old.lower or 0) <= (new.lower or 0)
+            assert (new.upper or 0) <= (old.upper or 0)
+
+    def test_an_interrupt_keeps_what_was_found(self, tmp_path: Path) -> None:
+        def interrupt(line: str) -> None:
+            if line == "2 machines: schedules and bounds":
+                signal.raise_signal(signal.SIGINT)
+
+        counts = [1, 2, 3]
+        found = fleet_sizes(
+            CONVERSATIONS, "mean=60", counts=counts, time_limit=LIMIT, out=tmp_path,
+            observer=interrupt,
+        )  # fmt: skip
+        assert found.signal_number == signal.SIGINT
+        assert found.left[-1] == 3
+        assert (tmp_path / "1.cert.json").exists()
+        after = fleet_sizes(CONVERSATIONS, "mean=60", counts=counts, time_limit=LIMIT, out=tmp_path)
+        assert [band.workers for band in after.bands] == counts
+        assert (after.left, after.signal_number) == ((), None)
+
+    def test_folders_of_something_else_are_refused(self, tmp_path: Path) -> None:
+        fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], time_limit=LIMIT, out=tmp_path)
+        other = generate("conversation", 30, 400, seed=2)
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another instance"):
+            fleet_sizes(other, "mean=60", counts=[2], out=tmp_path)
+        clock = Seconds(BatchTime([Line(10**9, 0)]))
+        with pytest.raises(InvalidInput, match="another clock"):
+            fleet_sizes(CONVERSATIONS, "mean=60s", clock=clock, out=tmp_path)
+
+    def test_false_certificates_are_refused(self, tmp_path: Path) -> None:
+        fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], time_limit=LIMIT, out=tmp_path)
+        path = tmp_path / "2.cert.json"
+        text = path.read_text()
+        value = read_certificate(path).lower_bound
+        path.write_text(
+            text.replace(f'"lower": {{"value": {value}', f'"lower": {{"value": {value}0')
+        )
+        assert path.read_text() != text
+        with pytest.raises(InvalidInput, match=r"2\.cert\.json"):
+            fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], out=tmp_path)
