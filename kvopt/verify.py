@@ -671,8 +671,9 @@ def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
         return 1
     if not 2 <= block <= LARGEST_FIELD or instance["schema"][-1] == "1":
         raise Invalid("instance: blocks have at least 2 tokens, and the schema kvopt.instance/2")
-    if not certificate.keys().isdisjoint(("model", "deadlines", "slower")):
-        raise Invalid("instance: whole blocks go with total latency in rounds only")
+    beside = certificate.keys() & {"model", "deadlines", "slower"}
+    if beside or instance.get("workers", 1) > 1:
+        raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
     if any(-(-(r.prompt + r.output) // block) > memory // block for r in requests):
         raise Invalid("instance: a request needs more blocks than the memory has")
     return block

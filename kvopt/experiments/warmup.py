@@ -13,19 +13,25 @@ from time import monotonic
 from typing import NamedTuple
 
 from kvopt.bounds.seconds import seconds_bound
+from kvopt.certificates import certify
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
+from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
 from kvopt.heuristics.central_line import offer_central_lines
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
+from kvopt.heuristics.paused_layers import search_layers
 from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
+from kvopt.model.instance import Instance, Request
 from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
+from kvopt.search.proofs import Prices
+from kvopt.simulation.clocks import ROUNDS, Seconds
 from kvopt.simulation.running import run
 
 
@@ -107,7 +113,9 @@ def _fleets() -> int | None:
     search.offer_schedule(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
     search_reinsertions(search, math.inf, most_cycles=1)
-    small = replace(generate("arrival-1", n=4, seed=3), workers=2)
+    few = generate("arrival-1", n=4, seed=3)
+    hunt_below(few, few.total_output + 1).go_on()
+    small = replace(few, workers=2)
     return solve(small, "exact", quick_start=False).signal_number
 
 
@@ -122,6 +130,20 @@ def _pauses() -> int | None:
     search_paused_orders(backlog, steps=2)
     late = generate("arrival-2", n=8, seed=1)
     return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
+
+
+def _blocks() -> None:
+    """Bound memory in whole blocks, without pauses and with them."""
+    backlog = replace(generate("conversation", n=20, memory=1_000, seed=1), block_size=16)
+    for scope in ("runs", "pauses"):
+        bound(backlog, "lagrangian", scope=scope, params=_brief())
+
+
+def _deadlines() -> None:
+    """Look for a ceiling, and for requests that attain, on both clocks."""
+    backlog = generate("conversation", n=20, memory=1_000, seed=1)
+    for clock, deadline in ((ROUNDS, "40"), (Seconds(BatchTime([Line(10_000_000, 10_000)])), "1s")):
+        certify(backlog, clock=clock, deadline=deadline, time_limit=1.0, params=_brief())
 
 
 def _seconds() -> None:
@@ -144,8 +166,13 @@ def _policies() -> None:
 
 def _hunting() -> None:
     from kvopt.experiments.hunting.tiny import optimum_below
+    from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
 
     optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
+    paused_optimum_below((10, ((0, 0, 10), (6, 5, 1))), 14)
+    search_layers(
+        Instance(10, [Request(0, 0, 10), Request(6, 5, 1)]), Prices((), 1), 14, lambda: False
+    )
 
 
 _PARTS: dict[str, Callable[[], int | None]] = {
@@ -155,7 +182,9 @@ _PARTS: dict[str, Callable[[], int | None]] = {
     "schedules of fleets": _fleets,
     "bounds by prices": _prices,
     "pauses": _pauses,
+    "memory in whole blocks": _blocks,
     "bounds in seconds": _seconds,
+    "deadlines": _deadlines,
     "schedulers": _policies,
     "hunting": _hunting,
 }

@@ -132,3 +132,12 @@ def test_prices_of_blocks_are_paid_for_all_blocks_and_no_more(tmp_path: Path) ->
     assert "no negative price" in judged(tmp_path, certificate(4, upper=None, lower=negative))
     inside = {"value": 5, "proof": {"kind": "split", "parts": [{"from": 0, "proof": prices}]}}
     assert judged(tmp_path, certificate(4, upper=None, lower=inside)).startswith("UNREADABLE")
+
+
+def test_blocks_go_with_one_worker_only(tmp_path: Path) -> None:
+    said = certificate(4, upper=None)
+    said["instance"]["workers"] = 2
+    said["hash"] = _hash(said["instance"])
+    assert judged(tmp_path, said) == (
+        "INVALID: instance: whole blocks go with total latency in rounds, of one worker, only"
+    )
