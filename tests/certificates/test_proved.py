@@ -270,6 +270,14 @@ class TestProgram:
                 "NOT COVERED: this kind of proof",
             ),
             ({"upper": {"value": 1, "segments": [[[1, 1]]]}}, "NOT COVERED: runs with pauses"),
+            (
+                {"instance": {**instance_to_json(EC1), "block_size": 2}},
+                "NOT COVERED: memory in whole blocks",
+            ),
+            (
+                {"instance": {**instance_to_json(EC1), "workers": 9}},
+                "NOT COVERED: more workers than requests",
+            ),
         ],
     )
     def test_what_it_does_not_cover_is_not_valid(
@@ -279,6 +287,15 @@ class TestProgram:
         path.write_text(json.dumps({**certificate(EC1, random.Random(1)), **change}))
         done = subprocess.run([program, path], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (2, words)
+
+    def test_claims_of_slower_machines_are_said_to_be_left_out(
+        self, program: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps({**certificate(EC1, random.Random(1)), "slower": []}))
+        done = subprocess.run([program, path], capture_output=True, text=True, check=False)
+        said = "not checked again: what is claimed of slower machines"
+        assert done.stdout.splitlines()[-2:] == [said, "VALID"]
 
     @pytest.mark.parametrize("text", ["", "{", "[1,]", '{"a": 1, "a": 2}', "[" * 50, "1 2", "01"])
     def test_what_is_no_json(self, program: Path, tmp_path: Path, text: str) -> None:
