@@ -141,7 +141,8 @@ class FleetSizes(Summarised):
             return f"{said}; no schedule is known that does."
         by = self._band(known)
         name = (by.found_by or "a schedule").removeprefix("policy ")
-        return f"{said}; {name} does with {known}{self._between(least, known)}."
+        with_ = f"with {_machines(known)} a schedule is known that does ({name})"
+        return f"{said}; {with_}{self._between(least, known)}."
 
     def _between(self, least: int, known: int) -> str:
         if least == known:
