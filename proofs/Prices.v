@@ -76,6 +76,55 @@ Lemma all_loads (M : Z) (m : nat) (s : schedule) (t : Z) :
   total (fun p => holds p t) s <= Z.of_nat m * M.
 Proof. intros Hw HM. apply all_of_workers; auto. Qed.
 
+(** Prices are 0 outside their times, not negative, and their sum is that of the list. *)
+Lemma price_outside first numerators t :
+  ~ (first <= t < first + Z.of_nat (length numerators)) -> price_at first numerators t = 0.
+Proof.
+  intros Ht. unfold price_at. destruct (t <? first) eqn:E; auto. apply nth_overflow. lia.
+Qed.
+
+Lemma price_nonneg first numerators t :
+  Forall (fun x => 0 <= x) numerators -> 0 <= price_at first numerators t.
+Proof.
+  intros Hp. unfold price_at. destruct (t <? first); [lia|].
+  destruct (nth_in_or_default (Z.to_nat (t - first)) numerators 0) as [H| ->]; [|lia].
+  rewrite Forall_forall in Hp. auto.
+Qed.
+
+Lemma price_sum first numerators :
+  total (price_at first numerators) (rounds first (length numerators))
+  = total (fun x => x) numerators.
+Proof.
+  revert first. induction numerators as [|x l IH]; intros first; cbn [rounds total length]; auto.
+  rewrite <- (IH (first + 1)). f_equal.
+  - unfold price_at. replace (first <? first) with false by (symmetry; lia).
+    replace (first - first) with 0 by lia. reflexivity.
+  - apply total_ext. intros t Ht. apply rounds_in in Ht. unfold price_at.
+    replace (t <? first) with false by (symmetry; lia).
+    replace (t <? first + 1) with false by (symmetry; lia).
+    replace (Z.to_nat (t - first)) with (S (Z.to_nat (t - (first + 1)))) by lia. reflexivity.
+Qed.
+
+(** At each time m workers hold m M tokens at most: so much all requests pay together. *)
+Lemma all_payments (I : instance) (first : Z) (numerators : list Z) (s : schedule) :
+  well_formed I ->
+  Forall (fun x => 0 <= x) numerators ->
+  feasible I s ->
+  total (fun p => payment (price_at first numerators) (what p) (start p)) s
+  <= Z.of_nat (workers I) * memory I * total (fun x => x) numerators.
+Proof.
+  intros [HM Hr] Hp [Hs Ha Hw Hf].
+  set (times := rounds first (length numerators)).
+  transitivity (total (fun p => total (fun t => price_at first numerators t * holds p t) times) s).
+  - apply Z.eq_le_incl, total_ext. intros p Hin. apply payment_by_time.
+    + assert (Hi : In (what p) (requests I)) by (rewrite <- Hs; now apply in_map).
+      rewrite Forall_forall in Hr. apply Hr in Hi. lia.
+    + apply price_outside.
+  - rewrite total_swap, <- (price_sum first), <- total_scale. apply total_le. intros t _.
+    rewrite total_scale, (Z.mul_comm _ (price_at _ _ t)).
+    apply Z.mul_le_mono_nonneg_l; [now apply price_nonneg|]. apply all_loads; auto.
+Qed.
+
 (** The claim.  [costs] are numbers of which each is at most every cost of its request.  Then the
     sum of them, less m M times the sum of all prices, is at most D times the total latency of
     every feasible schedule of m workers with a cache of M each. *)
@@ -88,26 +137,8 @@ Theorem prices_prove_a_bound (I : instance) (D first : Z) (numerators costs : li
     - Z.of_nat (workers I) * memory I * total (fun x => x) numerators
   <= D * total_latency s.
 Proof.
-  intros [HM Hr] Hp Hc [Hs Ha Hw Hf].
-  set (price := price_at first numerators) in *.
-  set (times := rounds first (length numerators)).
-  assert (Hout : forall t, ~ (first <= t < first + Z.of_nat (length numerators)) -> price t = 0).
-  { intros t Ht. unfold price, price_at. destruct (t <? first) eqn:E; auto.
-    apply nth_overflow. lia. }
-  assert (Hnn : forall t, 0 <= price t).
-  { intros t. unfold price, price_at. destruct (t <? first); [lia|].
-    destruct (nth_in_or_default (Z.to_nat (t - first)) numerators 0) as [H| ->]; [|lia].
-    rewrite Forall_forall in Hp. auto. }
-  assert (Hsum : total price times = total (fun x => x) numerators).
-  { unfold times, price. clear. revert first.
-    induction numerators as [|x l IH]; intros first; cbn [rounds total length]; auto.
-    rewrite <- (IH (first + 1)). f_equal.
-    - unfold price_at. replace (first <? first) with false by (symmetry; lia).
-      replace (first - first) with 0 by lia. reflexivity.
-    - apply total_ext. intros t Ht. apply rounds_in in Ht. unfold price_at.
-      replace (t <? first) with false by (symmetry; lia).
-      replace (t <? first + 1) with false by (symmetry; lia).
-      replace (Z.to_nat (t - first)) with (S (Z.to_nat (t - (first + 1)))) by lia. reflexivity. }
+  intros HI Hp Hc HF. pose proof (all_payments I first numerators s HI Hp HF) as H3.
+  destruct HF as [Hs Ha _ _]. set (price := price_at first numerators) in *.
   assert (H1 : total (fun c => c) costs <= total (fun p => cost D price (what p) (start p)) s).
   { rewrite <- Hs in Hc. clear - Hc Ha. revert costs Hc.
     induction s as [|p s IH]; intros costs Hc; inversion Hc; subst; simpl; [lia|].
@@ -115,18 +146,6 @@ Proof.
   assert (H2 : total (fun p => cost D price (what p) (start p)) s
                = D * total_latency s + total (fun p => payment price (what p) (start p)) s).
   { unfold cost, total_latency, latency, completion. rewrite total_plus, total_scale. reflexivity. }
-  assert (H3 : total (fun p => payment price (what p) (start p)) s
-               = total (fun t => price t * total (fun p => holds p t) s) times).
-  { transitivity (total (fun p => total (fun t => price t * holds p t) times) s).
-    - apply total_ext. intros p Hin. apply payment_by_time; auto.
-      assert (Hi : In (what p) (requests I)) by (rewrite <- Hs; now apply in_map).
-      rewrite Forall_forall in Hr. apply Hr in Hi. lia.
-    - rewrite total_swap. apply total_ext. intros t _. rewrite total_scale. reflexivity. }
-  assert (H4 : total (fun t => price t * total (fun p => holds p t) s) times
-               <= Z.of_nat (workers I) * memory I * total price times).
-  { rewrite <- total_scale. apply total_le. intros t _.
-    rewrite (Z.mul_comm _ (price t)). apply Z.mul_le_mono_nonneg_l; auto.
-    apply all_loads; auto. }
   lia.
 Qed.
 
