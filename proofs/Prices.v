@@ -48,6 +48,21 @@ Proof.
         try lia; exfalso; apply Ht; rewrite Hp by lia; lia.
 Qed.
 
+(** Each is on one worker: of a sum over all workers one member counts. *)
+Lemma total_one_worker (c : Z) (v m : nat) :
+  (v < m)%nat -> total (fun w => if Nat.eqb v w then c else 0) (seq 0 m) = c.
+Proof.
+  intros Hv.
+  assert (H : forall n a, (a <= v < a + n)%nat ->
+            total (fun w => if Nat.eqb v w then c else 0) (seq a n) = c).
+  { induction n as [|n IH]; intros a Ha; [lia|]. cbn [seq total].
+    destruct (Nat.eqb_spec v a) as [E|E].
+    - rewrite total_zero; [lia|]. intros w Hin. apply in_seq in Hin.
+      destruct (Nat.eqb_spec v w); [lia|auto].
+    - rewrite IH by lia. lia. }
+  apply H. lia.
+Qed.
+
 (** What is at most [R] on each of [m] workers is at most m R on all of them. *)
 Lemma all_of_workers (f : placement -> Z) (m : nat) (R : Z) (s : schedule) :
   Forall (fun p => (worker p < m)%nat) s ->
@@ -59,15 +74,8 @@ Proof.
   2: { transitivity (total (fun _ : nat => R) (seq 0 m)); [apply total_le; auto|].
        rewrite total_const, seq_length. lia. }
   rewrite total_swap. apply Z.eq_le_incl, total_ext. intros p Hp.
-  rewrite Forall_forall in Hw. apply Hw in Hp. clear - Hp.
-  assert (H : forall n a, (a <= worker p < a + n)%nat ->
-            total (fun w => if Nat.eqb (worker p) w then f p else 0) (seq a n) = f p).
-  { induction n as [|n IH]; intros a Ha; [lia|]. cbn [seq total].
-    destruct (Nat.eqb_spec (worker p) a) as [E|E].
-    - rewrite total_zero; [lia|]. intros w Hin. apply in_seq in Hin.
-      destruct (Nat.eqb_spec (worker p) w); [lia|auto].
-    - rewrite IH by lia. lia. }
-  rewrite H by lia. reflexivity.
+  rewrite Forall_forall in Hw. apply Hw in Hp.
+  symmetry. now apply total_one_worker.
 Qed.
 
 Lemma all_loads (M : Z) (m : nat) (s : schedule) (t : Z) :
