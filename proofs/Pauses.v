@@ -52,6 +52,69 @@ Record feasible_with_pauses (I : instance) (s : list paused) : Prop := {
   paused_fits : forall w t, total (fun p => paused_holds p w t) s <= memory I
 }.
 
+(** "A schedule without pauses is one of these, with t_j = k + j." *)
+Definition in_one_piece (p : placement) : paused :=
+  Paused (what p)
+    (map (fun t => (t, worker p)) (rounds (start p + 1) (Z.to_nat (output (what p))))).
+
+Lemma increasing_rounds a b n : a < b -> increasing a (rounds b n).
+Proof.
+  revert a b. induction n as [|n IH]; intros a b H; cbn; [auto|]. split; [auto|apply IH; lia].
+Qed.
+
+Lemma last_rounds b n : (1 <= n)%nat -> last (rounds b n) 0 = b + Z.of_nat n - 1.
+Proof.
+  revert b. induction n as [|[|n] IH]; intros b H; [lia|cbn; lia|].
+  change (last (rounds b (S (S n))) 0) with (last (rounds (b + 1) (S n)) 0).
+  rewrite IH by lia. lia.
+Qed.
+
+Lemma held_in_one_piece r v w t n j b :
+  held r j (map (fun u => (u, v)) (rounds b n)) w t
+  = if Nat.eqb v w && (b <=? t) && (t <? b + Z.of_nat n) then prompt r + j + (t - b) else 0.
+Proof.
+  revert j b. induction n as [|n IH]; intros j b; cbn [rounds map held].
+  - destruct (Nat.eqb v w); cbn [andb]; [|lia].
+    destruct (Z.leb_spec b t), (Z.ltb_spec t (b + Z.of_nat 0)); cbn [andb]; lia.
+  - rewrite IH. destruct (Nat.eqb v w); rewrite ?andb_false_r; cbn [andb]; [|lia].
+    rewrite andb_true_r.
+    destruct (Z.eqb_spec b t), (Z.leb_spec (b + 1) t), (Z.leb_spec b t),
+      (Z.ltb_spec t (b + 1 + Z.of_nat n)), (Z.ltb_spec t (b + Z.of_nat (S n)));
+      cbn [andb]; lia.
+Qed.
+
+Theorem runs_are_paused_runs (I : instance) (s : schedule) :
+  well_formed I ->
+  feasible I s ->
+  feasible_with_pauses I (map in_one_piece s)
+  /\ paused_total_latency (map in_one_piece s) = total_latency s.
+Proof.
+  intros [_ Hr] [Hs Ha Hw Hf]. rewrite <- Hs in Hr. rewrite Forall_map in Hr.
+  rewrite Forall_forall in Hr, Ha, Hw.
+  assert (Htimes : forall p, times_of (in_one_piece p)
+                   = rounds (start p + 1) (Z.to_nat (output (what p)))).
+  { intros p. unfold times_of, in_one_piece. cbn [active_times]. rewrite map_map. apply map_id. }
+  split; [constructor|].
+  - rewrite map_map. exact Hs.
+  - rewrite Forall_map, Forall_forall. intros p Hp. rewrite Htimes. split.
+    + apply rounds_length.
+    + apply increasing_rounds. specialize (Ha p Hp). cbn in *. lia.
+  - rewrite Forall_map, Forall_forall. intros p Hp. cbn [in_one_piece active_times].
+    rewrite Forall_map, Forall_forall. intros t _. now apply Hw.
+  - intros w t. rewrite total_map. specialize (Hf w t). unfold load in Hf.
+    erewrite total_ext; [exact Hf|]. intros p Hp. specialize (Hr p Hp). cbn beta in Hr.
+    unfold paused_holds, in_one_piece, holds, completion. cbn [request_of active_times].
+    rewrite held_in_one_piece.
+    destruct (Nat.eqb (worker p) w); cbn [andb]; [|lia].
+    destruct (Z.leb_spec (start p + 1) t), (Z.ltb_spec (start p) t),
+      (Z.leb_spec t (start p + output (what p))),
+      (Z.ltb_spec t (start p + 1 + Z.of_nat (Z.to_nat (output (what p))))); cbn [andb]; lia.
+  - unfold paused_total_latency, total_latency. rewrite total_map. apply total_ext.
+    intros p Hp. specialize (Hr p Hp). cbn beta in Hr.
+    rewrite Htimes. unfold paused_latency, latency, completion. cbn [in_one_piece request_of].
+    rewrite last_rounds by lia. lia.
+Qed.
+
 (** ** Prices *)
 
 (** The sum of p_(t_j) (s + j), where the first of the times that are given is the [j]-th. *)
@@ -223,6 +286,7 @@ Proof.
   - apply IH; [now inversion Hr|now inversion Ha].
 Qed.
 
+Print Assumptions runs_are_paused_runs.
 Print Assumptions prices_cover_pauses.
 Print Assumptions falling_prices_need_no_pauses.
 Print Assumptions falling_prices_cover_pauses.
