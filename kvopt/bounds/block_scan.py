@@ -23,12 +23,10 @@ from kvopt.kernels.compiled import compiled
 
 
 @compiled
-def _strided(paid: Numbers, block: int) -> Numbers:
-    """Return the sums S_x of every B-th of P_0 .. P_x, at position x + B, after B zeros."""
-    sums = np.zeros(len(paid) + block, dtype=paid.dtype)
+def _add_strides(paid: Numbers, block: int, sums: Numbers) -> None:
+    """Write the sums S_x of every B-th of P_0 .. P_x to position x + B; B zeros come before."""
     for x in range(len(paid)):
         sums[x + block] = sums[x] + paid[x]
-    return sums
 
 
 @compiled
@@ -93,7 +91,8 @@ class BlockScanner(Scanner):
         kinds, last = self.kinds, len(prices)
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
         paid = Sums.of(prices.astype(kind, copy=False), unit, kinds.longest).paid
-        strided = _strided(paid, self._block)
+        strided: Numbers = np.zeros(len(paid) + self._block, dtype=paid.dtype)
+        _add_strides(paid, self._block, strided)
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 

@@ -189,13 +189,13 @@ def roll(
         for draw in range(plan.draws):
             copy_scene(scene, copy)
             reseed(rng, plan.seed, stretch, draw)
-            habit = _arrange(crowd, keys, copy, usual, rng, draw == 0)
+            habit = Habit(*_arrange(crowd, keys, copy, usual, rng, draw == 0))
             cost = advance(crowd, copy, worth, habit, kept + plan.ahead, made)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
         reseed(rng, plan.seed, stretch, best)
-        habit = _arrange(crowd, keys, scene, usual, rng, best == 0)
+        habit = Habit(*_arrange(crowd, keys, scene, usual, rng, best == 0))
         advance(crowd, scene, worth, habit, kept, made)
         usual[0], usual[1], usual[2] = habit.window, habit.patience, habit.choice
 
@@ -203,13 +203,13 @@ def roll(
 @compiled
 def _arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
-) -> Habit:
-    """Shuffle the front of the line a little, and return a habit.
+) -> tuple[int, int, int]:
+    """Shuffle the front of the line a little, and return the parts of a habit.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
     if plain:
-        return Habit(int(usual[0]), int(usual[1]), int(usual[2]))
+        return int(usual[0]), int(usual[1]), int(usual[2])
     if uniform(rng) < 0.5:
         window, patience = (usual[0] * _factor(rng), usual[1] * _factor(rng))
         blur, tilt = 0.1 * uniform(rng), 0.0
@@ -221,7 +221,7 @@ def _arrange(
     choice = int(usual[2])
     if len(scene.active) > 1 and uniform(rng) < 0.3:
         choice = below(rng, 3)
-    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice)
+    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice
 
 
 @compiled
