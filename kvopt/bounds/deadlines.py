@@ -1,4 +1,4 @@
-"""``deadline_ceiling``: no scheduler lets more requests attain their deadlines.
+"""``deadline_ceiling``: no covered schedule lets more requests attain them.
 
 Charge prices p_t >= 0 for each token held at time t, and let g_i be the least that request i pays
 if it attains.  Those that attain pay at most M sum_t p_t together, and each of them counts 1, which

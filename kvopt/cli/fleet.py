@@ -86,8 +86,8 @@ def fleet_command(
     """Find out how many machines are needed, with a proof for each number that is too few.
 
     For each number of machines, each with a cache of M tokens, it bounds the mean latency from
-    both sides: no scheduler does better than the one, and a schedule is known that does as well
-    as the other.  Ctrl-C keeps what is known, and the same command with the same --out goes on.
+    both sides: no covered schedule does better than the one, and a schedule is known that does as
+    well as the other.  Ctrl-C keeps what is known; the same command with the same --out goes on.
     """
     from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
 

@@ -115,6 +115,15 @@ def test_what_a_run_does_is_known_to_be_enough() -> None:
     assert least <= known <= 3
 
 
+def test_what_was_matched_is_enough_even_if_nothing_else_is_known() -> None:
+    found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
+    cut = replace(found, bands=found.bands[:0])
+    assert cut.answer == "Nothing is known yet."
+    cut = replace(found, bands=tuple(replace(band, upper=None) for band in found.bands[:1]))
+    assert cut.machines[1] == 3
+    assert "with 3 machines a schedule is known that does (round-robin + fcfs)" in cut.answer
+
+
 def test_the_range_reaches_from_what_is_ruled_out_to_what_is_enough() -> None:
     found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT)
     assert found.is_impossible(found.bands[0])

@@ -190,7 +190,8 @@ class _Work:
                 reason = "did not complete every request, so there is nothing to match"
                 raise InvalidInput(f"{target.label} {reason}", field="--match")
             where = "1 machine" if target.workers == 1 else f"{target.workers} machines"
-            self.target = Target(value, f"what {target.label} does on {where}")
+            said = f"what {target.label} does on {where}"
+            self.target = Target(value, said, (target.workers, target.label))
         least = least_total(self.instance, clock)
         if least > self.target.total:
             mean = FleetSizes(self.instance, self.target, (), clock).mean(least, up=False)

@@ -115,8 +115,15 @@ class FleetSizes(Summarised):
         if not self.bands:
             return None, None
         excluded = [band.workers for band in self.bands if self.is_impossible(band)]
-        enough = [band.workers for band in self.bands if self.is_reached(band)]
-        return max(excluded, default=0) + 1, min(enough, default=None)
+        return max(excluded, default=0) + 1, min(self._enough(), default=None)
+
+    def _enough(self) -> dict[int, str]:
+        """Return the numbers of machines known to be enough, and what shows it."""
+        known = {} if self.target.run is None else dict([self.target.run])
+        for band in self.bands:
+            if self.is_reached(band):
+                known[band.workers] = (band.found_by or "a schedule").removeprefix("policy ")
+        return known
 
     def is_impossible(self, band: Band) -> bool:
         """Whether no schedule reaches the target with so many machines."""
@@ -133,14 +140,13 @@ class FleetSizes(Summarised):
         if least is None:
             return "Nothing is known yet."
         said = (
-            f"No scheduler reaches {self.target.said} with fewer than {_machines(least)}"
+            f"No covered schedule reaches {self.target.said} with fewer than {_machines(least)}"
             if least > 1
             else f"No number of machines is ruled out for {self.target.said}"
         )
         if known is None:
             return f"{said}; no schedule is known that does."
-        by = self._band(known)
-        name = (by.found_by or "a schedule").removeprefix("policy ")
+        name = self._enough()[known]
         with_ = f"with {_machines(known)} a schedule is known that does ({name})"
         return f"{said}; {with_}{self._between(least, known)}."
 
@@ -149,9 +155,6 @@ class FleetSizes(Summarised):
             return ", so that is the least"
         open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
         return f", and whether {open_} can be enough is open"
-
-    def _band(self, workers: int) -> Band:
-        return next(band for band in self.bands if band.workers == workers)
 
     def mean(self, total: int | None, *, up: bool) -> str:
         """Return the mean of a total, in rounds or seconds, rounded outward."""

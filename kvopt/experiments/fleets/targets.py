@@ -28,10 +28,13 @@ class Target:
         The most it may be, in units of the clock.
     said
         What it is, for a sentence.
+    run
+        The run that has it, where it is that of one: on how many machines, and what it is called.
     """
 
     total: int
     said: str
+    run: tuple[int, str] | None = None
 
 
 def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
