@@ -28,8 +28,9 @@ from kvopt.files import (
 )
 from kvopt.formulations.export import export
 from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.requests import Prediction, Request
 from kvopt.model.schedule import Schedule, ScheduleCheck
 from kvopt.model.scopes import Scope
 from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register

@@ -23,7 +23,8 @@ from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.windows import windows_until
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import LARGEST_INTEGER, Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import LARGEST_INTEGER, Request
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
 

@@ -18,7 +18,8 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import LARGEST_INTEGER, Instance, refuse_blocks
+from kvopt.model.instance import Instance, refuse_blocks
+from kvopt.model.requests import LARGEST_INTEGER
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import SharesProof
 

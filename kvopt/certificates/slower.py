@@ -25,7 +25,8 @@ from kvopt.certificates.sides import sides_of
 from kvopt.engines.portfolio import has_configurations
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.instance import Instance
+from kvopt.model.requests import LARGEST_INTEGER
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import SlowRounds, is_backlog, slow_model
 from kvopt.search.incumbent import Search

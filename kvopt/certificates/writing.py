@@ -16,7 +16,8 @@ from kvopt.certificates.effort import budget_needed
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import SlowRounds
 from kvopt.search.proofs import (

@@ -27,7 +27,8 @@ from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Prices

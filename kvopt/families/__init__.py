@@ -8,7 +8,8 @@ from random import Random
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.families import chen, jaillet, traffic, wang
 from kvopt.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
-from kvopt.model.instance import Instance, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import checked_integer
 
 __all__ = ["FAMILIES", "Family", "Parameter", "generate"]
 

@@ -15,7 +15,7 @@ from random import Random
 from statistics import NormalDist
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
-from kvopt.model.instance import Request
+from kvopt.model.requests import Request
 
 Value = int | float | str
 

@@ -10,7 +10,7 @@ from operator import mul
 
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Draw, Drawn, Family, Parameter
-from kvopt.model.instance import Prediction, Request
+from kvopt.model.requests import Prediction, Request
 
 _PROMPT = Parameter("prompt", "prompt of every request", 1, int, 0, 10**9)
 _UPPER = Parameter("u", "largest output, and upper end of the interval", 50, int, 1, 10**6)

@@ -6,7 +6,7 @@ import math
 
 from kvopt.errors import InvalidInput
 from kvopt.families.base import MOST_REQUESTS, Draw, Drawn, Family, Parameter
-from kvopt.model.instance import Request
+from kvopt.model.requests import Request
 
 _LONGEST_PROMPT = 5
 """Tokens, as published."""

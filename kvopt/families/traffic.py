@@ -20,7 +20,7 @@ from functools import partial
 
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Draw, Drawn, Family, Parameter
-from kvopt.model.instance import Request
+from kvopt.model.requests import Request
 
 PAPER_MEMORY = 16_492
 """KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""

@@ -8,7 +8,7 @@ from functools import partial
 
 from kvopt.errors import InvalidInput
 from kvopt.families.base import Draw, Drawn, Family, Parameter
-from kvopt.model.instance import Request
+from kvopt.model.requests import Request
 
 _MOST = 50
 """Tokens of an output, at most, as published."""

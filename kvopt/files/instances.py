@@ -26,7 +26,8 @@ from kvopt.files.reading import (
     read_text,
     semicolons,
 )
-from kvopt.model.instance import Instance, Prediction, Request, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction, Request, checked_integer
 
 _LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.instance/1"

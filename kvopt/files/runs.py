@@ -13,8 +13,9 @@ from kvopt.files.atomic import write_atomically
 from kvopt.files.instances import instance_from_json, instance_to_json
 from kvopt.files.reading import check_fields, name_of, parse_json, read_text
 from kvopt.model.blocks import block_overflow
-from kvopt.model.instance import Instance, checked_integer
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.requests import checked_integer
 
 SCHEMA = "kvopt.run/1"
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from kvopt.errors import InvalidInput
 from kvopt.hardware.presets import ModelShape
-from kvopt.model.instance import checked_integer
+from kvopt.model.requests import checked_integer
 
 SHARE = Fraction(9, 10)
 """Of the memory, for weights and cache, where nothing else is asked for."""

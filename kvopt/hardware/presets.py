@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from kvopt.errors import unknown_name
-from kvopt.model.instance import checked_integer
+from kvopt.model.requests import checked_integer
 
 GIGABYTE = 10**9
 """As papers and data sheets count: 80 GB are 80 * 10^9 bytes."""

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.instance import checked_integer
+from kvopt.model.requests import checked_integer
 
 NANOSECONDS = 1_000_000_000
 """In a second."""

@@ -15,7 +15,8 @@ from fractions import Fraction
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
-from kvopt.model.instance import LARGEST_INTEGER, Instance
+from kvopt.model.instance import Instance
+from kvopt.model.requests import LARGEST_INTEGER
 
 OWN = "own"
 """Stands for the deadline that each request has of its own."""

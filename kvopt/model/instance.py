@@ -8,24 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, overload
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.frames import any_known, frame, rows_of, whole
 from kvopt.model.optional import pictures
+from kvopt.model.requests import (
+    Prediction,
+    Request,
+    can_be_written,
+    checked_integer,
+    checked_number,
+)
 from kvopt.model.summary import Facts, Summarised, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-LARGEST_INTEGER = 2**53 - 1
-"""Largest number accepted in a field: what every JSON reader keeps exactly."""
 
 MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: what is said of each of them is kept in lists."""
@@ -36,134 +39,6 @@ _MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds")
 
 DEEPEST_NOTES = 100
 """Levels that notes may have: what is read here must be written and compared elsewhere."""
-
-
-def checked_integer(value: object, field: str, least: int) -> int:
-    """Return ``value`` if it is an integer in ``least .. LARGEST_INTEGER``, else raise.
-
-    Integers of numpy become Python's, which do not overflow and can be written to files.
-    """
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral)):
-        raise InvalidInput(f"must be an integer, got {shown(value)}", field=field)
-    number = int(value)
-    if number < least:
-        raise InvalidInput(f"must be at least {least}, got {shown(value)}", field=field)
-    if number > LARGEST_INTEGER:
-        raise InvalidInput(f"must be at most 2^53 - 1, got {shown(value)}", field=field)
-    return number
-
-
-def checked_number(value: object, field: str, *, positive: bool = False) -> float:
-    """Return a finite number that is not negative as a float, else raise.
-
-    Of numbers that compare equal, such as 1 and 1.0, a file and a hash see one form only.
-    """
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InvalidInput(f"must be a number, got {shown(value)}", field=field)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or number < 0 or (positive and number == 0):
-        wanted = "positive" if positive else "not negative"
-        raise InvalidInput(f"must be finite and {wanted}, got {shown(value)}", field=field)
-    return number + 0.0  # which turns -0.0 into 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """An interval ``[lower, upper]`` that is said to hold the output of a request.
-
-    The true output may lie outside: predictions can be wrong.
-    """
-
-    lower: int
-    upper: int
-
-    def __post_init__(self) -> None:
-        checked_integer(self.lower, "predicted.lower", 1)
-        checked_integer(self.upper, "predicted.upper", 1)
-        if self.lower > self.upper:
-            reason = f"lower {self.lower} is above upper {self.upper}"
-            raise InvalidInput(reason, field="predicted")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request: when it arrives, how long its prompt is, how many tokens it produces.
-
-    Parameters
-    ----------
-    arrival
-        Round ``a_i >= 0`` from which it may start.
-    prompt
-        Prompt tokens ``s_i >= 0``.
-    output
-        Output tokens ``o_i >= 1``, one a round.
-    id
-        Name, unique in an instance; ``r0, r1, ...`` by position when left out.
-    predicted
-        What a predictor says of the output.
-    arrival_seconds
-        Arrival on the clock of the trace that the request was taken from.
-    priority
-        For servers that go by it: a smaller one goes first.
-    deadline
-        Rounds from its arrival within which it should be done.
-    """
-
-    arrival: int
-    prompt: int
-    output: int
-    id: str | None = None
-    predicted: Prediction | None = None
-    arrival_seconds: float | None = None
-    priority: int | None = None
-    deadline: int | None = None
-
-    def __post_init__(self) -> None:
-        checked_integer(self.arrival, "arrival", 0)
-        checked_integer(self.prompt, "prompt", 0)
-        checked_integer(self.output, "output", 1)
-        if not type(self.arrival) is type(self.prompt) is type(self.output) is int:
-            for name in ("arrival", "prompt", "output"):
-                object.__setattr__(self, name, int(getattr(self, name)))
-        if self.id is not None and (not isinstance(self.id, str) or not self.id):
-            raise InvalidInput(f"must be a non-empty string, got {shown(self.id)}", field="id")
-        if self.id is not None and not self.id.isascii() and not _can_be_written(self.id):
-            raise InvalidInput("holds what no UTF-8 file can carry", field="id")
-        if self.predicted is not None and not isinstance(self.predicted, Prediction):
-            raise InvalidInput(
-                f"must be a Prediction, got {shown(self.predicted)}", field="predicted"
-            )
-        if self.arrival_seconds is not None:
-            seconds = checked_number(self.arrival_seconds, "arrival_seconds")
-            object.__setattr__(self, "arrival_seconds", seconds)
-        if self.priority is not None:
-            least = -LARGEST_INTEGER
-            object.__setattr__(self, "priority", checked_integer(self.priority, "priority", least))
-        if self.deadline is not None:
-            object.__setattr__(self, "deadline", checked_integer(self.deadline, "deadline", 1))
-
-    @property
-    def peak(self) -> int:
-        """Tokens held in the last active round, ``s_i + o_i``."""
-        return self.prompt + self.output
-
-    @property
-    def volume(self) -> int:
-        """Token-rounds held over its life, ``s_i o_i + o_i (o_i + 1) / 2``."""
-        return self.prompt * self.output + self.output * (self.output + 1) // 2
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """``(prompt, output)``: requests of one shape can swap places."""
-        return self.prompt, self.output
-
-    @property
-    def kind(self) -> tuple[int, int, int]:
-        """``(arrival, prompt, output)``: what all that is said about a request follows from."""
-        return self.arrival, self.prompt, self.output
 
 
 @dataclass(frozen=True, repr=False)
@@ -232,7 +107,7 @@ class Instance(Summarised):
         if self.notes is not None and not isinstance(self.notes, (str, dict)):
             raise InvalidInput(f"must be text or an object, got {shown(self.notes)}", field="notes")
         for field, value in (("name", self.name), ("notes", self.notes)):
-            if not _can_be_written(value):
+            if not can_be_written(value):
                 raise InvalidInput("holds what no JSON file in UTF-8 can carry", field=field)
         if _deeper_than(self.notes, DEEPEST_NOTES):
             raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
@@ -486,15 +361,6 @@ def _named(requests: Iterable[Request]) -> Iterator[Request]:
             reason = f"must hold Request objects, got {shown(request)}"
             raise InvalidInput(reason, field="requests", request=f"at position {position}")
         yield request if request.id is not None else replace(request, id=f"r{position}")
-
-
-def _can_be_written(value: object) -> bool:
-    """Whether a label survives a file: no lone surrogates, no NaN, plain JSON types."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
 
 
 def _deeper_than(value: object, levels: int) -> bool:

@@ -16,8 +16,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.instance import Instance, Request, refuse_fleet
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.optional import pictures
+from kvopt.model.requests import Request
 from kvopt.model.schedule import Schedule, Timetable, identical_groups
 from kvopt.model.summary import Facts
 from kvopt.model.sweep import Sweep, swept

@@ -14,7 +14,8 @@ from random import Random
 from typing import Literal, get_args
 
 from kvopt.errors import InvalidInput, unknown_name
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 
 Believed = Literal["exact", "lower", "upper", "mid", "noise"]
 Intervals = Literal["file", "rough", "buckets", "relative"]

@@ -7,7 +7,8 @@ from collections import Counter
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.plots import style
 
 

@@ -14,7 +14,8 @@ from kvopt.bounds.mean_starts import (
     lp_nonzeros_at_least,
 )
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.policies.base import Need, View
 from kvopt.policies.phase1 import Candidate, batches
 from kvopt.policies.phase1.swap import swapped

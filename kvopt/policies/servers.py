@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Literal
 
 from kvopt.errors import InvalidInput
-from kvopt.model.instance import Instance, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import checked_integer
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kvopt.errors import InvalidInput, did_you_mean, shown
-from kvopt.model.instance import LARGEST_INTEGER
+from kvopt.model.requests import LARGEST_INTEGER
 
 Group = TypeVar("Group")
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
-from kvopt.model.instance import Instance, Request, checked_integer, checked_number
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request, checked_integer, checked_number
 from kvopt.traces.formats import FORMATS, Clock, Trace
 from kvopt.traces.rows import Found, Row, Unread
 

@@ -13,8 +13,9 @@ from typing import Any
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.reading import check_fields, is_standard_input, name_of, parse_json, read_text
 from kvopt.files.runs import RecordedRun
-from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.requests import Request, checked_integer
 from kvopt.traces.replay import Replay, replayed
 
 _COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()

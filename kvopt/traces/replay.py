@@ -13,7 +13,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.model.blocks import blocks_for
-from kvopt.model.instance import LARGEST_INTEGER, checked_integer
+from kvopt.model.requests import LARGEST_INTEGER, checked_integer
 
 SCHEMA = "kvopt.record/1"
 

@@ -21,7 +21,8 @@ from strategies import (
 )
 
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.model.schedule import Schedule
 
 Jobs = Sequence[tuple[int, int]]

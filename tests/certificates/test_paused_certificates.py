@@ -15,8 +15,9 @@ from strategies import instance_of, plain, random_instances
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
 from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.requests import Request
 from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import Seconds
 from kvopt.verify import COVERED_BY, verify

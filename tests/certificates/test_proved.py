@@ -25,7 +25,8 @@ from kvopt import certify, generate
 from kvopt.certificates import proved as checker
 from kvopt.certificates.writing import certificate_text
 from kvopt.files import instance_to_json
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.verify import verify
 
 PROOFS = Path(__file__).parents[2] / "proofs"

@@ -29,7 +29,8 @@ import kvopt.verify as checker
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.files import instance_from_json
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.search.proofs import Prices
 from kvopt.verify import verify
 

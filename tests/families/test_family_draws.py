@@ -12,7 +12,8 @@ import pytest
 from drawn import CHEN, TRAFFIC, WANG, arrivals, noted, outputs, prompts
 
 from kvopt.families import generate
-from kvopt.model.instance import Instance, Prediction
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction
 from kvopt.model.schedule import Schedule
 
 Keys = dict[str, int | float | str]

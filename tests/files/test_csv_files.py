@@ -14,7 +14,8 @@ from strategies import instance_of
 
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance, write_instance
-from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction, Request
 
 HEADER = "arrival,prompt,output\n"
 TOO_LONG = "request r0 (line 2): arrival: must be at most 2^53 - 1"

@@ -18,7 +18,8 @@ from strategies import instance_of, instances, labelled_instances
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files import read_instance, write_instance
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 
 DOCUMENT = {
     "schema": "kvopt.instance/1",

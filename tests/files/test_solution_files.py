@@ -19,7 +19,8 @@ from kvopt.files import read_schedule
 from kvopt.files.solutions import request_labels
 from kvopt.formulations.export import export
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.model.schedule import Schedule
 
 FOLDER = Path(__file__).parent / "solutions"

@@ -20,7 +20,8 @@ from kvopt.files.solutions import schedule_of_solution
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.formulations.paused import paused_arrays
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"

@@ -15,7 +15,8 @@ from commands import Run
 from kvopt import InvalidInput, bound, certify, generate, solve, write_instance
 from kvopt.kernels import memory as budget
 from kvopt.kernels.memory import parsed_size, used
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.search.incumbent import Search
 
 MB = 2**20

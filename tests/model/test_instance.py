@@ -15,7 +15,8 @@ from oracle import load
 from strategies import instances, labelled_instances, plain
 
 from kvopt.errors import InvalidInput, KvoptError, one_line, shown
-from kvopt.model.instance import LARGEST_INTEGER, Instance, Prediction, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import LARGEST_INTEGER, Prediction, Request
 from kvopt.model.schedule import Schedule
 
 NOT_INTEGERS = (1.5, 1.0, "3", True, None, math.nan, math.inf, [1], LARGEST_INTEGER + 1, 10**400)

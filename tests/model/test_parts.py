@@ -17,8 +17,9 @@ from kvopt import bound, certify, generate, run, solve
 from kvopt.certificates import write_certificate
 from kvopt.engines.parts import _Side
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
 from kvopt.model.parts import split
+from kvopt.model.requests import Request
 from kvopt.model.schedule import Schedule
 from kvopt.policies.registry import policies
 from kvopt.search.incumbent import Search

@@ -31,7 +31,8 @@ from strategies import (
 )
 
 from kvopt.errors import InvalidInput
-from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction, Request
 from kvopt.model.schedule import Schedule, identical_groups
 
 

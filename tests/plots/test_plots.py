@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 from strategies import instances, random_starts
 
 from kvopt.errors import InvalidInput
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
 from kvopt.model.outlines import growth, is_stepped, outline, profile, window
+from kvopt.model.requests import Request
 from kvopt.model.schedule import Schedule
 from kvopt.plots import gantt, memory_profile, plot_instance, plot_schedule, save
 from kvopt.plots.style import label_step, new_figure

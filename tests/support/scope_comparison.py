@@ -17,7 +17,8 @@ from timed_oracle import Server
 from kvopt import BatchTime, Line, bound
 from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.model.scopes import Scope
 from kvopt.search.params import LagrangianParams, SolveParams
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from oracle import Starts, Triple, feasible
 
-from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction, Request
 
 Problem = tuple[int, tuple[Triple, ...]]
 """What the oracle takes: memory and ``(arrival, prompt, output)`` triples."""

@@ -18,7 +18,8 @@ from kvopt.experiments.fleets.sizes import FleetSizes, bands_of
 from kvopt.experiments.fleets.targets import Target, least_total, parsed_target
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import Abandoned, left_when
-from kvopt.model.instance import Instance, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import checked_integer
 from kvopt.model.scopes import least_scope
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.labels import label_of

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from kvopt.experiments.hunting.space import changed
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy
 from kvopt.simulation.running import run

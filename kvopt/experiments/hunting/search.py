@@ -17,7 +17,7 @@ from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.files.instances import instance_to_json
 from kvopt.kernels.compiling import working_time
-from kvopt.model.instance import checked_integer
+from kvopt.model.requests import checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
 from kvopt.policies.base import Policy

@@ -14,7 +14,8 @@ import numpy as np
 
 from kvopt.experiments.hunting.tiny import Case
 from kvopt.kernels.compiled import compiled
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.search.proofs import Prices
 from kvopt.simulation.simulator import Stopped
 

@@ -19,7 +19,8 @@ from typing import Any
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover, cover_by_counts
-from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request, checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 from kvopt.search.result import SolveResult

@@ -10,7 +10,8 @@ from typing import Any
 from kvopt.errors import InvalidInput
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.instance import Instance, Request, checked_integer, checked_number
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request, checked_integer, checked_number
 
 
 def changed(

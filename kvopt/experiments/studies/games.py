@@ -14,7 +14,8 @@ from typing import Any
 
 from kvopt.errors import InvalidInput, did_you_mean, unknown_name
 from kvopt.families.base import Parameter
-from kvopt.model.instance import Instance, Request, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request, checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Need
 from kvopt.policies.registry import policy as policy_from

@@ -21,7 +21,7 @@ from kvopt.experiments.studies.records import Record, lines_of, read_records
 from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
 from kvopt.experiments.studies.workers import workers
-from kvopt.model.instance import checked_integer
+from kvopt.model.requests import checked_integer
 from kvopt.search.incumbent import available_threads
 
 

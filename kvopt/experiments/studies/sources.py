@@ -15,7 +15,8 @@ from kvopt.experiments.studies.records import StudiedInstance
 from kvopt.families import generate
 from kvopt.files import read_instance
 from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import LARGEST_INTEGER, Instance, Request, checked_integer
+from kvopt.model.instance import Instance
+from kvopt.model.requests import LARGEST_INTEGER, Request, checked_integer
 from kvopt.model.schedule import Schedule
 from kvopt.traces.importing import import_trace
 

@@ -9,7 +9,8 @@ from kvopt.experiments.studies.games import play, reference
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
 from kvopt.families import generate
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.simulation.running import run
 
 Rows = list[tuple[float, float]]

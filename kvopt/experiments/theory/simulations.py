@@ -10,7 +10,8 @@ from itertools import accumulate, product
 from random import Random
 from statistics import fmean
 
-from kvopt.model.instance import Instance, Prediction, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Prediction, Request
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 

@@ -13,7 +13,8 @@ from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
 from kvopt.families import generate
-from kvopt.model.instance import Instance, Request
+from kvopt.model.instance import Instance
+from kvopt.model.requests import Request
 from kvopt.policies.phase1 import Candidate, solver
 from kvopt.policies.phase1.batch import starts_together
 
