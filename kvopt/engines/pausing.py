@@ -25,8 +25,12 @@ from kvopt.search.threads import run_in_thread, signals_interrupt
 
 MOST_SEARCHED = 12
 """Requests up to which all schedules are searched: a round has up to 2^12 sets of them."""
-_BOUND_SHARE, _ORDER_SHARE = 0.3, 0.4
-"""Shares of the time left for prices, and then for orders."""
+_ORDER_SHARE, _BOUND_SHARE = 0.4, 0.3
+"""Shares of the time left for orders, and then for prices."""
+_FEW_ORDERS, _GROUP_SHARE = 0.05, 0.3
+"""Shares where all schedules can be searched: for orders, which the search betters itself, and for
+prices of groups.
+"""
 
 
 def solve_with_pauses(
@@ -87,7 +91,8 @@ def search_orders(search: PausedSearch) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
     from kvopt.heuristics.paused_orders import search_paused_orders  # it loads numba
 
-    seconds = share_of(search.remaining, _ORDER_SHARE)
+    few = len(search.instance) <= MOST_SEARCHED
+    seconds = share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE)
 
     def work() -> None:
         found = search_paused_orders(
@@ -101,7 +106,8 @@ def search_orders(search: PausedSearch) -> None:
 
 def search_all(search: PausedSearch) -> None:
     """Search all schedules that are better than the one at hand."""
-    from kvopt.heuristics.paused_layers import search_layers  # it loads numba
+    from kvopt.heuristics.paused_groups import improved_prices  # they load numba
+    from kvopt.heuristics.paused_layers import search_layers
 
     proof = None if search.checked is None else search.checked.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)
@@ -110,7 +116,11 @@ def search_all(search: PausedSearch) -> None:
         upper = len(search.instance) * (search.instance.last_arrival + search.instance.total_output)
 
     def work() -> None:
-        found = search_layers(search.instance, prices, upper, search.should_stop)
+        left = search.remaining - share_of(search.remaining, _GROUP_SHARE)
+        better = improved_prices(
+            search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
+        )
+        found = search_layers(search.instance, better, upper, search.should_stop)
         if found is None:
             return
         if found.schedule is not None:

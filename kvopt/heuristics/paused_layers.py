@@ -8,10 +8,10 @@ smaller sets are left out, since what is further can do the same, and idle where
 A label is dropped where another one of the round has waited no longer and is further with one
 request, and no less far with the others.
 
-Prices bound what a label still costs: the table of each request holds the least cost of its
-remaining tokens after each time, with pauses, in the integers of the proof.  A label is dropped
-where waiting, tables and the prices of the memory ahead show that no completion of it is below
-the value; so what is found is exact.
+Prices bound what a label still costs: the table of each group of requests holds the least cost of
+its remaining tokens after each time, in integers (`kvopt.heuristics.paused_groups`).  A label is
+dropped where waiting, tables and the prices of the memory ahead show that no completion of it is
+below the value; so what is found is exact.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from kvopt.bounds.kinds import Integers
 from kvopt.errors import TooLarge
+from kvopt.heuristics.paused_groups import MOST_TOGETHER, Group, fill, groups_of
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -52,10 +53,11 @@ class Given(NamedTuple):
         Of the requests.
     shifts
         Where the tokens of a request stand in a label.
+    group, strides
+        Of each request: its group, those of a group side by side, and what a token of it adds to
+        the place in the table of the group.
     firsts
-        Row of ``costs`` for each request without a token.
-    costs
-        Least cost of what remains, by tokens produced and time.
+        Where the tables of groups begin in those of a time.
     ahead
         Price of the whole memory after each time.
     """
@@ -66,8 +68,9 @@ class Given(NamedTuple):
     prompts: Integers
     outputs: Integers
     shifts: Integers
+    group: Integers
+    strides: Integers
     firsts: Integers
-    costs: Integers
     ahead: Integers
 
 
@@ -90,13 +93,17 @@ def search_layers(
     instance: Instance, prices: Prices, upper: int, should_stop: Callable[[], bool]
 ) -> Found | None:
     """Return the best schedule below a value, None where it had to stop before the end."""
-    given = _given(instance, prices)
+    given, groups = _given(instance, prices)
     layers = [np.zeros(1, dtype=np.int64)]
     waits = [np.zeros(1, dtype=np.int64)]
     everything = int((given.outputs << given.shifts).sum())
     best: list[Integers] | None = None
     while len(layers[-1]):
-        following = _following(given, layers[-1], waits[-1], len(layers) - 1, upper, should_stop)
+        after = min(len(layers), len(given.ahead) - 1)
+        costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
+        following = _following(
+            given, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
+        )
         if following is None:
             return None
         labels, waited = following
@@ -109,12 +116,18 @@ def search_layers(
         kept = ~behind
         layers.append(labels[kept])
         waits.append(waited[kept])
-    schedule = None if best is None else _schedule(instance, given, best, waits, upper)
+    schedule = None
+    if best is not None:
+        times = _active_times(given, best, waits, upper)
+        order = [i for group in groups for i in group.members]
+        schedule = PausedSchedule.at_times(
+            instance, [times[order.index(i)] for i in range(len(order))]
+        )
     return Found(schedule, sum(map(len, layers)))
 
 
 def _following(
-    given: Given, labels: Integers, waits: Integers, time: int, upper: int,
+    given: Given, costs: Integers, labels: Integers, waits: Integers, time: int, upper: int,
     should_stop: Callable[[], bool],
 ) -> tuple[Integers, Integers] | None:  # fmt: skip
     """Return the labels after the next round in ascending order, and what they have waited."""
@@ -125,7 +138,7 @@ def _following(
         if should_stop():
             return None
         new, new_waits = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        count, begin = _extend(given, labels, waits, begin, time, upper, new, new_waits)
+        count, begin = _extend(given, costs, labels, waits, begin, time, upper, new, new_waits)
         made, waited = _merged(
             np.concatenate((made, new[:count])), np.concatenate((waited, new_waits[:count]))
         )
@@ -142,24 +155,29 @@ def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
     return labels[firsts], waits[firsts]
 
 
-def _given(instance: Instance, prices: Prices) -> Given:
-    rows = [(r.arrival, r.prompt, r.output) for r in instance]
-    arrivals, prompts, outputs = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
-    bits = [request.output.bit_length() for request in instance]
-    if sum(bits) > _BITS:
-        raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
+def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
     last = max(len(prices.numerators), instance.last_arrival)
+    if sum(request.output.bit_length() for request in instance) > _BITS:
+        raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
     if _largest_cost(instance, prices, last) > _LARGEST_SUM:
         raise TooLarge("costs do not fit into 64 bits")
     numerators = np.zeros(last, dtype=np.int64)
     numerators[: len(prices.numerators)] = prices.numerators
-    ahead = np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory
-    tables = [_costs_ahead(*row, numerators, prices.denominator) for row in rows]
-    sizes = [len(table) for table in tables]
-    return Given(
+    groups = groups_of(instance, last)
+    fill(groups, instance.memory, numerators, prices.denominator)
+    none = np.zeros((0, 3), dtype=np.int64)
+    arrivals, prompts, outputs = np.concatenate([none, *(each.rows for each in groups)]).T.copy()
+    bits = [int(output).bit_length() for output in outputs]
+    sizes = [each.table.shape[1] for each in groups]
+    given = Given(
         instance.memory, prices.denominator, arrivals, prompts, outputs,
-        np.cumsum([0, *bits[:-1]]), np.cumsum([0, *sizes[:-1]]), np.concatenate(tables), ahead,
+        np.cumsum([0, *bits[:-1]]),
+        np.array([g for g, each in enumerate(groups) for _ in each.members], dtype=np.int64),
+        np.array([stride for each in groups for stride in each.strides], dtype=np.int64),
+        np.cumsum([0, *sizes[:-1]]),
+        np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory,
     )  # fmt: skip
+    return given, groups
 
 
 def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
@@ -167,20 +185,6 @@ def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
     waiting = prices.denominator * (last + instance.total_output + 1)
     dearest = instance.memory * max(prices.numerators, default=0)
     return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
-
-
-def _costs_ahead(arrival: int, prompt: int, output: int, prices: Integers, unit: int) -> Integers:
-    """Return the least cost after each time, by the tokens produced; a round of waiting counts."""
-    last = len(prices)
-    table = np.zeros((output + 1, last + 1), dtype=np.int64)
-    table[:, last] = unit * np.arange(output, -1, -1)
-    for time in range(last - 1, -1, -1):
-        table[:, time] = table[:, time + 1]
-        if time >= arrival:
-            held = np.arange(prompt + 1, prompt + output + 1)
-            active = prices[time] * held + table[1:, time + 1]
-            table[:-1, time] = unit + np.minimum(table[:-1, time + 1], active)
-    return table
 
 
 @compiled
@@ -208,63 +212,80 @@ def _tokens_of(given: Given, label: int, i: int) -> int:
 
 @compiled
 def _extend(
-    given: Given, labels: Integers, waits: Integers, begin: int, time: int, upper: int,
-    made: Integers, waited: Integers,
+    given: Given, costs: Integers, labels: Integers, waits: Integers, begin: int, time: int,
+    upper: int, made: Integers, waited: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Extend labels from one on until the room is full; return how many were made, and where.
 
-    Sets of requests are counted through as bits.
+    Sets of requests are counted through as bits; those of a group are side by side, so that the
+    bits of a group are the place of its cost in ``parts``.
     """
-    requests = len(given.outputs)
-    there = np.empty(requests, dtype=np.int64)
-    needed, gains = np.empty_like(there), np.empty_like(there)
+    requests, groups = len(given.outputs), len(given.firsts)
+    needed, gained, stride = np.empty((3, requests), dtype=np.int64)
+    place, first, width = np.empty((3, groups), dtype=np.int64)
+    parts = np.empty((groups, 1 << MOST_TOGETHER), dtype=np.int64)
+    held, added = np.zeros(1 << requests, dtype=np.int64), np.zeros(1 << requests, dtype=np.int64)
     last = len(given.ahead) - 1
-    after = min(time + 1, last)
     count = 0
     for label in range(begin, len(labels)):
         size, left = 0, 0
-        rest = -given.ahead[after]
+        place[:], width[:] = given.firsts, 0
         for i in range(requests):
-            bits = _tokens_of(given, labels[label], i)
-            row = given.firsts[i] + bits
-            rest += given.costs[row, after]
+            bits, g = _tokens_of(given, labels[label], i), given.group[i]
+            place[g] += bits * given.strides[i]
             left += given.outputs[i] - bits
             if bits < given.outputs[i] and given.arrivals[i] <= time:
-                there[size] = i
+                first[g] = size - width[g]
+                width[g] += 1
                 needed[size] = given.prompts[i] + bits + 1
-                gains[size] = given.costs[row, after] - given.costs[row + 1, after]
+                gained[size] = np.int64(1) << given.shifts[i]
+                stride[size] = given.strides[i]
                 size += 1
-        now = waits[label] + size
         if count + (1 << size) > len(made):
             return count, label
+        now = waits[label] + size
+        known = now * given.unit - given.ahead[min(time + 1, last)]
+        for g in range(groups):
+            parts[g, 0] = costs[place[g]]
+            for chosen in range(1, 1 << width[g]):
+                after = place[g]
+                for x in range(width[g]):
+                    if chosen >> x & 1:
+                        after += stride[first[g] + x]
+                parts[g, chosen] = costs[after]
+        for x in range(size):
+            for chosen in range(1 << x):
+                held[1 << x | chosen] = held[chosen] + needed[x]
+                added[1 << x | chosen] = added[chosen] + gained[x]
         for chosen in range(1 << size):
-            room = given.memory
-            cost, least = rest + now * given.unit, now + left
-            for x in range(size):
-                if chosen >> x & 1:
-                    room -= needed[x]
-                    cost -= gains[x]
-                    least -= 1
-            if room < 0 or least >= upper or cost > (upper - 1) * given.unit:
+            room = given.memory - held[chosen]
+            if room < 0:
                 continue
-            fits = False
-            new = labels[label]
+            cost = known
+            for g in range(groups):
+                if width[g]:
+                    cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
+                else:
+                    cost += parts[g, 0]
+            if cost > (upper - 1) * given.unit:
+                continue
+            least, fits = now + left, False
             for x in range(size):
                 if chosen >> x & 1:
-                    new += np.int64(1) << given.shifts[there[x]]
+                    least -= 1
                 elif needed[x] <= room:
                     fits = True
-            if not fits:
-                made[count], waited[count] = new, now
+            if not fits and least < upper:
+                made[count], waited[count] = labels[label] + added[chosen], now
                 count += 1
     return count, len(labels)
 
 
-def _schedule(
-    instance: Instance, given: Given, layers: list[Integers], waits: list[Integers], value: int
-) -> PausedSchedule:
-    """Return the schedule that leads to the last label, found from its end back."""
-    times: list[list[int]] = [[] for _ in instance]
+def _active_times(
+    given: Given, layers: list[Integers], waits: list[Integers], value: int
+) -> list[list[int]]:
+    """Return the active times of each request on the way to the last label, found back from it."""
+    times: list[list[int]] = [[] for _ in given.outputs]
     label = layers[-1][0]
     for time in range(len(layers) - 1, 0, -1):
         before = _tokens(given, layers[time - 1])
@@ -275,9 +296,9 @@ def _schedule(
         fits &= waits[time - 1] + unfinished.sum(axis=1) == value
         place = int(np.flatnonzero(fits)[0])
         for i in np.flatnonzero(steps[place]):
-            times[i].append(time)
+            times[i].insert(0, time)
         label, value = layers[time - 1][place], int(waits[time - 1][place])
-    return PausedSchedule.at_times(instance, [reversed(active) for active in times])
+    return times
 
 
 def _tokens(given: Given, labels: Integers) -> Integers:
