@@ -51,6 +51,10 @@ def study_command(
     limit: Annotated[
         int | None, option("--limit", "The first K draws of each entry only.", "K", min=1)
     ] = None,
+    data: Annotated[
+        Path | None,
+        option("--data", "Folder of the public traces, in place of stand-ins.", "DIR"),
+    ] = None,
     retry: Annotated[bool, option("--retry", "Do again what failed in an earlier run.")] = False,
     describe: Annotated[
         bool, option("--describe", "Print the description of the study and do nothing.")
@@ -72,7 +76,7 @@ def study_command(
         return
     file = Path(name) if name.endswith(".toml") else None
     text = builtin_text(name) if file is None else read_text(file)
-    study = study_from_text(text, file, checked=file is not None)
+    study = study_from_text(text, file, checked=bool(file or data), data=data)
     # Every process that works on the study loads them too.
     study = replace(study, modules=tuple(dict.fromkeys([*study.modules, *(modules or ())])))
     if describe:

@@ -167,3 +167,27 @@ def test_a_name_that_is_no_study_is_refused() -> None:
 
 def test_the_tiny_study_of_these_tests_has_no_repeats(tmp_path: Path) -> None:
     assert len(list(tasks_of(read_study(tiny(tmp_path / "tiny.toml", 99))))) == 99
+
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+TRACED = HEAD + (
+    '[[instances]]\nfamily = "arrival-1"\nn = 3\n'
+    '[[data]]\ntrace = "chat.csv"\nmemory = 2048\nworkers = [1, 2]\n'
+    'parameters = { format = "azure", limit = 20 }\n'
+)
+
+
+def test_a_folder_of_traces_takes_the_place_of_stand_ins() -> None:
+    (stand_in,) = study_from_text(TRACED).entries
+    assert (stand_in.source.kind, stand_in.source.n) == ("family", 3)
+    study = study_from_text(TRACED, data=SAMPLES)
+    assert [each.source.name for each in study.entries] == [str(SAMPLES / "chat.csv")] * 2
+    assert [len(task.source.instance()) for task in tasks_of(study)] == [20, 20]
+    assert study_from_text(resolved_text(study)) == study
+
+
+def test_a_trace_that_is_not_there_is_named_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"line 7: data\[0\].trace: .*chat.csv: cannot be read"):
+        study_from_text(TRACED, data=tmp_path)
+    with pytest.raises(InvalidInput, match="data: is missing: nothing stands for traces"):
+        study_from_text(TRACED.partition("[[data]]")[0], data=SAMPLES)

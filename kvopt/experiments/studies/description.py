@@ -27,7 +27,7 @@ from kvopt.routers.registry import router as router_from
 
 _TOP = (
     "name", "title", "clock", "batch_time", "certify", "scope", "slower", "policies", "predictions",
-    "router", "claims", "modules", "limits", "instances",
+    "router", "claims", "modules", "limits", "instances", "data",
 )  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
 _ENTRY = (
@@ -166,13 +166,18 @@ def builtin_text(name: str) -> str:
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def builtin_study(name: str, *, checked: bool = True) -> Study:
+def builtin_study(name: str, *, checked: bool = True, data: Path | None = None) -> Study:
     """Return a built-in study; see `study_from_text`."""
-    return study_from_text(builtin_text(name), checked=checked)
+    return study_from_text(builtin_text(name), checked=checked, data=data)
 
 
-def study_from_text(text: str, file: Path | None = None, *, checked: bool = True) -> Study:
+def study_from_text(
+    text: str, file: Path | None = None, *, checked: bool = True, data: Path | None = None
+) -> Study:
     """Build a study from the text of a TOML file; relative paths in it start at that file.
+
+    With a folder ``data`` its instances are those of the tables ``[[data]]``, whose paths start at
+    that folder: public traces in place of stand-ins.
 
     To check it the first instance of each entry is made, which takes seconds for large ones.
     """
@@ -194,10 +199,13 @@ def study_from_text(text: str, file: Path | None = None, *, checked: bool = True
     )
     ways = top.take("router", ("",), texts)
     policies = _policies(top, models, ways, (), kinds)
+    tables, traces = top.tables("instances"), top.tables("data")
+    if data is not None and not traces:
+        raise top.fault("data", "is missing: nothing stands for traces in tables [[data]]")
     entries = tuple(
         entry
-        for table in top.tables("instances")
-        for entry in _entries(table, models, ways, policies, folder, kinds, checked)
+        for table in (tables if data is None else traces)
+        for entry in _entries(table, models, ways, policies, data or folder, kinds, checked)
     )
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
