@@ -117,9 +117,10 @@ def search_all(search: PausedSearch) -> None:
 
     def work() -> None:
         left = search.remaining - share_of(search.remaining, _GROUP_SHARE)
-        better = improved_prices(
+        better, value = improved_prices(
             search.instance, prices, upper, lambda: search.should_stop() or search.remaining < left
         )
+        search.offer_claimed(value, "prices of groups")
         found = search_layers(search.instance, better, upper, search.should_stop)
         if found is None:
             return

@@ -99,8 +99,8 @@ def improved_prices(
     upper: int,
     should_stop: Callable[[], bool],
     most_steps: int = 150,
-) -> Prices:
-    """Return prices that prove at least as much of groups as those given.
+) -> tuple[Prices, int]:
+    """Return prices that prove at least as much of groups as those given, and what they prove.
 
     Steps follow Polyak's rule towards ``upper``, along a mixture of the last directions.  Every
     value is exact, as prices are rounded before they are tried.
@@ -109,13 +109,13 @@ def improved_prices(
     groups = groups_of(instance, last)
     now = np.zeros(last)
     now[: len(prices.numerators)] = np.array(prices.numerators, dtype=float) / prices.denominator
-    best, best_value = now, -np.inf
+    best, best_value = now, 0
     step, idle, along = 1.0, 0, np.zeros(last)
     for _ in range(most_steps):
         if should_stop():
             break
         numerators = _rounded(now)
-        value = fill(groups, instance.memory, numerators, _UNIT) / _UNIT
+        value = fill(groups, instance.memory, numerators, _UNIT)
         if value > best_value:
             best, best_value, idle = now, value, 0
         else:
@@ -128,8 +128,8 @@ def improved_prices(
         along = _INERTIA * along + (1 - _INERTIA) * direction
         if not (norm := float((along**2).sum())):
             break
-        now = np.maximum(0, now + step * max(upper - value, 1) / norm * along)
-    return Prices(tuple(_rounded(best).tolist()), _UNIT)
+        now = np.maximum(0, now + step * max(upper - value / _UNIT, 1) / norm * along)
+    return Prices(tuple(_rounded(best).tolist()), _UNIT), -(-best_value // _UNIT)
 
 
 def _rounded(prices: Floats) -> Integers:

@@ -39,11 +39,13 @@ def test_better_prices_are_found_step_by_step() -> None:
     prices = Prices(tuple(numbers), 100)
     groups = groups_of(instance, len(numbers))
     before = fill(groups, instance.memory, np.array(numbers), 100) / 100
-    better = improved_prices(instance, prices, 120, lambda: False)
+    better, value = improved_prices(instance, prices, 120, lambda: False)
     numerators = np.array(better.numerators)
     after = fill(groups, instance.memory, numerators, better.denominator) / better.denominator
     assert after > before + 1
-    first = improved_prices(instance, prices, 120, lambda: True)
+    assert value - 1 < after <= value
+    first, nothing = improved_prices(instance, prices, 120, lambda: True)
+    assert nothing == 0
     assert [n / first.denominator for n in first.numerators] == pytest.approx([0.03] * 40, abs=1e-6)
 
 
