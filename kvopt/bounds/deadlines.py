@@ -126,7 +126,8 @@ def deadline_ceiling(
         costs[can] = best.costs_at(prices)
     else:
         costs[can] = 0.0
-    proof = DeadlinePrices((), (), 1) if best is None else best.rounded(prices)
+    free = DeadlinePrices((), (), 1, () if model is None else (0,))
+    proof = free if best is None else best.rounded(prices)
     value = len(can) if best is None else min(len(can), best.proved(proof))
     return Ceiling(value, len(instance) - len(can), proof, costs)
 
