@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
 from kvopt.certificates.deadlines import Attainment, deadline_of
-from kvopt.certificates.sides import Sides, attempt, sides_of
+from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
@@ -138,7 +138,7 @@ def certify(
     )
     runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    labelled = [_labelled(search, choice, clock) for choice in chosen]
+    labelled = [_labelled(search, choice, clock, router) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered, router)
@@ -246,12 +246,13 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
 
 
 def _labelled(
-    search: Search, choice: str | Policy | PolicyRun, clock: Clock
+    search: Search, choice: str | Policy | PolicyRun, clock: Clock, router: str | Router
 ) -> tuple[str, Policy | PolicyRun]:
-    if isinstance(choice, str):
-        return choice, policy_from(choice)
-    if isinstance(choice, Policy):
-        return choice.name, choice
+    if not isinstance(choice, PolicyRun):
+        policy = policy_from(choice) if isinstance(choice, str) else choice
+        label = choice if isinstance(choice, str) else policy.name
+        refuse_misfit(search.instance, policy, label, clock, router)
+        return label, policy
     field = f"policy {choice.policy}"
     if choice.instance.hash != search.instance.hash:
         raise InvalidInput("is a run on another instance", field=field)

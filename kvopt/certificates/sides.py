@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
@@ -18,12 +18,14 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
+from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
-from kvopt.policies.base import Policy
+from kvopt.policies.base import Need, Policy
 from kvopt.policies.patient import LeastShare
 from kvopt.routers.base import Router
 from kvopt.search.incumbent import Search
@@ -181,8 +183,12 @@ class SidesWithPauses:
         from kvopt.heuristics.paused_orders import search_paused_orders  # loads numba
 
         instance, seed = self._search.instance, self._search.seed
-        found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
-        self._take(found, "orders with pauses")
+        try:
+            found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
+        except TooLarge as error:  # both sides are known without it
+            self._search.note(f"no schedule with pauses was looked for: {error}")
+        else:
+            self._take(found, "orders with pauses")
 
     def _take(self, found: PausedSchedule, found_by: str) -> None:
         plain = found.without_pauses()
@@ -290,6 +296,20 @@ def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = 
     if search.instance.block_size > 1:
         return SidesInBlocks(search, scope)
     return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
+
+
+def refuse_misfit(
+    instance: Instance, policy: Policy, label: str, clock: Clock, router: str | Router
+) -> None:
+    """Refuse, before there is work that it would cost, a policy that does not go with the rest.
+
+    Its run is stopped in the first round.  A plan made before that takes long, and is of one
+    worker in rounds: nothing there refuses it.
+    """
+    if Need.ARRIVALS in policy.needs and clock.is_even and instance.workers == 1:
+        return
+    with suppress(Stopped):
+        run(instance, policy, router=router, clock=clock, label=label, should_stop=lambda: True)
 
 
 def attempt(
