@@ -676,6 +676,8 @@ def _block_size(certificate: dict[str, Any], requests: list[Request]) -> int:
         raise Invalid("instance: whole blocks go with total latency in rounds, of one worker, only")
     if any(-(-(r.prompt + r.output) // block) > memory // block for r in requests):
         raise Invalid("instance: a request needs more blocks than the memory has")
+    if block > memory:
+        raise Invalid("instance: memory has not one block")
     return block
 
 
@@ -2021,11 +2023,11 @@ def _in_time(
     said = f"  at most {ceiling:,} of {len(requests):,} requests can {aim} {within}"
     said += f"; {misses:,} cannot even alone" if misses else ""
     lines = [said, *([f"  a schedule does for {best['attained']:,}"] if best else [])]
-    lines += [
-        f"  {_shown(run['policy'])} does for {attained:,}"
-        for run, attained in zip(runs, claim["attained"], strict=True)
-        if attained is not None
-    ]
+    for run, attained in zip(runs, claim["attained"], strict=True):
+        if attained is not None:
+            used = _uncovered(run, certificate.get("scope", "restarts"))
+            beyond = f" with {used}, which the ceiling does not cover" if used else ""
+            lines.append(f"  {_shown(run['policy'])} does for {attained:,}{beyond}")
     return checked, lines
 
 
@@ -2409,7 +2411,7 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
         checked, in_time = _in_time(certificate, requests, work)
         lines += checked
     lines += ["proved:", *conclusions(len(requests), upper, lower), *best, *ratios, *in_time]
-    if lower is not None:
+    if lower is not None or machines or in_time:
         lines.append(COVERED_BY[scope])
     if ratios:
         lines.append("not checked: that a policy would decide as recorded under its name")

@@ -135,6 +135,9 @@ class Instance(Summarised):
                     field="output",
                     request=repr(request.id),
                 )
+        if self.blocks == 0:  # without requests as well
+            reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
+            raise InvalidInput(reason, field="block_size")
 
     @property
     def blocks(self) -> int:
