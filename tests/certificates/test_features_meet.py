@@ -1,0 +1,324 @@
+"""Certificates where features meet: fleets, blocks, scopes, deadlines, slower machines, clocks."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from certificates import judged
+from claims import untrue
+
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
+from kvopt.certificates import Certificate, read_certificate, write_certificate
+from kvopt.certificates.writing import certificate_text
+from kvopt.model.pausing import PausedSchedule
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.verify import _hash, _report, verify
+
+Rows = list[tuple[int, int, int]]
+SECONDS = Seconds(BatchTime([Line(9, 0), Line(0, 3)], kv_ns=1, prompt_ns=1))
+SOME: Rows = [(0, 3, 2), (1, 0, 4), (2, 2, 3)]
+FEW: Rows = [(0, 1, 2), (2, 2, 2)]
+"""For brute force in seconds."""
+EVICTS = "alpha-beta:alpha=0,beta=0.5"
+FULL = Instance(8, [Request(0, 3, 2, deadline=2), Request(1, 0, 4, deadline=5)])
+PAUSED = PausedRun.of(PausedSchedule(FULL, [[[1, 1], [4, 4]], [[2, 5]]]), "recorded")
+
+
+def made(rows: Rows, **more: Any) -> Instance:
+    requests = [Request(*row, deadline=row[2] + 1) for row in rows]
+    return Instance(8, requests, round_ms=6e-6, **more)
+
+
+class Case(NamedTuple):
+    """What is certified, and how."""
+
+    instance: Instance
+    policies: list[Any]
+    clock: Clock = ROUNDS
+    scope: str | None = None
+    deadline: str | None = None
+    slower: bool = True
+
+
+CASES = {
+    "an empty fleet": Case(made([], workers=3), ["svf", EVICTS]),
+    "an empty fleet in seconds": Case(made([], workers=3), ["svf"], SECONDS),
+    "nothing in time": Case(made([]), ["svf"], SECONDS, None, "own"),
+    "nothing in blocks": Case(made([], block_size=4), ["vllm-fcfs"], ROUNDS, "pauses"),
+    "sure misses": Case(made(FEW), [EVICTS, "vllm-fcfs:block=1"], SECONDS, "runs", "1"),
+    "sure misses in rounds": Case(made(SOME), ["svf"], ROUNDS, "pauses", "1"),
+    "blocks": Case(made(SOME, block_size=2), ["vllm-fcfs", EVICTS]),
+    "blocks and evictions": Case(made(SOME, block_size=4), [EVICTS], ROUNDS, "restarts"),
+    "a fleet with pauses": Case(made(SOME, workers=2), ["fcfs", EVICTS], ROUNDS, "pauses"),
+    "a fleet in seconds": Case(made(FEW, workers=2), [EVICTS], SECONDS, "pauses+chunks"),
+    "pieces and deadlines": Case(made(FEW), ["vllm-fcfs:block=1"], SECONDS, None, "own"),
+    "first tokens": Case(made(SOME), ["svf", EVICTS], ROUNDS, "chunks", "first-token:2"),
+    "what is not covered": Case(FULL, [PAUSED], ROUNDS, "runs", "own"),
+    "a run with pauses": Case(FULL, [PAUSED], ROUNDS, None, "first-token:own", slower=False),
+    "late": Case(made([(10**12, 3, 2), (10**12 + 1, 0, 4)]), ["svf"], ROUNDS, "pauses"),
+    "far apart": Case(made([(0, 3, 2), *[(10**12, 2, 5)] * 3]), ["svf"], ROUNDS, "pauses"),
+}
+FAR = ("late", "far apart")
+"""Brute force would go from round to round."""
+
+
+def found(case: Case) -> Certificate:
+    return certify(
+        case.instance, case.policies, clock=case.clock, scope=case.scope,
+        deadline=case.deadline, slower=case.slower, time_limit=0.2, threads=1,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: Path) -> None:
+    path, again = tmp_path / "c.json", tmp_path / "again.json"
+    write_certificate(found(CASES[name]), path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    if name not in FAR:
+        assert not [*untrue(json.loads(path.read_text()))]
+    write_certificate(read_certificate(path), again)
+    assert verify(again).lines == verdict.lines
+
+
+REFUSED: dict[str, tuple[Case, str]] = {
+    "a server of a fleet": (Case(made(SOME, workers=2), ["svf", "vllm-fcfs"]), "one worker only"),
+    "a plan of a fleet": (
+        Case(made(SOME, workers=2), ["sorted-lp:hindsight=1"]),
+        "plans for one worker",
+    ),
+    "a server of rounds": (Case(made(SOME), ["sglang"], SECONDS), "not in seconds"),
+    "a plan in seconds": (Case(made(SOME), ["sorted-lp:hindsight=1"], SECONDS), "for a backlog"),
+    "other blocks": (Case(made(SOME, block_size=2), ["vllm-fcfs:block=4"]), "blocks of 2 tokens"),
+    "blocks in seconds": (Case(made(SOME, block_size=2), [], SECONDS), "not whole blocks"),
+    "blocks in time": (Case(made(SOME, block_size=2), [], deadline="9"), "not whole blocks"),
+    "a fleet in time": (Case(made(SOME, workers=2), [], deadline="9"), "one worker only"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_does_not_go_together_is_refused_before_there_is_work(name: str) -> None:
+    case, reason = REFUSED[name]
+    seen: list[object] = []
+    with pytest.raises(InvalidInput, match=reason):
+        certify(
+            case.instance, case.policies, clock=case.clock, deadline=case.deadline,
+            observer=seen.append,
+        )  # fmt: skip
+    assert not seen
+
+
+def test_memory_without_a_block_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="not one block"):
+        Instance(8, [], block_size=9)
+
+
+# ---- claims that are changed ------------------------------------------------------------
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def fleet_certificate() -> dict[str, Any]:
+    """Return a valid one of two workers with 5 tokens each, of which all are held at time 1."""
+    rows = [{"arrival": 0, "prompt": s, "output": 1} for s in (4, 2, 1)]
+    instance = {"schema": "kvopt.instance/2", "memory": 5, "workers": 2, "requests": rows}
+    return {
+        "schema": "kvopt.certificate/2",
+        "instance": instance,
+        "hash": _hash(instance),
+        "upper": {"value": 3, "starts": [0, 0, 0], "workers": [0, 1, 1]},
+        "lower": {"value": 3, "proof": {"kind": "volume"}},
+    }
+
+
+def in_seconds() -> dict[str, Any]:
+    """Return a valid one of a fleet in which one request can come after the other."""
+    instance = {
+        "schema": "kvopt.instance/2", "memory": 5, "workers": 2,
+        "requests": [{"arrival": 0, "prompt": 1, "output": 1, "arrival_seconds": t * 1e-9}
+                     for t in (0, 7)],
+    }  # fmt: skip
+    model = {"lines": [{"round_ns": 9, "token_ns": 1}], "kv_ns": 0, "prompt_ns": 0}
+    shares = {"kind": "shares", "lines": [0], "weights": [], "company": []}
+    return {
+        "schema": "kvopt.seconds-certificate/2",
+        "instance": instance,
+        "hash": _hash(instance),
+        "model": model,
+        "upper": {
+            "value": 22, "starts": [0, 0], "workers": [0, 1], "waits": [[0, 7, 1]]
+        },
+        "lower": {"value": 16, "proof": shares},
+        "slower": [{"machine": [2, 1], "value": 31}],
+        "policies": [
+            {"policy": "p", "outcome": "completed", "value": 22, "starts": [0, 0],
+             "workers": [0, 1], "waits": [[0, 7, 1]]}
+        ],
+    }  # fmt: skip
+
+
+def in_time() -> dict[str, Any]:
+    """Return a valid one in rounds, of which a request attains its deadline."""
+    rows = [{"arrival": 0, "prompt": 3, "output": 2, "deadline": 2} for _ in range(2)]
+    instance = {"schema": "kvopt.instance/2", "memory": 5, "requests": rows}
+    prices = {"times": [0, 2], "numerators": [1], "denominator": 9}
+    return {
+        "schema": "kvopt.certificate/2",
+        "instance": instance,
+        "hash": _hash(instance),
+        "upper": {"value": 6, "starts": [0, 2]},
+        "lower": {
+            "value": 5,
+            "proof": {"kind": "configurations", "target": None, "searched": False, "stages": [
+                {"denominator": 1, "peaks": [[5, 2]], "times": [2], "numerators": [[1, 0]]}]},
+        },
+        "deadlines": {
+            "aim": "completion", "after": "own", "ceiling": 1, "proof": prices, "attained": [],
+            "best": {"value": 6, "starts": [0, 2], "attained": 1},
+        },
+        "slower": [{"machine": [3, 2], "value": 8, "proof": {"kind": "volume"}}],
+    }  # fmt: skip
+
+
+def shares(said: dict[str, Any], **more: object) -> None:
+    own = {**said["lower"]["proof"], "weights": [0, 0], "company": [64, 64], **more}
+    said["slower"][0].update(proof=own)
+
+
+def rehashed(said: dict[str, Any], **more: object) -> None:
+    said["instance"].update(more)
+    said["hash"] = _hash(said["instance"])
+
+
+FLEET: dict[str, tuple[Change, str]] = {
+    "more than one holds": (lambda c: c["upper"].update(workers=[0, 0, 1]), "8 tokens are held"),
+    "workers swapped": (lambda c: c["upper"]["workers"].reverse(), "8 tokens are held"),
+    "workers of none": (lambda c: c["upper"].update(workers=[0, 1, True]), "certificate"),
+    "half a worker": (lambda c: c["upper"].update(workers=[0, 1, 0.5]), "certificate"),
+    "no worker": (lambda c: rehashed(c, workers=0), "workers must be 2 or more"),
+    "one worker": (lambda c: rehashed(c, workers=1), "workers must be 2 or more"),
+    "true workers": (lambda c: c["instance"].update(workers=True), "certificate"),
+    "blocks": (lambda c: rehashed(c, block_size=2), "of one worker"),
+    "deadlines": (lambda c: c.update(deadlines=in_time()["deadlines"]), "one worker"),
+    "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
+    "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
+}
+TIMED: dict[str, tuple[Change, str]] = {
+    "a better bound": (lambda c: c["lower"].update(value=17), "the proof gives 16"),
+    "workers swapped": (lambda c: c["upper"].update(workers=[1, 0]), "too early"),
+    "company": (lambda c: shares(c), "company is of one worker"),
+    "more on a slower machine": (lambda c: c["slower"][0].update(value=32), "does not give"),
+    "less slow": (lambda c: c["slower"][0].update(machine=[1, 1]), "does not give"),
+    "faster": (lambda c: c["slower"][0].update(machine=[1, 2]), "P >= Q"),
+    "no machine": (lambda c: c["slower"][0].update(machine=[2]), "must be [P, Q]"),
+    "half a machine": (lambda c: c["slower"][0].update(machine=[2.5, 1]), "certificate"),
+    "weights too large": (lambda c: shares(c, weights=[64, 65], company=[]), "in 0 .. 64"),
+    "lines unmixed": (
+        lambda c: (
+            c["model"]["lines"].append({"round_ns": 0, "token_ns": 2}),
+            c["lower"]["proof"].update(lines=[0, 1]),
+            c.update(scope="chunks"),
+        ),
+        "do not cover prompts in pieces",
+    ),
+}
+ATTAINED: dict[str, tuple[Change, str]] = {
+    "a lower ceiling": (lambda c: c["deadlines"].update(ceiling=0), "the proof gives 1"),
+    "a wider scope": (lambda c: c.update(scope="pauses"), "do not cover pauses"),
+    "more attain": (lambda c: c["deadlines"]["best"].update(attained=2), "says 2 attain, 1 do"),
+    "too much held": (
+        lambda c: c["deadlines"].update(best={"value": 4, "starts": [0, 0], "attained": 2}),
+        "10 tokens are held",
+    ),
+    "longer deadlines": (
+        lambda c: c["instance"]["requests"][1].update(deadline=4),
+        "hash: is not that of the instance",
+    ),
+    "longer deadlines, hashed": (
+        lambda c: (c["instance"]["requests"][1].update(deadline=4), rehashed(c)),
+        "the proof gives 2",
+    ),
+    "blocks": (lambda c: rehashed(c, block_size=5), "go with total latency in rounds"),
+    "blocks of nothing": (
+        lambda c: (
+            rehashed(c, block_size=9, requests=[]),
+            c.update(upper=None, lower=None),
+            c.pop("slower"),
+            c.pop("deadlines"),
+        ),
+        "not one block",
+    ),
+    "a price below 0": (lambda c: c["deadlines"]["proof"].update(numerators=[-1]), "negative"),
+    "half a price": (lambda c: c["deadlines"]["proof"].update(numerators=[0.5]), "certificate"),
+    "a true price": (lambda c: c["deadlines"]["proof"].update(numerators=[True]), "certificate"),
+    "no number": (lambda c: c["lower"].update(value=float("nan")), "not a finite number"),
+    "a slower machine": (lambda c: c["slower"][0].update(value=9), "does not give more than 9"),
+}
+
+
+@pytest.mark.parametrize("base", [fleet_certificate, in_seconds, in_time])
+def test_what_is_changed_below_is_valid_and_true(
+    base: Callable[[], dict[str, Any]], tmp_path: Path
+) -> None:
+    verdict = judged(tmp_path / "c.json", base())
+    assert verdict.valid, verdict.lines
+    assert not [*untrue(base())]
+
+
+@pytest.mark.parametrize(
+    ("base", "change", "reason"),
+    [
+        pytest.param(base, *each, id=f"{base.__name__}-{name}")
+        for base, changes in ((fleet_certificate, FLEET), (in_seconds, TIMED), (in_time, ATTAINED))
+        for name, each in changes.items()
+    ],
+)
+def test_what_is_changed_is_found(
+    base: Callable[[], dict[str, Any]], change: Change, reason: str, tmp_path: Path
+) -> None:
+    said = copy.deepcopy(base())
+    change(said)
+    verdict = judged(tmp_path / "c.json", said)
+    assert not verdict.valid
+    assert reason in verdict.lines[-1]
+
+
+@pytest.mark.parametrize("workers", [3, 10_001])
+def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> None:
+    """The bound is that of as many as there are requests, and the schedule fits as it did."""
+    said = fleet_certificate()
+    rehashed(said, workers=workers)
+    assert judged(tmp_path / "c.json", said).valid
+
+
+def test_a_report_says_what_its_claims_cover() -> None:
+    """Also those of deadlines or of slower machines, where nothing else is claimed."""
+    content = json.loads(certificate_text(found(CASES["what is not covered"])))
+    name = "  'recorded' does for 1 with pauses, which the ceiling does not cover"
+    assert name in _report(content)
+    bare = {**content, "lower": None, "slower": [], "policies": []}
+    del bare["deadlines"]
+    volume = {"machine": [9, 1], "value": 7, "proof": {"kind": "volume"}}
+    deadlines = {**content["deadlines"], "attained": []}
+    assert not covered(bare)
+    assert covered({**bare, "slower": [volume]})
+    assert covered({**bare, "deadlines": deadlines})
+
+
+def covered(content: dict[str, Any]) -> bool:
+    """Whether a report has the line of what is covered."""
+    return any(line.startswith("covered: ") for line in _report(content))
+
+
+def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
+    certificate = found(CASES["far apart"])
+    assert certificate.objective is not None
+    assert certificate.lower is not None
+    assert any("no schedule with pauses was looked for" in note for note in certificate.notes)

@@ -1,0 +1,137 @@
+"""What the claims of a certificate say, put to brute force; nothing of kvopt is imported.
+
+Only for tiny instances: every schedule of the scope is tried, with several workers every way to
+deal requests to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import block_oracle
+import oracle
+import pause_oracle
+from deadline_oracle import ROUNDS, most_in_time
+from fleet_oracle import dealt
+from oracle import Triple
+from scoped_timed_oracle import scoped_optimum
+from timed_oracle import Server
+
+Content = dict[str, Any]
+
+
+def untrue(content: Content) -> Iterator[str]:
+    """Yield what a certificate claims and brute force refutes."""
+    problem = Problem(content)
+    best = problem.least()
+    lower, upper = content["lower"], content["upper"]
+    if lower is not None and lower["value"] > best:
+        yield f"lower: {lower['value']}, the optimum is {best}"
+    if upper is not None and upper["value"] < best:
+        yield f"upper: {upper['value']}, the optimum is {best}"
+    for run in (upper, *content.get("policies", [])):
+        if run is not None and run["value"] is not None and not problem.fits(run):
+            yield f"a run does not fit: {run}"
+    for claim in content.get("slower", []):
+        phi = Fraction(*claim["machine"])
+        for more in (Fraction(0), Fraction(1, 7), Fraction(2)):
+            if (there := problem.least(phi + more)) <= claim["value"]:
+                yield f"slower: {claim['value']}, {phi + more} times slower {there}"
+    yield from problem.untrue_in_time(content.get("deadlines"))
+
+
+class Problem:
+    """The instance of a certificate as plain numbers, and the scope of what is claimed of it."""
+
+    def __init__(self, content: Content) -> None:
+        instance = content["instance"]
+        self.memory: int = instance["memory"]
+        self.rows: list[Content] = instance["requests"]
+        self.workers: int = instance.get("workers", 1)
+        self.block: int = instance.get("block_size", 1)
+        self.round_ns = Fraction(instance.get("round_ms", 0)) * 1_000_000
+        self.scope: str = content.get("scope", "restarts")
+        self.server, model = ROUNDS, content.get("model")
+        self.in_rounds = model is None
+        if model is not None:
+            lines = [(line["round_ns"], line["token_ns"]) for line in model["lines"]]
+            self.server = Server(lines, model["prompt_ns"], model["kv_ns"])
+        self.requests = [(self._arrival(r), r["prompt"], r["output"]) for r in self.rows]
+
+    def _arrival(self, row: Content) -> int:
+        if self.in_rounds:
+            return int(row["arrival"])
+        if "arrival_seconds" in row:
+            return round(Fraction(row["arrival_seconds"]) * 10**9)
+        return round(row["arrival"] * self.round_ns)
+
+    def least(self, phi: Fraction = Fraction(1)) -> Fraction:
+        """Return the least total latency on a machine that is phi times slower."""
+        if not self.requests:
+            return Fraction(0)
+        if self.block > 1:
+            pauses = "pauses" in self.scope
+            least = block_oracle.optimum(self.memory, self.requests, self.block, pauses=pauses)
+            return Fraction(least)
+        deals = dealt(self.requests, self.workers)
+        return min(
+            sum((self._alone(tuple(part), phi) for part in parts), Fraction(0)) for parts in deals
+        )
+
+    def _alone(self, part: Sequence[Triple], phi: Fraction) -> Fraction:
+        """Return the same of a worker with some of the requests."""
+        if self.in_rounds and phi == 1:
+            if "pauses" in self.scope:
+                return Fraction(pause_oracle.optimum(self.memory, part))
+            return Fraction(oracle.optimum(self.memory, part)[0])
+        by, of = phi.numerator, phi.denominator
+        lines = [(by * fixed, by * each) for fixed, each in self.server.lines]
+        slow = Server(lines, by * self.server.prompt_ns, by * self.server.kv_ns)
+        late = [(of * a, s, o) for a, s, o in part]
+        scope = self.scope.replace("chunks", "") if self.in_rounds else self.scope
+        return Fraction(scoped_optimum(slow, self.memory, late, scope), of)
+
+    def fits(self, run: Content) -> bool:
+        """Whether each worker holds its requests, in rounds; what was lost is not looked at."""
+        if not self.in_rounds:
+            return True
+        on = run.get("workers", [0] * len(self.rows))
+        if "segments" in run:
+            times = [[t for a, b in rows for t in range(a, b + 1)] for rows in run["segments"]]
+        else:
+            pairs = zip(run["starts"], self.requests, strict=True)
+            times = [list(range(k + 1, k + o + 1)) for k, (_, _, o) in pairs]
+        for worker in set(on):
+            own = [i for i, each in enumerate(on) if each == worker]
+            some, when = [self.requests[i] for i in own], [times[i] for i in own]
+            if not pause_oracle.feasible(self.memory, some, when):
+                return False
+            if block_oracle.most_blocks(some, when, self.block) > self.memory // self.block:
+                return False
+        return run["value"] == pause_oracle.latency(self.requests, times)
+
+    def untrue_in_time(self, claim: Content | None) -> Iterator[str]:
+        """Yield what is wrong about deadlines."""
+        if claim is None:
+            return
+        after = claim["after"]
+        length = 1 if self.in_rounds else self.round_ns
+        allowed = [
+            after if isinstance(after, int) else math.floor(row["deadline"] * length)
+            for row in self.rows
+        ]
+        first, scope = claim["aim"] == "first-token", self.scope
+        if self.in_rounds:
+            scope = scope.replace("chunks", "")
+        most = 0
+        if self.requests:
+            most = most_in_time(
+                self.server, self.memory, self.requests, allowed, scope, first=first
+            )
+        if claim["ceiling"] < most:
+            yield f"ceiling: {claim['ceiling']}, {most} can attain"
+        if claim["best"] is not None and claim["best"]["attained"] > most:
+            yield f"best: {claim['best']['attained']}, {most} can attain"
