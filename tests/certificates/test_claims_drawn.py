@@ -1,0 +1,172 @@
+"""The most that the verifier accepts of random proofs, where features meet, against brute force."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from certificates import random_proof
+from claims import Problem
+from effort import many
+from strategies import random_shape
+
+from kvopt.verify import Invalid, _hash, _report
+
+Content = dict[str, Any]
+SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
+LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
+MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
+MOST = 10_000
+"""Above all total latencies and numbers of requests."""
+
+
+def drawn(source: random.Random) -> Content:
+    """Return a certificate that claims nothing, of one of the kinds of problems there are."""
+    timed = source.random() < 0.5
+    block = 1 if timed else source.choice((1, 1, 2, 3))
+    memory = block * source.randint(2, 8 if block == 1 else 4) + source.randrange(block)
+    rows = []
+    for _ in range(source.choice((1, 2, 2, 3, 3))):
+        prompt, output = random_shape(source, memory // block * block, 3)
+        arrival = source.choice((0, 0, 1, 2, 4, 7))
+        rows.append(
+            {"arrival": arrival, "prompt": min(prompt, 3) if timed else prompt, "output": output,
+             "deadline": source.randint(1, 8), "arrival_seconds": 3e-9 * arrival}
+        )  # fmt: skip
+    instance = {"schema": "kvopt.instance/2", "memory": memory, "requests": rows, "round_ms": 3e-6}
+    if block > 1:
+        instance["block_size"] = block
+    elif source.random() < 0.4:
+        instance["workers"] = source.choice((2, 3))
+    content = {"schema": "kvopt.certificate/2", "instance": instance, "hash": _hash(instance),
+               "scope": source.choice(SCOPES), "upper": None, "lower": None}  # fmt: skip
+    if timed:
+        content["schema"] = "kvopt.seconds-certificate/2"
+        content["model"] = {
+            "lines": [{"round_ns": a, "token_ns": b} for a, b in source.choice(LINES)],
+            "kv_ns": source.choice((0, 0, 1)), "prompt_ns": source.choice((0, 0, 1)),
+        }  # fmt: skip
+    return content
+
+
+def proof_of(content: Content, source: random.Random) -> Content:
+    """Return a proof of a kind that may go with the problem."""
+    memory, rows = content["instance"]["memory"], content["instance"]["requests"]
+    if "model" in content:
+        lines = some_lines(content, source)
+        weights = [source.choice((0, 16, 32, 64)) for _ in rows] if source.random() < 0.6 else []
+        shares = {"kind": "shares", "lines": lines, "weights": weights, "company": []}
+        if weights and source.random() < 0.7:
+            shares["company"] = [source.randint(0, 64 - weight) for weight in weights]
+        return {**shares, "mix": [1 + i for i in lines]} if source.random() < 0.4 else shares
+    kind = source.choice(("prices", "volume", "staircases", "configurations", "split", "blocks"))
+    if kind == "volume":
+        return {"kind": "volume"}
+    if kind == "staircases":
+        steps = sorted(source.randint(1, memory) for _ in range(source.randint(1, 3)))
+        return {"kind": "volume", "staircases": [steps]}
+    if kind == "split":
+        parts = [{"from": 0, "proof": random_proof(source)}]
+        parts.append({"from": source.randint(1, 7), "proof": {"kind": "volume"}})
+        return {"kind": "split", "parts": parts}
+    if kind == "configurations":
+        return configurations(rows, source)
+    proof = random_proof(source)
+    if kind == "blocks" and "block_size" in content["instance"]:
+        proof["kind"] = "block-prices"
+    return proof
+
+
+def configurations(rows: list[Content], source: random.Random) -> Content:
+    sizes = sorted({row["prompt"] + row["output"] for row in rows})
+    peaks = [[size, source.randint(1, 3)] for size in sizes]
+    times = sorted(source.sample(range(1, 10), source.randint(1, 3)))
+    states, scale = sum(rounds for _, rounds in peaks), source.choice((1, 2, 4))
+    prices = [[source.randint(0, scale) for _ in range(states)] for _ in times]
+    stage = {"denominator": scale, "peaks": peaks, "times": times, "numerators": prices}
+    target = source.choice((None, source.randint(1, 30)))
+    searched = target is not None and source.random() < 0.5
+    return {"kind": "configurations", "target": target, "searched": searched, "stages": [stage]}
+
+
+def some_lines(content: Content, source: random.Random) -> list[int]:
+    count = len(content["model"]["lines"])
+    return source.sample(range(count), source.randint(1, count))
+
+
+def largest(accepted: Callable[[int], bool]) -> int | None:
+    """Return the largest number that is accepted, None if none is, where smaller ones are too."""
+    if not accepted(-MOST):
+        return None
+    low, high = -MOST, MOST
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if accepted(middle) else (low, middle)
+    return low
+
+
+def is_valid(content: Content, **claims: object) -> bool:
+    try:
+        return _report({**content, **claims})[-1] == "VALID"
+    except Invalid:
+        return False
+
+
+def most_of_bound(content: Content, proof: Content) -> int | None:
+    return largest(lambda n: is_valid(content, lower={"value": n, "proof": proof}))
+
+
+def most_of_slower(content: Content, claim: Content) -> int | None:
+    return largest(lambda n: is_valid(content, slower=[{**claim, "value": n}]))
+
+
+def least_ceiling(content: Content, claim: Content) -> int | None:
+    found = largest(lambda n: is_valid(content, deadlines={**claim, "ceiling": -n}))
+    return None if found is None else -found
+
+
+@pytest.mark.slow
+def test_what_is_accepted_is_true() -> None:
+    source, known = random.Random(2), Counter[str]()
+    for _ in range(many(100)):
+        content = drawn(source)
+        problem, proof = Problem(content), proof_of(content, source)
+        lower = most_of_bound(content, proof)
+        if lower is not None:
+            best = problem.least()
+            assert lower <= best, (content, proof)
+            known.update(bounds=lower > 0, tight=lower == best)
+        machine = source.choice(MACHINES)
+        value = most_of_slower(content, {"machine": machine, "proof": proof})
+        if value is not None:
+            for more in (0, Fraction(1, 5)):
+                assert problem.least(Fraction(*machine) + more) > value, (content, proof, machine)
+            known.update(slower=value > 0)
+    assert min(known[name] for name in ("bounds", "tight", "slower")) > many(10)
+
+
+@pytest.mark.slow
+def test_no_more_attain_than_any_prices_say() -> None:
+    source, known = random.Random(7), Counter[str]()
+    for _ in range(many(200)):
+        content = drawn(source)
+        times = sorted(source.sample(range(-2, 30), source.randint(2, 6)))
+        scale = source.choice((1, 3, 10))
+        prices = {"times": times, "denominator": scale,
+                  "numerators": [source.randint(0, scale) for _ in times[1:]]}  # fmt: skip
+        if "model" in content:
+            prices["lines"] = some_lines(content, source)
+        claim: Content = {"aim": source.choice(("completion", "first-token")), "attained": [],
+                          "after": source.choice(("own", source.randint(0, 30))),
+                          "best": None, "proof": prices}  # fmt: skip
+        ceiling = least_ceiling(content, claim)
+        if ceiling is None:
+            continue
+        claim["ceiling"] = ceiling
+        assert not [*Problem(content).untrue_in_time(claim)], (content, claim)
+        known.update(fewer=ceiling < len(content["instance"]["requests"]))
+    assert known["fewer"] > many(10)
