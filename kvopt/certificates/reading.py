@@ -112,7 +112,7 @@ def _upper(
     if clock.is_even and "segments" in claim:
         return PausedSchedule(instance, claim["segments"])
     if clock.is_even:
-        nowhere = [] if instance.workers > 1 else None  # of no requests no workers are named
+        nowhere = () if instance.workers > 1 else None  # of no requests no workers are named
         return Schedule(instance, claim["starts"], claim.get("workers", nowhere))
     name = str(provenance.get("found_by") or "best run")
     made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)

@@ -192,9 +192,10 @@ def shares(said: dict[str, Any], **more: object) -> None:
     said["slower"][0].update(proof=own)
 
 
-def rehashed(said: dict[str, Any], **more: object) -> None:
+def rehashed(said: dict[str, Any], **more: object) -> str:
     said["instance"].update(more)
     said["hash"] = _hash(said["instance"])
+    return str(said["hash"])
 
 
 FLEET: dict[str, tuple[Change, str]] = {

@@ -66,7 +66,7 @@ class Problem:
             return int(row["arrival"])
         if "arrival_seconds" in row:
             return round(Fraction(row["arrival_seconds"]) * 10**9)
-        return round(row["arrival"] * self.round_ns)
+        return round(int(row["arrival"]) * self.round_ns)
 
     def least(self, phi: Fraction = Fraction(1)) -> Fraction:
         """Return the least total latency on a machine that is phi times slower."""
@@ -111,7 +111,7 @@ class Problem:
                 return False
             if block_oracle.most_blocks(some, when, self.block) > self.memory // self.block:
                 return False
-        return run["value"] == pause_oracle.latency(self.requests, times)
+        return bool(run["value"] == pause_oracle.latency(self.requests, times))
 
     def untrue_in_time(self, claim: Content | None) -> Iterator[str]:
         """Yield what is wrong about deadlines."""
