@@ -83,7 +83,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
     return Certificate(
         instance=instance,
         upper=upper,
-        lower=_lower(value["lower"], provenance),
+        lower=_lower(value["lower"], provenance, instance),
         runs=tuple(map(_run, value.get("policies", []))),
         provenance=provenance,
         notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
@@ -91,7 +91,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
         in_time=in_time,
-        slower=tuple(_slower(claim, value["lower"]) for claim in value.get("slower", ())),
+        slower=tuple(_slower(row, value["lower"], instance) for row in value.get("slower", ())),
     )
 
 
@@ -101,9 +101,13 @@ def _in_time(value: dict[str, Any], said: object, instance: Instance, clock: Clo
     return in_time_from(value, named, said, instance, rounds=clock.is_even)
 
 
-def _slower(claim: dict[str, Any], lower: dict[str, Any] | None) -> SlowerBound:
-    proof = claim["proof"] if lower is None else claim.get("proof", lower["proof"])
-    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof_from_json(proof))
+def _slower(claim: dict[str, Any], lower: dict[str, Any] | None, instance: Instance) -> SlowerBound:
+    if "proof" in claim:
+        proof = proof_from_json(claim["proof"])
+    else:
+        assert lower is not None, "what was checked has a proof"
+        proof = _whole_proof(lower["proof"], instance)
+    return SlowerBound(Fraction(*claim["machine"]), claim["value"], proof)
 
 
 def _upper(
@@ -144,21 +148,39 @@ def _run(claim: dict[str, Any]) -> JudgedRun:
     )
 
 
-def _lower(claim: dict[str, Any] | None, provenance: dict[str, Any]) -> CheckedBound | None:
+def _lower(
+    claim: dict[str, Any] | None, provenance: dict[str, Any], instance: Instance
+) -> CheckedBound | None:
     if claim is None:
         return None
     method = str(provenance.get("bounded_by") or claim["proof"]["kind"])
-    return CheckedBound(claim["value"], method, proof_from_json(claim["proof"]))
+    return CheckedBound(claim["value"], method, _whole_proof(claim["proof"], instance))
+
+
+def _whole_proof(proof: dict[str, Any], instance: Instance) -> Proof:
+    """Return the proof of a bound on all requests; its times count from the first arrival.
+
+    Else there would be a price for each round before, and those may be many.
+    """
+    first = min((request.arrival for request in instance), default=0)
+    if not first or proof["kind"] not in ("prices", "configurations"):
+        return proof_from_json(proof)
+    return SplitProof((_part({"from": first, "proof": proof}),))
 
 
 def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
-    """Return the proof whose JSON object `kvopt.certificates.writing.proof_to_json` gave."""
+    """Return the proof whose JSON object `kvopt.certificates.writing.proof_to_json` gave.
+
+    Prices of times up to ``begin`` are left out: nothing is active then, and without them as much
+    is proved.
+    """
     match proof["kind"]:
         case "volume":
             return VolumeProof(_tuples(proof.get("staircases", [])))
         case "prices":
-            lead = (0,) * (proof["first"] - begin - 1)
-            return Prices((*lead, *proof["numerators"]), proof["denominator"])
+            gap = proof["first"] - begin - 1
+            numerators = (*(0,) * gap, *proof["numerators"][max(0, -gap) :])
+            return Prices(numerators, proof["denominator"])
         case "shares":
             names = ("lines", "weights", "company", "mix")
             return SharesProof(*(tuple(proof.get(name, ())) for name in names))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from certificates import judged
+from certificates import certificate, judged, prices_proof
 from claims import untrue
 
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
@@ -319,7 +320,20 @@ def covered(content: dict[str, Any]) -> bool:
 
 
 def test_a_search_that_is_too_long_leaves_what_is_known() -> None:
-    certificate = found(CASES["far apart"])
-    assert certificate.objective is not None
-    assert certificate.lower is not None
-    assert any("no schedule with pauses was looked for" in note for note in certificate.notes)
+    known = found(CASES["far apart"])
+    assert known.objective is not None
+    assert known.lower is not None
+    assert any("no schedule with pauses was looked for" in note for note in known.notes)
+
+
+@pytest.mark.parametrize("before", [0, 1, 4])
+def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
+    """No price is laid out for the rounds before; one that a file has there is left out."""
+    late = Instance(3, [Request(10**12, 2, 1, f"r{i}") for i in range(2)])
+    proof = prices_proof(1000, 10**12 + 1 - before, [1] * before + [357])
+    content = certificate(late, random.Random(1), lower={"value": 3, "proof": proof})
+    assert judged(tmp_path / "c.json", content).valid
+    write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
+    again = json.loads((tmp_path / "d.json").read_text())
+    assert again["lower"]["proof"] == prices_proof(1000, 10**12 + 1, [357])
+    assert verify(tmp_path / "d.json").valid
