@@ -1659,11 +1659,17 @@ def _digits(number: int) -> int:
     return number.bit_length() * 3 // 10
 
 
+class _Timed(NamedTuple):
+    """Requests, and on a clock in seconds how long rounds last and when the requests arrive."""
+
+    requests: list[Request]
+    clock: _Clock | None = None
+    arrivals: Sequence[int] = ()
+
+
 def _timed_peak(
     memory: int,
-    requests: list[Request],
-    arrivals: list[int],
-    clock: _Clock,
+    timed: _Timed,
     work: _Work,
     claim: dict[str, Any],
     what: str,
@@ -1673,29 +1679,23 @@ def _timed_peak(
 
     With one worker ``seen`` is as for `_timed`.
     """
-    work.spend(60 * _count_of(requests, claim))
-    work.check_room(300 * _count_of(requests, claim))
-    on = _workers_of(memory, requests, claim, what)
-    parts = [(what, requests, arrivals, claim)]
+    work.spend(60 * _count_of(timed.requests, claim))
+    work.check_room(300 * _count_of(timed.requests, claim))
+    on = _workers_of(memory, timed.requests, claim, what)
+    parts = [(what, timed, claim)]
     if getattr(memory, "workers", 1) > 1:
-        parts = [*_by_worker(requests, arrivals, claim, on, what)]
-    found = [
-        _timed(memory, own, when, clock, work, part, who, seen) for who, own, when, part in parts
-    ]
+        parts = [*_by_worker(timed, claim, on, what)]
+    found = [_timed(memory, own, work, part, who, seen) for who, own, part in parts]
     value = sum(part for _, part in found)
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {value:,}")
     return max((peak for peak, _ in found), default=0)
 
 
-_TimedPart = tuple[str, list[Request], list[int], dict[str, Any]]
-"""What to call it, its requests, when they arrive, and its part of a claim."""
-
-
 def _by_worker(
-    requests: list[Request], arrivals: list[int], claim: dict[str, Any], on: list[int], what: str
-) -> Iterator[_TimedPart]:
-    """Yield the part of each worker in a run: each has rounds of its own.
+    timed: _Timed, claim: dict[str, Any], on: list[int], what: str
+) -> Iterator[tuple[str, _Timed, dict[str, Any]]]:
+    """Yield the part of each worker in a run, with what to call it: each has rounds of its own.
 
     A wait names its worker, lost work is that of the worker on which its request completes.
     """
@@ -1720,15 +1720,15 @@ def _by_worker(
             "starts": [claim["starts"][i] for i in own], "lost": lost[worker],
             "waits": waits[worker],
         }  # fmt: skip
-        when = [arrivals[i] for i in own]
-        yield f"{what}, worker {worker}", [requests[i] for i in own], when, part
+        some = _Timed(
+            [timed.requests[i] for i in own], timed.clock, [timed.arrivals[i] for i in own]
+        )
+        yield f"{what}, worker {worker}", some, part
 
 
 def _timed(
     memory: int,
-    requests: list[Request],
-    arrivals: list[int],
-    clock: _Clock,
+    timed: _Timed,
     work: _Work,
     claim: dict[str, Any],
     what: str,
@@ -1742,6 +1742,8 @@ def _timed(
     follow one another at once, except that round r + 1 begins at the time t for each wait [r, t].
     A request that goes on after a pause has its prompt and its tokens processed again.
     """
+    requests, clock, arrivals = timed
+    assert clock is not None, "rounds of length 1 are not timed"
     count = _count_of(requests, claim) + len(claim.get("waits", []))
     count += sum(1 + len(row["tokens"]) for row in claim.get("chunks", []))
     work.spend((300 + 8 * len(clock.lines)) * count)
@@ -2069,7 +2071,8 @@ def _token_times(
     seen = dict.fromkeys(rounds, 0)
     free = [request._replace(arrival=0) for request in requests]
     work.spend(300 * len(seen))
-    _timed_peak(memory, free, arrivals, clock, work, claim, "deadlines", seen)
+    timed = _Timed(free, clock, arrivals)
+    _timed_peak(memory, timed, work, claim, "deadlines", seen)
     return [seen[number] for number in rounds]
 
 
@@ -2240,14 +2243,6 @@ def _sum_of_times(begin: int, end: int) -> int:
 # ---- slower machines --------------------------------------------------------------------
 
 
-class _Timed(NamedTuple):
-    """Requests, and on a clock in seconds how long rounds last and when the requests arrive."""
-
-    requests: list[Request]
-    clock: _Clock | None = None
-    arrivals: Sequence[int] = ()
-
-
 def _slower(
     memory: int,
     timed: _Timed,
@@ -2349,9 +2344,9 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     if "model" in certificate:
         clock, arrivals = _Clock(certificate["model"]), _arrivals(instance, work)
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
-        peak_of = functools.partial(_timed_peak, memory, free, arrivals, clock, work)
-        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
         timed = _Timed(free, clock, arrivals)
+        peak_of = functools.partial(_timed_peak, memory, timed, work)
+        judged = functools.partial(_by_shares, memory, free, arrivals, clock, work, chunks=chunks)
         conclusions = _in_seconds
         lines += [*clock.words(), "checked in integers of nanoseconds, from these alone:"]
     else:
