@@ -76,7 +76,7 @@ def part_of(instance: Instance, members: Iterable[int]) -> Part:
     """Return some requests of an instance as a part, in the order of the whole."""
     chosen = sorted(members)
     requests = [instance.requests[i] for i in chosen]
-    begin = min(request.arrival for request in requests)
+    begin = min((request.arrival for request in requests), default=0)
     moved = [replace(request, arrival=request.arrival - begin) for request in requests]
     return Part(
         begin, tuple(chosen), replace(instance, requests=tuple(moved), notes=None, round_ms=None)

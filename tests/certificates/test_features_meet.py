@@ -337,3 +337,19 @@ def test_prices_of_late_requests(tmp_path: Path, before: int) -> None:
     again = json.loads((tmp_path / "d.json").read_text())
     assert again["lower"]["proof"] == prices_proof(1000, 10**12 + 1, [357])
     assert verify(tmp_path / "d.json").valid
+
+
+def test_a_part_without_requests(tmp_path: Path) -> None:
+    parts = [
+        {"from": 0, "proof": prices_proof(9, 1, [1])},
+        {"from": 1, "proof": {"kind": "volume"}},
+    ]
+    content = fleet_certificate()
+    for row in content["instance"]["requests"]:
+        row["arrival"] = 3
+    rehashed(content)
+    content.update(upper=None, lower={"value": 3, "proof": {"kind": "split", "parts": parts}})
+    verdict = judged(tmp_path / "c.json", content)
+    assert verdict.valid
+    write_certificate(read_certificate(tmp_path / "c.json"), tmp_path / "d.json")
+    assert verify(tmp_path / "d.json").lines == verdict.lines
