@@ -4,7 +4,7 @@
     starts that those before it have left. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.
-From KV Require Import Problem Sums Memory Prices PriceCheck States Heaviest Configurations.
+From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest Configurations.
 Import ListNotations.
 Open Scope Z_scope.
 

@@ -5,7 +5,7 @@
     computed: prices at a few times, interpolated in between and rounded down. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Orders Mergesort.
-From KV Require Import Problem Sums Memory Prices PriceCheck States Heaviest.
+From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest.
 Import ListNotations.
 Open Scope Z_scope.
 

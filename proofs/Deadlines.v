@@ -4,7 +4,7 @@
     their deadlines at most. *)
 
 From Coq Require Import ZArith List Lia Bool.
-From KV Require Import Problem Sums Memory Prices.
+From KV Require Import Problem Sums Memory Services Prices.
 Import ListNotations.
 Open Scope Z_scope.
 

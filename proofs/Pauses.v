@@ -4,7 +4,7 @@
     their tokens, give their memory back and go on later. *)
 
 From Coq Require Import ZArith List Lia Bool.
-From KV Require Import Problem Sums Memory Prices.
+From KV Require Import Problem Sums Memory Services Prices.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -163,6 +163,42 @@ Proof.
     + rewrite (total_zero (fun _ => 0)) by auto. lia.
 Qed.
 
+(** As Services.v has it. *)
+Definition with_pauses : service paused := {|
+  asks := request_of;
+  done p := last (times_of p) 0;
+  uses := paused_holds;
+  proper m p := allowed (request_of p) (times_of p) /\
+                Forall (fun x => (snd x < m)%nat) (active_times p)
+|}.
+
+Lemma feasible_with_pauses_served I s : feasible_with_pauses I s <-> served with_pauses I s.
+Proof.
+  split.
+  - intros [Hs Ha Hw Hf]. constructor; auto. rewrite Forall_forall in *.
+    intros p Hp. split; [now apply Ha|now apply Hw].
+  - intros [Hs Hp Hf]. rewrite Forall_forall in Hp.
+    constructor; auto; apply Forall_forall; intros p Hin; now apply Hp.
+Qed.
+
+Lemma uses_nonneg_pauses : uses_nonneg with_pauses.
+Proof.
+  intros p w t H. cbn [with_pauses uses asks] in *. unfold paused_holds.
+  assert (Hj : 0 <= prompt (request_of p) + 1) by lia. revert Hj. generalize 1.
+  induction (active_times p) as [|[u v] l IH]; intros j Hj; cbn [held]; [lia|].
+  specialize (IH (j + 1) ltac:(lia)). destruct ((u =? t) && Nat.eqb v w); lia.
+Qed.
+
+Lemma paused_runs_pay I first numerators s :
+  served with_pauses I s -> forall p, In p s ->
+  paid (price_at first numerators) (request_of p) 1 (times_of p)
+  = by_time with_pauses I first numerators p.
+Proof.
+  intros [_ Hp _] p Hin. rewrite Forall_forall in Hp. apply Hp in Hin. apply paid_by_time.
+  - apply price_outside.
+  - apply Hin.
+Qed.
+
 (** "L(p) is at most the total latency of any schedule with pauses", times D, for m workers. *)
 Theorem prices_cover_pauses (I : instance) (D first : Z) (numerators costs : list Z)
     (s : list paused) :
@@ -173,30 +209,11 @@ Theorem prices_cover_pauses (I : instance) (D first : Z) (numerators costs : lis
     - Z.of_nat (workers I) * memory I * total (fun x => x) numerators
   <= D * paused_total_latency s.
 Proof.
-  intros Hp Hc [Hs Ha Hw Hf]. set (price := price_at first numerators) in *.
-  set (times := rounds first (length numerators)).
-  assert (H1 : total (fun c => c) costs
-               <= total (fun p => paused_cost D price (request_of p) (times_of p)) s).
-  { rewrite <- Hs in Hc. clear - Hc Ha. revert costs Hc.
-    induction s as [|p s IH]; intros costs Hc; inversion Hc; subst; cbn [total]; [lia|].
-    inversion Ha; subst. specialize (IH H4 _ H3). specialize (H1 _ H2). lia. }
-  assert (H2 : total (fun p => paused_cost D price (request_of p) (times_of p)) s
-               = D * paused_total_latency s
-                 + total (fun p => paid price (request_of p) 1 (times_of p)) s).
-  { unfold paused_cost, paused_total_latency. rewrite total_plus, total_scale. reflexivity. }
-  enough (total (fun p => paid price (request_of p) 1 (times_of p)) s
-          <= Z.of_nat (workers I) * memory I * total (fun x => x) numerators) by lia.
-  transitivity (total (fun p => total (fun t => price t
-                  * total (fun w => paused_holds p w t) (seq 0 (workers I))) times) s).
-  - apply Z.eq_le_incl, total_ext. intros p Hin. apply paid_by_time.
-    + apply price_outside.
-    + rewrite Forall_forall in Hw. now apply Hw.
-  - rewrite total_swap, <- (price_sum first), <- total_scale. apply total_le. intros t _.
-    rewrite total_scale, (Z.mul_comm _ (price_at _ _ t)).
-    apply Z.mul_le_mono_nonneg_l; [now apply price_nonneg|]. rewrite total_swap.
-    transitivity (total (fun _ : nat => memory I) (seq 0 (workers I))).
-    + apply total_le. intros w _. apply Hf.
-    + rewrite total_const, seq_length. lia.
+  intros Hp Hc HF. apply feasible_with_pauses_served in HF.
+  apply (costs_prove_a_bound with_pauses I first numerators s
+           (fun p => paid (price_at first numerators) (request_of p) 1 (times_of p))); auto.
+  - now apply paused_runs_pay.
+  - induction Hc as [|r c rs cs H _ IH]; constructor; auto. intros p <- [Ha _]. now apply H.
 Qed.
 
 (** ** Prices that never rise *)

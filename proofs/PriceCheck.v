@@ -4,7 +4,7 @@
     sums of prices the cost of a start takes a few steps. *)
 
 From Coq Require Import ZArith List Lia Bool.
-From KV Require Import Problem Sums Memory Prices.
+From KV Require Import Problem Sums Memory Services Prices.
 Import ListNotations.
 Open Scope Z_scope.
 

@@ -3,14 +3,9 @@
     docs/bounds.md, "Any prices prove a bound". *)
 
 From Coq Require Import ZArith List Lia Bool.
-From KV Require Import Problem Sums Memory.
+From KV Require Import Problem Sums Memory Services.
 Import ListNotations.
 Open Scope Z_scope.
-
-(** Prices are integers over a common denominator [D]: a token held at time [t] costs
-    [price t / D].  They are given for [count] times from [first] on and are 0 at all others. *)
-Definition price_at (first : Z) (numerators : list Z) (t : Z) : Z :=
-  if t <? first then 0 else nth (Z.to_nat (t - first)) numerators 0.
 
 (** What the tokens of a request cost that starts at [k]: it holds prompt + g at time k + g. *)
 Definition payment (price : Z -> Z) (r : request) (k : Z) : Z :=
@@ -48,21 +43,6 @@ Proof.
         try lia; exfalso; apply Ht; rewrite Hp by lia; lia.
 Qed.
 
-(** Each is on one worker: of a sum over all workers one member counts. *)
-Lemma total_one_worker (c : Z) (v m : nat) :
-  (v < m)%nat -> total (fun w => if Nat.eqb v w then c else 0) (seq 0 m) = c.
-Proof.
-  intros Hv.
-  assert (H : forall n a, (a <= v < a + n)%nat ->
-            total (fun w => if Nat.eqb v w then c else 0) (seq a n) = c).
-  { induction n as [|n IH]; intros a Ha; [lia|]. cbn [seq total].
-    destruct (Nat.eqb_spec v a) as [E|E].
-    - rewrite total_zero; [lia|]. intros w Hin. apply in_seq in Hin.
-      destruct (Nat.eqb_spec v w); [lia|auto].
-    - rewrite IH by lia. lia. }
-  apply H. lia.
-Qed.
-
 (** What is at most [R] on each of [m] workers is at most m R on all of them. *)
 Lemma all_of_workers (f : placement -> Z) (m : nat) (R : Z) (s : schedule) :
   Forall (fun p => (worker p < m)%nat) s ->
@@ -84,36 +64,25 @@ Lemma all_loads (M : Z) (m : nat) (s : schedule) (t : Z) :
   total (fun p => holds p t) s <= Z.of_nat m * M.
 Proof. intros Hw HM. apply all_of_workers; auto. Qed.
 
-(** Prices are 0 outside their times, not negative, and their sum is that of the list. *)
-Lemma price_outside first numerators t :
-  ~ (first <= t < first + Z.of_nat (length numerators)) -> price_at first numerators t = 0.
+(** What a request on one of the workers pays, as Services.v has it. *)
+Lemma payment_of_a_run I first numerators p :
+  0 <= output (what p) -> (worker p < workers I)%nat ->
+  payment (price_at first numerators) (what p) (start p) = by_time runs I first numerators p.
 Proof.
-  intros Ht. unfold price_at. destruct (t <? first) eqn:E; auto. apply nth_overflow. lia.
+  intros Ho Hw.
+  rewrite (payment_by_time _ first (length numerators)) by (auto; apply price_outside).
+  apply total_ext. intros t _. cbn [runs uses]. now rewrite total_one_worker.
 Qed.
 
-Lemma price_nonneg first numerators t :
-  Forall (fun x => 0 <= x) numerators -> 0 <= price_at first numerators t.
+Lemma runs_pay I first numerators s :
+  well_formed I -> served runs I s -> forall p, In p s ->
+  payment (price_at first numerators) (what p) (start p) = by_time runs I first numerators p.
 Proof.
-  intros Hp. unfold price_at. destruct (t <? first); [lia|].
-  destruct (nth_in_or_default (Z.to_nat (t - first)) numerators 0) as [H| ->]; [|lia].
-  rewrite Forall_forall in Hp. auto.
+  intros [_ Hr] [Hs Hp _] p Hin. rewrite Forall_forall in Hr, Hp. apply payment_of_a_run.
+  - apply (in_map what) in Hin. cbn in Hs. rewrite Hs in Hin. apply Hr in Hin. lia.
+  - now apply Hp.
 Qed.
 
-Lemma price_sum first numerators :
-  total (price_at first numerators) (rounds first (length numerators))
-  = total (fun x => x) numerators.
-Proof.
-  revert first. induction numerators as [|x l IH]; intros first; cbn [rounds total length]; auto.
-  rewrite <- (IH (first + 1)). f_equal.
-  - unfold price_at. replace (first <? first) with false by (symmetry; lia).
-    replace (first - first) with 0 by lia. reflexivity.
-  - apply total_ext. intros t Ht. apply rounds_in in Ht. unfold price_at.
-    replace (t <? first) with false by (symmetry; lia).
-    replace (t <? first + 1) with false by (symmetry; lia).
-    replace (Z.to_nat (t - first)) with (S (Z.to_nat (t - (first + 1)))) by lia. reflexivity.
-Qed.
-
-(** At each time m workers hold m M tokens at most: so much all requests pay together. *)
 Lemma all_payments (I : instance) (first : Z) (numerators : list Z) (s : schedule) :
   well_formed I ->
   Forall (fun x => 0 <= x) numerators ->
@@ -121,16 +90,8 @@ Lemma all_payments (I : instance) (first : Z) (numerators : list Z) (s : schedul
   total (fun p => payment (price_at first numerators) (what p) (start p)) s
   <= Z.of_nat (workers I) * memory I * total (fun x => x) numerators.
 Proof.
-  intros [HM Hr] Hp [Hs Ha Hw Hf].
-  set (times := rounds first (length numerators)).
-  transitivity (total (fun p => total (fun t => price_at first numerators t * holds p t) times) s).
-  - apply Z.eq_le_incl, total_ext. intros p Hin. apply payment_by_time.
-    + assert (Hi : In (what p) (requests I)) by (rewrite <- Hs; now apply in_map).
-      rewrite Forall_forall in Hr. apply Hr in Hi. lia.
-    + apply price_outside.
-  - rewrite total_swap, <- (price_sum first), <- total_scale. apply total_le. intros t _.
-    rewrite total_scale, (Z.mul_comm _ (price_at _ _ t)).
-    apply Z.mul_le_mono_nonneg_l; [now apply price_nonneg|]. apply all_loads; auto.
+  intros HI Hp HF. apply feasible_served in HF.
+  apply (all_pay runs I first numerators s); auto. now apply runs_pay.
 Qed.
 
 (** The claim.  [costs] are numbers of which each is at most every cost of its request.  Then the
@@ -145,16 +106,11 @@ Theorem prices_prove_a_bound (I : instance) (D first : Z) (numerators costs : li
     - Z.of_nat (workers I) * memory I * total (fun x => x) numerators
   <= D * total_latency s.
 Proof.
-  intros HI Hp Hc HF. pose proof (all_payments I first numerators s HI Hp HF) as H3.
-  destruct HF as [Hs Ha _ _]. set (price := price_at first numerators) in *.
-  assert (H1 : total (fun c => c) costs <= total (fun p => cost D price (what p) (start p)) s).
-  { rewrite <- Hs in Hc. clear - Hc Ha. revert costs Hc.
-    induction s as [|p s IH]; intros costs Hc; inversion Hc; subst; simpl; [lia|].
-    inversion Ha; subst. specialize (IH H4 _ H3). specialize (H1 (start p) H2). lia. }
-  assert (H2 : total (fun p => cost D price (what p) (start p)) s
-               = D * total_latency s + total (fun p => payment price (what p) (start p)) s).
-  { unfold cost, total_latency, latency, completion. rewrite total_plus, total_scale. reflexivity. }
-  lia.
+  intros HI Hp Hc HF. apply feasible_served in HF.
+  apply (costs_prove_a_bound runs I first numerators s
+           (fun p => payment (price_at first numerators) (what p) (start p))); auto.
+  - now apply runs_pay.
+  - induction Hc as [|r c rs cs H _ IH]; constructor; auto. intros p <- [Ha _]. now apply H.
 Qed.
 
 (** "Which start rounds have to be looked at": if every price is 0 after [T], then the starts

@@ -3,7 +3,7 @@
     docs/configurations.md, "Looking for a schedule forward in time": Claims 11, 14 and 15. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Orders Mergesort.
-From KV Require Import Problem Sums Memory Prices PriceCheck States Heaviest Configurations
+From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest Configurations
   ConfigurationCheck.
 Import ListNotations.
 Open Scope Z_scope.

@@ -1,7 +1,7 @@
 (** * Stages, and the search of what they leave, as the checker does them *)
 
 From Coq Require Import ZArith List Lia Bool Permutation.
-From KV Require Import Problem Sums Memory Prices PriceCheck States Heaviest Configurations
+From KV Require Import Problem Sums Memory Services Prices PriceCheck States Heaviest Configurations
   ConfigurationCheck Search.
 Import ListNotations.
 Open Scope Z_scope.

@@ -3,7 +3,7 @@
     docs/bounds.md, "Volume", "With arrivals" and "Volumes of staircases". *)
 
 From Coq Require Import ZArith List Lia Bool Sorted Permutation Orders Mergesort.
-From KV Require Import Problem Sums Memory Prices Fluid States Staircases.
+From KV Require Import Problem Sums Memory Services Prices Fluid States Staircases.
 Import ListNotations.
 Open Scope Z_scope.
 
