@@ -3,7 +3,7 @@
     docs/bounds.md, "Volume", "With arrivals" and "Volumes of staircases". *)
 
 From Coq Require Import ZArith List Lia Bool Sorted Permutation Orders Mergesort.
-From KV Require Import Problem Sums Memory Services Prices Fluid States Staircases.
+From KV Require Import Problem Sums Memory Services Prices Pauses Fluid States Staircases.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -140,92 +140,102 @@ Proof. apply total_perm. symmetry. apply NumberSort.Permuted_sort. Qed.
 Lemma number_sort_length l : length (NumberSort.sort l) = length l.
 Proof. apply Permutation_length. symmetry. apply NumberSort.Permuted_sort. Qed.
 
-(** The completions of a schedule, ascending. *)
-Definition ranks_of (s : schedule) : list Z := NumberSort.sort (map completion s).
+(** The completions, ascending. *)
+Definition ranks_of {A} (k : service A) (s : list A) : list Z := NumberSort.sort (map (done k) s).
 
-(** A resource of which requests use something while they are active, at most [R] in a round. *)
+(** A resource of which requests use something between arrival and completion, at most [R] in a
+    round. *)
 Section Resource.
-Variables (s : schedule) (R : Z) (use : placement -> Z -> Z) (size : request -> Z).
+Context {A : Type}.
+Variables (k : service A) (s : list A) (R : Z) (use : A -> Z -> Z) (size : request -> Z).
 Hypothesis R_positive : 0 < R.
-Hypothesis requests_ok : Forall (fun p =>
-  0 <= arrival (what p) <= start p /\ 0 <= output (what p)) s.
-Hypothesis use_nonneg : forall p t, In p s -> 0 <= use p t.
-Hypothesis use_active : forall p t, In p s -> use p t <> 0 -> start p < t <= completion p.
-Hypothesis use_all : forall p, In p s ->
-  size (what p) = total (use p) (rounds (start p + 1) (Z.to_nat (output (what p)))).
-Hypothesis use_at_most : forall t, total (fun p => use p t) s <= R.
+Hypothesis requests_ok : forall x, In x s -> 0 <= arrival (asks k x) <= done k x.
+Hypothesis use_nonneg : forall x t, In x s -> 0 <= use x t.
+Hypothesis use_between : forall x t, In x s -> use x t <> 0 -> arrival (asks k x) < t <= done k x.
+Hypothesis use_all : forall x, In x s ->
+  size (asks k x) = total (use x) (rounds (arrival (asks k x) + 1)
+                                     (Z.to_nat (done k x - arrival (asks k x)))).
+Hypothesis use_at_most : forall t, total (fun x => use x t) s <= R.
 
-Definition needs (p : placement) (t : Z) : Z :=
-  total (use p) (rounds (t + 1) (Z.to_nat (completion p - t))).
+Definition needs (x : A) (t : Z) : Z := total (use x) (rounds (t + 1) (Z.to_nat (done k x - t))).
 
-Lemma needs_split p t t' : In p s -> t <= t' ->
-  needs p t = total (use p) (rounds (t + 1) (Z.to_nat (t' - t))) + needs p t'.
+Lemma needs_split x t t' : In x s -> t <= t' ->
+  needs x t = total (use x) (rounds (t + 1) (Z.to_nat (t' - t))) + needs x t'.
 Proof.
-  intros Hp Ht. unfold needs. destruct (Z_le_gt_dec t' (completion p)).
-  - replace (Z.to_nat (completion p - t)) with (Z.to_nat (t' - t) + Z.to_nat (completion p - t'))%nat
+  intros Hx Ht. unfold needs. destruct (Z_le_gt_dec t' (done k x)).
+  - replace (Z.to_nat (done k x - t)) with (Z.to_nat (t' - t) + Z.to_nat (done k x - t'))%nat
       by lia.
     rewrite rounds_app, total_app.
     replace (t + 1 + Z.of_nat (Z.to_nat (t' - t))) with (t' + 1) by lia. reflexivity.
-  - replace (Z.to_nat (completion p - t')) with O by lia. cbn [rounds total]. rewrite Z.add_0_r.
-    symmetry. apply total_widen; [lia|lia|]. intros x Hx Hout.
-    destruct (Z.eq_dec (use p x) 0) as [|N]; auto. exfalso. apply Hout.
-    pose proof (use_active p x Hp N). lia.
-Qed.
-
-Lemma needs_at_arrival p : In p s -> needs p (arrival (what p)) = size (what p).
-Proof.
-  intros Hp. rewrite use_all by auto. unfold needs.
-  assert (Hok : 0 <= arrival (what p) <= start p /\ 0 <= output (what p)).
-  { pose proof requests_ok as H. rewrite Forall_forall in H. auto. }
-  apply total_widen; unfold completion; [lia|lia|]. intros x Hx Hout.
-  destruct (Z.eq_dec (use p x) 0) as [|N]; auto. exfalso. apply Hout.
-  pose proof (use_active p x Hp N). unfold completion in *. lia.
+  - replace (Z.to_nat (done k x - t')) with O by lia. cbn [rounds total]. rewrite Z.add_0_r.
+    symmetry. apply total_widen; [lia|lia|]. intros u Hu Hout.
+    destruct (Z.eq_dec (use x u) 0) as [|N]; auto. exfalso. apply Hout.
+    pose proof (use_between x u Hx N). lia.
 Qed.
 
 Lemma resource_never_behind t :
-  count_le t (map completion s) <= count_le t (fluid_ranks R size (map what s)).
+  count_le t (map (done k) s) <= count_le t (fluid_ranks R size (map (asks k) s)).
 Proof.
   unfold fluid_ranks. rewrite number_sort_count, map_map.
-  set (pairs := map (fun p => (arrival (what p), size (what p))) s).
-  destruct (Permutation_map_inv (fun p => (arrival (what p), size (what p))) s
-    (l1 := TimeSort.sort pairs)) as (sorted & E & HP).
+  set (pair_of := fun x => (arrival (asks k x), size (asks k x))). set (pairs := map pair_of s).
+  destruct (Permutation_map_inv pair_of s (l1 := TimeSort.sort pairs)) as (sorted & E & HP).
   { symmetry. apply TimeSort.Permuted_sort. }
   rewrite E.
-  apply (never_behind R (fun p => arrival (what p)) (fun p => size (what p)) completion needs s);
+  apply (never_behind R (fun x => arrival (asks k x)) (fun x => size (asks k x)) (done k) needs s);
     auto.
-  - intros p x Hp. apply total_nonneg. auto.
-  - intros p Hp. rewrite needs_at_arrival by auto. split; [|lia].
+  - intros x t' Hx. apply total_nonneg. auto.
+  - intros x Hx. unfold needs. rewrite <- use_all by auto. split; [|lia].
     rewrite use_all by auto. apply total_nonneg. auto.
-  - intros p x Hp Hd. unfold needs. replace (Z.to_nat (completion p - x)) with O by lia. reflexivity.
-  - intros p Hp. pose proof requests_ok as H. rewrite Forall_forall in H. specialize (H p Hp).
-    unfold completion. lia.
-  - intros S x y [rest HS] Hxy.
-    assert (Hin : forall p, In p S -> In p s).
-    { intros p Hp. eapply Permutation_in; [exact HS|]. apply in_or_app. auto. }
+  - intros x t' Hx Hd. unfold needs. replace (Z.to_nat (done k x - t')) with O by lia. reflexivity.
+  - intros x Hx. now apply requests_ok.
+  - intros S t1 t2 [rest HS] Ht.
+    assert (Hin : forall x, In x S -> In x s).
+    { intros x Hx. eapply Permutation_in; [exact HS|]. apply in_or_app. auto. }
     rewrite <- total_minus.
-    transitivity (total (fun z => total (fun p => use p z) S) (rounds (x + 1) (Z.to_nat (y - x)))).
-    + rewrite <- total_swap. apply Z.eq_le_incl, total_ext. intros p Hp.
-      rewrite (needs_split p x y) by auto. lia.
-    + transitivity (total (fun _ => R) (rounds (x + 1) (Z.to_nat (y - x)))).
-      * apply total_le. intros z _. transitivity (total (fun p => use p z) s); [|apply use_at_most].
+    transitivity (total (fun u => total (fun x => use x u) S) (rounds (t1 + 1) (Z.to_nat (t2 - t1)))).
+    + rewrite <- total_swap. apply Z.eq_le_incl, total_ext. intros x Hx.
+      rewrite (needs_split x t1 t2) by auto. lia.
+    + transitivity (total (fun _ => R) (rounds (t1 + 1) (Z.to_nat (t2 - t1)))).
+      * apply total_le. intros u _. transitivity (total (fun x => use x u) s); [|apply use_at_most].
         rewrite <- (total_perm _ _ _ HS), total_app.
-        enough (0 <= total (fun p => use p z) rest) by lia.
-        apply total_nonneg. intros p Hp. apply use_nonneg.
+        enough (0 <= total (fun x => use x u) rest) by lia.
+        apply total_nonneg. intros x Hx. apply use_nonneg.
         eapply Permutation_in; [exact HS|]. apply in_or_app. auto.
       * rewrite total_const, rounds_length. nia.
-  - intros p Hp. pose proof requests_ok as H. rewrite Forall_forall in H. specialize (H p Hp). lia.
+  - intros x Hx. now apply requests_ok.
   - now symmetry.
   - assert (G : StronglySorted (fun x y => is_true (ByTime.leb x y)) (TimeSort.sort pairs)).
     { apply TimeSort.StronglySorted_sort. intros [a b] [c d] [e f].
       unfold is_true, ByTime.leb. simpl. lia. }
-    rewrite E in G. clear - G. induction sorted as [|p l IH]; simpl in *; constructor.
+    rewrite E in G. clear - G. induction sorted as [|x l IH]; simpl in *; constructor.
     + apply IH. now inversion G.
-    + inversion G as [|? ? _ H]; subst. clear - H. induction l as [|q l IH]; simpl in *; constructor.
+    + inversion G as [|? ? _ H]; subst. clear - H. induction l as [|y l IH]; simpl in *; constructor.
       * inversion H; subst. unfold is_true, ByTime.leb in *. simpl in *. lia.
       * apply IH. now inversion H.
 Qed.
 
 End Resource.
+
+(** What runs use is used while they are active. *)
+Lemma runs_never_behind s R use size t :
+  0 < R ->
+  Forall (fun p => 0 <= arrival (what p) <= start p /\ 0 <= output (what p)) s ->
+  (forall p t, In p s -> 0 <= use p t) ->
+  (forall p t, In p s -> use p t <> 0 -> start p < t <= completion p) ->
+  (forall p, In p s ->
+    size (what p) = total (use p) (rounds (start p + 1) (Z.to_nat (output (what p))))) ->
+  (forall t, total (fun p => use p t) s <= R) ->
+  count_le t (map completion s) <= count_le t (fluid_ranks R size (map what s)).
+Proof.
+  intros HR Hok Hn Ha Hall Hm. rewrite Forall_forall in Hok. unfold completion in *.
+  apply (resource_never_behind runs s R use size); cbn [runs asks done]; unfold completion; auto.
+  - intros p Hp. specialize (Hok p Hp). lia.
+  - intros p u Hp N. specialize (Hok p Hp). specialize (Ha p u Hp N). lia.
+  - intros p Hp. rewrite Hall by auto. specialize (Hok p Hp). symmetry.
+    apply total_widen; [lia|lia|]. intros u Hu Hout.
+    destruct (Z.eq_dec (use p u) 0) as [|N]; auto. exfalso. apply Hout.
+    pose proof (Ha p u Hp N). lia.
+Qed.
 
 Lemma volume_is_what_is_held p : 0 <= output (what p) ->
   volume (what p) = total (holds p) (rounds (start p + 1) (Z.to_nat (output (what p)))).
@@ -354,6 +364,72 @@ Proof.
   reflexivity.
 Qed.
 
+(** ** What a paused run holds *)
+
+Lemma increasing_in a times u : increasing a times -> In u times -> a < u.
+Proof.
+  revert a. induction times as [|t l IH]; intros a H Hin; [destruct Hin|].
+  destruct H as [Ht H], Hin as [<-|Hin]; [auto|]. specialize (IH t H Hin). lia.
+Qed.
+
+Lemma increasing_last a times u : increasing a times -> In u times -> u <= last times 0.
+Proof.
+  revert a u. induction times as [|t l IH]; intros a u H Hin; [destruct Hin|]. destruct H as [Ht H].
+  destruct l as [|v l].
+  - destruct Hin as [<-|[]]. cbn. lia.
+  - change (last (t :: v :: l) 0) with (last (v :: l) 0). destruct Hin as [<-|Hin]; [|eauto].
+    transitivity v; [destruct H; lia|]. apply (IH t); [exact H|now left].
+Qed.
+
+Lemma held_elsewhere r j steps w t : ~ In t (map fst steps) -> Pauses.held r j steps w t = 0.
+Proof.
+  revert j. induction steps as [|[u v] l IH]; intros j H; cbn [Pauses.held map fst In] in *; [lia|].
+  rewrite IH by tauto. replace (u =? t) with false by (symmetry; apply Z.eqb_neq; tauto).
+  cbn [andb]. lia.
+Qed.
+
+(** Whatever the pauses, a request holds its volume. *)
+Lemma volume_of_a_paused_run p m : 1 <= output (request_of p) ->
+  allowed (request_of p) (times_of p) ->
+  Forall (fun x => (snd x < m)%nat) (active_times p) ->
+  let a := arrival (request_of p) in
+  volume (request_of p)
+  = total (fun t => total (fun w => paused_holds p w t) (seq 0 m))
+      (rounds (a + 1) (Z.to_nat (last (times_of p) 0 - a))).
+Proof.
+  intros Ho [Hlen Hi] Hw a. set (r := request_of p) in *.
+  set (n := Z.to_nat (last (times_of p) 0 - a)).
+  set (price := fun t => if (a + 1 <=? t) && (t <? a + 1 + Z.of_nat n) then 1 else 0).
+  transitivity (paid price r 1 (times_of p)).
+  - assert (G : forall l j, (forall t, In t l -> price t = 1) ->
+              paid price r j l = total (fun g => prompt r + g) (rounds j (length l))).
+    { clear. induction l as [|t l IH]; intros j Hl; cbn [paid length rounds total]; [auto|].
+      rewrite (Hl t) by now left. rewrite IH by (intros; apply Hl; now right). lia. }
+    rewrite G.
+    + rewrite Hlen. unfold volume. clear - Ho.
+      assert (E : forall n : nat, 2 * total (fun g => prompt r + g) (rounds 1 n)
+                        = 2 * prompt r * Z.of_nat n + Z.of_nat n * (Z.of_nat n + 1)).
+      { induction n as [|n IH]; [cbn; lia|]. replace (S n) with (n + 1)%nat at 1 by lia.
+        rewrite rounds_app, total_app. cbn [rounds total]. lia. }
+      specialize (E (Z.to_nat (output r))). rewrite Z2Nat.id in E by lia.
+      apply (Z.mul_cancel_l _ _ 2); [lia|]. rewrite E, Z.mul_add_distr_l.
+      replace (output r * (output r + 1)) with (2 * (output r * (output r + 1) / 2)) at 2; [lia|].
+      symmetry. apply Z_div_exact_full_2; [lia|].
+      rewrite Zmod_even, Z.even_mul, Z.even_add. destruct (Z.even (output r)); reflexivity.
+    + intros t Ht. pose proof (increasing_in _ _ _ Hi Ht).
+      pose proof (increasing_last _ _ _ Hi Ht). unfold price, n. subst a.
+      destruct (Z.leb_spec (arrival r + 1) t); [|lia].
+      destruct (Z.ltb_spec t (arrival r + 1 + Z.of_nat (Z.to_nat (last (times_of p) 0 - arrival r))));
+        [reflexivity|lia].
+  - unfold times_of at 1. rewrite (paid_by_time price (a + 1) n r m); auto.
+    + apply total_ext. intros t Ht. apply rounds_in in Ht. unfold price.
+      destruct (Z.leb_spec (a + 1) t); [|lia].
+      destruct (Z.ltb_spec t (a + 1 + Z.of_nat n)); [|lia].
+      cbn [andb]. unfold paused_holds. fold r. lia.
+    + intros t Ht. unfold price.
+      destruct (Z.leb_spec (a + 1) t), (Z.ltb_spec t (a + 1 + Z.of_nat n)); cbn [andb]; lia.
+Qed.
+
 (** ** The claims *)
 
 Lemma placements_ok I s : well_formed I -> feasible I s ->
@@ -372,7 +448,7 @@ Lemma volume_rank I s t :
   <= count_le t (fluid_ranks (Z.of_nat (workers I) * memory I) volume (requests I)).
 Proof.
   intros HI Hf HR. destruct (placements_ok I s HI Hf) as [Hok Hprompt].
-  destruct Hf as [Hs Ha Hw Hfit]. rewrite <- Hs. apply (resource_never_behind s _ holds); auto.
+  destruct Hf as [Hs Ha Hw Hfit]. rewrite <- Hs. apply (runs_never_behind s _ holds); auto.
   - intros p x Hp. apply holds_nonneg. rewrite Forall_forall in Hprompt. auto.
   - intros p x Hp N. unfold holds in N. destruct (start p <? x) eqn:E1; simpl in N; [|lia].
     destruct (x <=? completion p) eqn:E2; lia.
@@ -391,7 +467,7 @@ Lemma staircase_rank I s thresholds t :
 Proof.
   intros HI Hf Hsort Hpos HR. destruct (placements_ok I s HI Hf) as [Hok Hprompt].
   destruct Hf as [Hs Ha Hw Hfit]. rewrite <- Hs.
-  apply (resource_never_behind s _ (in_staircase_at (memory I) thresholds)); auto.
+  apply (runs_never_behind s _ (in_staircase_at (memory I) thresholds)); auto.
   - intros p x _. unfold in_staircase_at. destruct (_ && _); lia.
   - intros p x Hp N. unfold in_staircase_at in N.
     destruct (start p <? x) eqn:E1; destruct (x <=? completion p) eqn:E2; simpl in N; lia.
@@ -426,70 +502,148 @@ Qed.
 Lemma as_many l c : Forall2 Z.le l c -> length l = length c.
 Proof. induction 1; simpl; auto. Qed.
 
+(** What is so of completions one by one, and of how many there are at any time, is so by rank. *)
+Lemma later_by_rank {A} (k : service A) (s : list A) (l : list Z) :
+  StronglySorted Z.le l -> length l = length s ->
+  (forall t, count_le t (map (done k) s) <= count_le t l) ->
+  Forall2 Z.le l (ranks_of k s).
+Proof.
+  intros Hl Hlen Hc. unfold ranks_of. apply by_rank; auto.
+  - apply number_sort_sorted.
+  - now rewrite number_sort_length, map_length.
+  - intros t. rewrite number_sort_count. auto.
+Qed.
+
+(** "No request completes before a + o", and no rank before that of the fluid of memory. *)
+Lemma ranks_of_memory {A} (k : service A) (I : instance) (s : list A) (ranks : list Z) :
+  served k I s ->
+  (forall x, In x s -> arrival (asks k x) + output (asks k x) <= done k x) ->
+  (forall t, count_le t (map (done k) s)
+     <= count_le t (fluid_ranks (Z.of_nat (workers I) * memory I) volume (requests I))) ->
+  larger (NumberSort.sort (map (fun r => arrival r + output r) (requests I)))
+    (fluid_ranks (Z.of_nat (workers I) * memory I) volume (requests I)) = Some ranks ->
+  Forall2 Z.le ranks (ranks_of k s).
+Proof.
+  intros [Hs _ _] Hsoon Hfluid E.
+  set (soonest := NumberSort.sort _) in E.
+  assert (Hlen : length soonest = length s).
+  { unfold soonest. rewrite number_sort_length, map_length, <- Hs. apply map_length. }
+  eapply larger_spec; [exact E|..]; apply later_by_rank; auto; try apply number_sort_sorted.
+  - intros t. unfold soonest.
+    rewrite number_sort_count. unfold count_le. rewrite !total_map, <- Hs, total_map.
+    apply total_le. intros x Hx. specialize (Hsoon x Hx).
+    destruct (done k x <=? t) eqn:E1;
+      destruct (arrival (asks k x) + output (asks k x) <=? t) eqn:E2; lia.
+  - now rewrite <- (larger_length _ _ _ E).
+Qed.
+
 (** The claim: no rank of any feasible schedule completes sooner. *)
 Theorem volume_ranks_sound (I : instance) (staircases : list (list Z)) (ranks : list Z) (s : schedule) :
   well_formed I -> volume_ranks I staircases = Some ranks -> feasible I s ->
-  Forall2 Z.le ranks (ranks_of s).
+  Forall2 Z.le ranks (ranks_of runs s).
 Proof.
   intros HI H Hf. unfold volume_ranks in H.
   destruct (0 <? Z.of_nat (workers I) * memory I) eqn:ER; [|discriminate].
-  set (soonest := NumberSort.sort _) in H.
-  assert (Hlen0 : length soonest = length (ranks_of s)).
-  { unfold soonest, ranks_of. rewrite !number_sort_length, !map_length.
-    destruct Hf as [Hs _ _ _]. now rewrite <- Hs, map_length. }
-  assert (Hrank : forall l, StronglySorted Z.le l -> length l = length (ranks_of s) ->
-            (forall t, count_le t (map completion s) <= count_le t l) ->
-            Forall2 Z.le l (ranks_of s)).
-  { intros l Hl Hlen Hc. apply by_rank; auto; [apply number_sort_sorted|].
-    intros t. unfold ranks_of. rewrite number_sort_count. auto. }
-  assert (Hsoon : Forall2 Z.le soonest (ranks_of s)).
-  { apply Hrank; auto; [apply number_sort_sorted|]. intros t. unfold soonest.
-    rewrite number_sort_count. unfold count_le. rewrite !total_map.
-    destruct Hf as [Hs Ha _ _]. rewrite <- Hs, total_map. apply total_le. intros p Hp.
-    rewrite Forall_forall in Ha. specialize (Ha p Hp). unfold completion.
-    destruct (start p + output (what p) <=? t) eqn:E1;
-      destruct (arrival (what p) + output (what p) <=? t) eqn:E2; lia. }
-  destruct (larger soonest _) as [first|] eqn:E; [|discriminate].
-  assert (Hfirst : Forall2 Z.le first (ranks_of s)).
-  { eapply larger_spec; eauto. apply Hrank.
-    - apply number_sort_sorted.
-    - rewrite <- (larger_length _ _ _ E). auto.
-    - intros t. apply volume_rank; auto. lia. }
-  clear E Hsoon Hlen0. clearbody soonest. revert first Hfirst H.
+  destruct (larger _ _) as [first|] eqn:E in H; [|discriminate].
+  assert (Hfirst : Forall2 Z.le first (ranks_of runs s)).
+  { apply (ranks_of_memory runs I s); [now apply feasible_served|..|exact E].
+    - intros p Hp. destruct Hf as [_ Ha _ _]. rewrite Forall_forall in Ha. specialize (Ha p Hp).
+      cbn [runs asks done]. unfold completion. lia.
+    - intros t. apply volume_rank; auto. now apply Z.ltb_lt. }
+  clear E. revert first Hfirst H.
   induction staircases as [|thresholds rest IH]; intros first Hfirst H; simpl in H.
   - now injection H as <-.
   - destruct (ascending 1 thresholds) eqn:Ea; [simpl in H|discriminate].
     destruct (0 <? _) eqn:ER2 in H; [|discriminate].
     destruct (larger first _) as [next|] eqn:E; [|discriminate].
     apply (IH next); auto. apply ascending_spec in Ea as [Ea1 Ea2].
-    eapply larger_spec; eauto. apply Hrank.
+    eapply larger_spec; eauto. apply later_by_rank.
     + apply number_sort_sorted.
-    + rewrite <- (larger_length _ _ _ E). now apply as_many.
+    + rewrite <- (larger_length _ _ _ E), (as_many _ _ Hfirst). unfold ranks_of.
+      now rewrite number_sort_length, map_length.
     + intros t. apply staircase_rank; auto; [|lia].
       eapply Forall_impl; [|exact Ea2]. simpl. lia.
 Qed.
 
-(** What the checker accepts by volume is true. *)
-Theorem volume_value_sound (I : instance) (staircases : list (list Z)) (v : Z) :
-  well_formed I -> volume_value I staircases = Some v -> lower_bound I v.
+(** The same with pauses, where staircases do not count. *)
+Theorem volume_covers_pauses (I : instance) (ranks : list Z) (s : list paused) :
+  well_formed I -> volume_ranks I [] = Some ranks -> feasible_with_pauses I s ->
+  Forall2 Z.le ranks (ranks_of with_pauses s).
 Proof.
-  intros HI H s Hf. unfold volume_value in H.
-  destruct (volume_ranks I staircases) as [ranks|] eqn:E; [|discriminate].
-  injection H as <-. pose proof (volume_ranks_sound I staircases ranks s HI E Hf) as HR.
-  assert (H1 : fold_left Z.add ranks 0 <= total (fun x => x) (ranks_of s)).
+  intros HI H Hf. unfold volume_ranks in H.
+  destruct (0 <? Z.of_nat (workers I) * memory I) eqn:ER; [|discriminate].
+  destruct (larger _ _) as [first|] eqn:E in H; [|discriminate].
+  cbn [with_staircases] in H. injection H as <-.
+  assert (Hok : forall p, In p s -> (0 <= arrival (request_of p) /\ 0 <= prompt (request_of p) /\
+            1 <= output (request_of p)) /\ allowed (request_of p) (times_of p) /\
+            Forall (fun x => (snd x < workers I)%nat) (active_times p)).
+  { destruct Hf as [Hs Ha Hw _], HI as [_ Hr]. rewrite Forall_forall in Hr, Ha, Hw.
+    intros p Hp. repeat split; auto; try apply Ha; auto;
+      apply (in_map request_of) in Hp; rewrite Hs in Hp; apply Hr in Hp; lia. }
+  assert (Hsoon : forall p, In p s ->
+            arrival (request_of p) + output (request_of p) <= last (times_of p) 0).
+  { intros p Hp. destruct (Hok p Hp) as ((_ & _ & Ho) & [Hlen Hi] & _).
+    pose proof (room_after _ _ Hi ltac:(intros C; rewrite C in Hlen; cbn [length] in Hlen; lia)). lia. }
+  assert (HF : served with_pauses I s) by now apply feasible_with_pauses_served.
+  apply (ranks_of_memory with_pauses I s); [exact HF|exact Hsoon| |exact E].
+  intros t. destruct HF as [Hs _ Hm]. rewrite <- Hs.
+  apply (resource_never_behind with_pauses s _
+           (fun p t => total (fun w => paused_holds p w t) (seq 0 (workers I)))); cbn [with_pauses asks done].
+  - lia.
+  - intros p Hp. specialize (Hsoon p Hp). destruct (Hok p Hp) as (? & _). lia.
+  - intros p u Hp. apply total_nonneg. intros w _. apply uses_nonneg_pauses. cbn.
+    destruct (Hok p Hp). lia.
+  - intros p u Hp N. destruct (Hok p Hp) as (_ & [_ Hi] & _).
+    destruct (in_dec Z.eq_dec u (times_of p)) as [Hin|Hout].
+    + split; [eapply increasing_in; eauto|now apply (increasing_last _ _ _ Hi)].
+    + exfalso. apply N. apply total_zero. intros w _. now apply held_elsewhere.
+  - intros p Hp. destruct (Hok p Hp) as ((_ & _ & Ho) & Ha & Hw). now apply volume_of_a_paused_run.
+  - intros u. rewrite total_swap. transitivity (total (fun _ : nat => memory I) (seq 0 (workers I))).
+    + apply total_le. intros w _. apply Hm.
+    + rewrite total_const, seq_length. lia.
+Qed.
+
+(** What the checker accepts by volume is true. *)
+Lemma sum_of_ranks {A} (k : service A) (I : instance) (s : list A) (ranks : list Z) :
+  served k I s -> Forall2 Z.le ranks (ranks_of k s) ->
+  fold_left Z.add ranks 0 - fold_left (fun sum r => sum + arrival r) (requests I) 0
+  <= latencies k s.
+Proof.
+  intros [Hs _ _] HR.
+  assert (H1 : fold_left Z.add ranks 0 <= total (fun x => x) (ranks_of k s)).
   { assert (G : forall l acc, fold_left Z.add l acc = acc + total (fun x => x) l).
     { clear. induction l as [|x l IH]; intros acc; simpl; [lia|]. rewrite IH. lia. }
     rewrite G. clear - HR. induction HR; simpl; lia. }
-  assert (H2 : total (fun x => x) (ranks_of s) = total completion s).
+  assert (H2 : total (fun x => x) (ranks_of k s) = total (done k) s).
   { unfold ranks_of. rewrite <- (total_perm _ _ _ (NumberSort.Permuted_sort _)), total_map.
     reflexivity. }
   assert (H3 : fold_left (fun sum r => sum + arrival r) (requests I) 0
-               = total (fun p => arrival (what p)) s).
+               = total (fun x => arrival (asks k x)) s).
   { assert (G : forall l acc, fold_left (fun sum r => sum + arrival r) l acc = acc + total arrival l).
     { clear. induction l as [|x l IH]; intros acc; simpl; [lia|]. rewrite IH. lia. }
-    rewrite G. destruct Hf as [Hs _ _ _]. rewrite <- Hs, total_map. reflexivity. }
-  unfold total_latency, latency. rewrite total_minus. lia.
+    rewrite G, <- Hs, total_map. reflexivity. }
+  unfold latencies. rewrite total_minus. lia.
+Qed.
+
+Theorem volume_value_sound (I : instance) (staircases : list (list Z)) (v : Z) :
+  well_formed I -> volume_value I staircases = Some v -> bounds runs I v.
+Proof.
+  intros HI H s Hs. unfold volume_value in H.
+  destruct (volume_ranks I staircases) as [ranks|] eqn:E; [|discriminate].
+  injection H as <-. apply sum_of_ranks; auto.
+  eapply volume_ranks_sound; eauto. now apply feasible_served.
+Qed.
+
+Theorem volume_value_covers_pauses (I : instance) (v : Z) :
+  well_formed I -> volume_value I [] = Some v -> bounds with_pauses I v.
+Proof.
+  intros HI H s Hs. unfold volume_value in H.
+  destruct (volume_ranks I []) as [ranks|] eqn:E; [|discriminate].
+  injection H as <-. apply sum_of_ranks; auto.
+  eapply volume_covers_pauses; eauto. now apply feasible_with_pauses_served.
 Qed.
 
 Print Assumptions volume_ranks_sound.
+Print Assumptions volume_covers_pauses.
 Print Assumptions volume_value_sound.
+Print Assumptions volume_value_covers_pauses.
