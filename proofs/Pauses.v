@@ -83,6 +83,28 @@ Proof.
       cbn [andb]; lia.
 Qed.
 
+Lemma increasing_in a times u : increasing a times -> In u times -> a < u.
+Proof.
+  revert a. induction times as [|t l IH]; intros a H Hin; [destruct Hin|].
+  destruct H as [Ht H], Hin as [<-|Hin]; [auto|]. specialize (IH t H Hin). lia.
+Qed.
+
+Lemma increasing_last a times u : increasing a times -> In u times -> u <= last times 0.
+Proof.
+  revert a u. induction times as [|t l IH]; intros a u H Hin; [destruct Hin|]. destruct H as [Ht H].
+  destruct l as [|v l].
+  - destruct Hin as [<-|[]]. cbn. lia.
+  - change (last (t :: v :: l) 0) with (last (v :: l) 0). destruct Hin as [<-|Hin]; [|eauto].
+    transitivity v; [destruct H; lia|]. apply (IH t); [exact H|now left].
+Qed.
+
+Lemma held_elsewhere r j steps w t : ~ In t (map fst steps) -> held r j steps w t = 0.
+Proof.
+  revert j. induction steps as [|[u v] l IH]; intros j H; cbn [held map fst In] in *; [lia|].
+  rewrite IH by tauto. replace (u =? t) with false by (symmetry; apply Z.eqb_neq; tauto).
+  cbn [andb]. lia.
+Qed.
+
 Theorem runs_are_paused_runs (I : instance) (s : schedule) :
   well_formed I ->
   feasible I s ->
@@ -123,6 +145,13 @@ Fixpoint paid (price : Z -> Z) (r : request) (j : Z) (times : list Z) : Z :=
   | [] => 0
   | t :: rest => price t * (prompt r + j) + paid price r (j + 1) rest
   end.
+
+Lemma paid_nonneg price r j times :
+  (forall t, 0 <= price t) -> 0 <= prompt r -> 1 <= j -> 0 <= paid price r j times.
+Proof.
+  intros Hp Hr. revert j. induction times as [|t l IH]; intros j Hj; cbn [paid]; [lia|].
+  specialize (IH (j + 1) ltac:(lia)). specialize (Hp t). nia.
+Qed.
 
 Definition paused_cost (D : Z) (price : Z -> Z) (r : request) (times : list Z) : Z :=
   D * paused_latency r times + paid price r 1 times.
@@ -166,6 +195,7 @@ Qed.
 (** As Services.v has it. *)
 Definition with_pauses : service paused := {|
   asks := request_of;
+  first p := hd 0 (times_of p);
   done p := last (times_of p) 0;
   uses := paused_holds;
   proper m p := allowed (request_of p) (times_of p) /\

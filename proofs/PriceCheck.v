@@ -4,7 +4,7 @@
     sums of prices the cost of a start takes a few steps. *)
 
 From Coq Require Import ZArith List Lia Bool.
-From KV Require Import Problem Sums Memory Services Prices.
+From KV Require Import Problem Sums Memory Services Prices Pauses PausedCosts.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -47,6 +47,19 @@ Definition least_of (D b count : Z) (now later : list (Z * Z)) (r : request) : Z
      let after := skip now (arrival r - b) in
      cheapest D (prompt r) (prompt r + o) after (skip later (arrival r - b + o)) 0 (D * wait)).
 
+(** The same where the request may pause; [prices] are those after [b], and [rise] is the last time
+    after which they rise.  Waiting for longer than [slack] costs more than no pause. *)
+Definition least_with_pauses (D b count rise : Z) (prices : list Z) (now later : list (Z * Z))
+    (r : request) : Z :=
+  let without := least_of D b count now later r in
+  if rise <=? arrival r then without
+  else
+    let wait := b + count - arrival r in
+    let slack := Z.min ((without - D * output r) / D) wait in
+    Z.min without
+      (D * output r + least_paused D (prompt r) (skip prices (arrival r - b))
+                        (Z.to_nat (Z.min (output r) wait)) (Z.to_nat slack)).
+
 Definition lowest (f : request -> Z) (start : Z) (l : list request) : Z :=
   fold_right (fun r m => Z.min (f r) m) start l.
 
@@ -56,13 +69,13 @@ Fixpoint sum_of (l : list Z) (acc : Z) : Z :=
 Fixpoint size {A} (l : list A) (acc : Z) : Z :=
   match l with [] => acc | _ :: rest => size rest (acc + 1) end.
 
-Definition fold_least (D b count : Z) now later (l : list request) (acc : Z) (early : request -> bool)
+Definition sum_least (D : Z) (least : request -> Z) (early : request -> bool) (l : list request)
   : Z :=
-  fold_left (fun acc r =>
-    acc + (if early r then D * output r else least_of D b count now later r)) l acc.
+  fold_left (fun acc r => acc + (if early r then D * output r else least r)) l 0.
 
-(** The bound that prices prove; none where they are not prices. *)
-Definition prices_value (I : instance) (D first : Z) (numerators : list Z) : option Z :=
+(** The bound that prices prove, without or with pauses; none where they are not prices. *)
+Definition prices_value (pauses : bool) (I : instance) (D first : Z) (numerators : list Z)
+  : option Z :=
   if (1 <=? D) && forallb (fun x => 0 <=? x) numerators then
     let early r := arrival r + output r <? first in
     let late := filter (fun r => negb (early r)) (requests I) in
@@ -73,8 +86,10 @@ Definition prices_value (I : instance) (D first : Z) (numerators : list Z) : opt
     let longest := fold_left (fun m r => Z.max m (Z.min (output r) count)) late 0 in
     let now := table 0 0 (removelast prices) in
     let later := table 0 0 (prices ++ zeros prices longest) in
-    let least := fold_least D b count now later (requests I) 0 early in
-    Some (- ((Z.of_nat (workers I) * memory I * sum_of numerators 0 - least) / D))
+    let least := if pauses then least_with_pauses D b count (last_rise (b + 1) b prices) prices now later
+                 else least_of D b count now later in
+    Some (- ((Z.of_nat (workers I) * memory I * sum_of numerators 0
+              - sum_least D least early (requests I)) / D))
   else None.
 
 (** ** Why that is right *)
@@ -297,17 +312,56 @@ Proof.
     + destruct i; simpl; [congruence|apply IH].
 Qed.
 
-Lemma fold_least_total D b count now later early l : forall acc,
-  fold_least D b count now later l acc early
-  = acc + total (fun c => c) (map (fun r =>
-      if early r then D * output r else least_of D b count now later r) l).
+Lemma sum_least_total D least early l :
+  sum_least D least early l
+  = total (fun c => c) (map (fun r => if early r then D * output r else least r) l).
 Proof.
-  unfold fold_least. induction l as [|r l IH]; intros acc; simpl; [lia|]. rewrite IH. lia.
+  unfold sum_least.
+  enough (G : forall acc, fold_left (fun acc r => acc + (if early r then D * output r else least r)) l acc
+            = acc + total (fun c => c) (map (fun r => if early r then D * output r else least r) l))
+    by (rewrite G; lia).
+  induction l as [|r l IH]; intros acc; simpl; [lia|]. rewrite IH. lia.
 Qed.
 
+Lemma least_with_pauses_sound D b count price prices now later r :
+  1 <= D -> (forall t, 0 <= price t) -> 0 <= prompt r -> 1 <= output r -> b <= arrival r ->
+  (forall i, nth i prices 0 = price (b + 1 + Z.of_nat i)) ->
+  least_cost D price r (least_of D b count now later r) ->
+  least_paused_cost D price r
+    (least_with_pauses D b count (last_rise (b + 1) b prices) prices now later r).
+Proof.
+  intros HD Hn Hs Ho Hb Hp Hleast. unfold least_with_pauses.
+  destruct (last_rise (b + 1) b prices <=? arrival r) eqn:E.
+  - apply falling_prices_need_no_pauses; auto. intros t Ht.
+    apply (last_rise_spec price prices (b + 1) b); auto; lia.
+  - intros times Ha. etransitivity; [apply Z.le_min_r|].
+    apply (least_paused_sound price r D); auto; [lia..|].
+    intros i. rewrite skip_skipn.
+    assert (G : forall n (l : list Z) i, nth i (skipn n l) 0 = nth (n + i) l 0).
+    { clear. induction n as [|n IH]; intros l i; [reflexivity|].
+      destruct l as [|x l]; [destruct i; reflexivity|]. apply IH. }
+    rewrite G, Hp. f_equal. lia.
+Qed.
+
+(** A request that can be done before the first price costs its output, and none costs less. *)
+Lemma output_is_least D price r :
+  0 <= D -> (forall t, 0 <= price t) -> 0 <= prompt r -> 1 <= output r ->
+  least_cost D price r (D * output r) /\ least_paused_cost D price r (D * output r).
+Proof.
+  intros HD Hn Hs Ho. split.
+  - intros k Hk. unfold cost. pose proof (payment_nonneg price Hn r k Hs). nia.
+  - intros times [Hlen Hi]. unfold paused_cost, paused_latency.
+    pose proof (room_after _ _ Hi ltac:(intros C; rewrite C in Hlen; cbn [length] in Hlen; lia)).
+    pose proof (paid_nonneg price r 1 times Hn Hs ltac:(lia)). nia.
+Qed.
+
+(** Of which schedules a bound speaks. *)
+Definition covers (pauses : bool) (I : instance) (b : Z) : Prop :=
+  if pauses then bounds with_pauses I b else bounds runs I b.
+
 (** What the checker accepts by prices is true. *)
-Theorem prices_value_sound (I : instance) (D first : Z) (numerators : list Z) (v : Z) :
-  well_formed I -> prices_value I D first numerators = Some v -> lower_bound I v.
+Theorem prices_value_sound pauses (I : instance) (D first : Z) (numerators : list Z) (v : Z) :
+  well_formed I -> prices_value pauses I D first numerators = Some v -> covers pauses I v.
 Proof.
   intros HI. unfold prices_value.
   destruct (1 <=? D) eqn:HD; [simpl|discriminate].
@@ -320,7 +374,8 @@ Proof.
   set (longest := fold_left (fun m r => Z.max m (Z.min (output r) count)) late 0).
   set (now := table 0 0 (removelast prices)).
   set (later := table 0 0 (prices ++ zeros prices longest)).
-  intros E. injection E as <-. intros s Hs.
+  set (least := if pauses then _ else _).
+  intros E. injection E as <-.
   set (price := price_at first numerators).
   assert (Hb : b <= first - 1) by apply lowest_start.
   assert (Hnn : Forall (fun x => 0 <= x) numerators).
@@ -356,32 +411,44 @@ Proof.
     - rewrite nth_error_app1 in Hi by lia. auto.
     - rewrite nth_error_app2 in Hi by lia. apply zeros_nth in Hi. subst x. symmetry. apply Hz.
       unfold count. rewrite size_length. lia. }
-  pose proof (prices_prove_a_bound I D first numerators
-    (map (fun r => if early r then D * output r else least_of D b count now later r) (requests I))
-    s HI Hnn) as H.
-  rewrite fold_least_total, sum_of_total.
-  set (least := total _ (map _ (requests I))) in *.
-  enough (Hle : least - Z.of_nat (workers I) * memory I * total (fun x => x) numerators
-                <= D * total_latency s).
-  { set (mM := Z.of_nat (workers I) * memory I * (0 + total (fun x => x) numerators)) in *.
-    pose proof (Z.div_mod (mM - (0 + least)) D ltac:(lia)).
-    pose proof (Z.mod_pos_bound (mM - (0 + least)) D ltac:(lia)). unfold mM in *. nia. }
-  apply H; auto. clear H Hs. fold price.
-  destruct HI as [_ Hr]. rewrite Forall_forall in Hr.
-  assert (Hlb : forall r, In r (requests I) -> early r = false -> b <= arrival r).
+  rewrite sum_least_total, sum_of_total.
+  set (costs := map _ (requests I)).
+  assert (Round : forall L, total (fun c => c) costs
+            - Z.of_nat (workers I) * memory I * total (fun x => x) numerators <= D * L ->
+            - ((Z.of_nat (workers I) * memory I * (0 + total (fun x => x) numerators)
+                - total (fun c => c) costs) / D) <= L).
+  { intros L. set (mM := Z.of_nat (workers I) * memory I * (0 + total (fun x => x) numerators)) in *.
+    pose proof (Z.div_mod (mM - total (fun c => c) costs) D ltac:(lia)).
+    pose proof (Z.mod_pos_bound (mM - total (fun c => c) costs) D ltac:(lia)). unfold mM in *. nia. }
+  assert (Hr := proj2 HI). rewrite Forall_forall in Hr.
+  assert (Hlate : forall r, In r (requests I) -> early r = false -> b <= arrival r).
   { intros r Hin He. apply lowest_le. apply filter_In. split; auto. now rewrite He. }
-  assert (H : forall l, (forall r, In r l -> In r (requests I)) -> Forall2 (least_cost D price) l
-    (map (fun r => if early r then D * output r else least_of D b count now later r) l)).
-  { induction l as [|r l IH]; intros Hl; simpl; constructor.
-    - destruct (Hr r (Hl r (or_introl eq_refl))) as (H0 & H1 & H2 & H3).
-      destruct (early r) eqn:Ee.
-      + intros k Hk. unfold cost. pose proof (payment_nonneg price Hpn r k H1). nia.
-      + apply least_of_sound; auto; try lia.
-        * apply Hlb; auto. apply Hl. now left.
-        * unfold now. rewrite table_length, removelast_length. unfold count.
-          rewrite size_length. lia.
-    - apply IH. intros; apply Hl; now right. }
-  apply H. auto.
+  assert (Hruns : forall r, In r (requests I) -> early r = false ->
+            least_cost D price r (least_of D b count now later r)).
+  { intros r Hin He. destruct (Hr r Hin) as (H0 & H1 & H2 & H3). specialize (Hlate r Hin He).
+    apply least_of_sound; auto; try lia.
+    unfold now. rewrite table_length, removelast_length. unfold count. rewrite size_length. lia. }
+  assert (All : forall (P : request -> Z -> Prop),
+            (forall r, In r (requests I) -> early r = true -> P r (D * output r)) ->
+            (forall r, In r (requests I) -> early r = false -> P r (least r)) ->
+            Forall2 P (requests I) costs).
+  { intros P P1 P2. unfold costs. clearbody least early. clear - P1 P2. revert P1 P2.
+    generalize (requests I) as l. induction l as [|r l IH]; intros P1 P2; constructor.
+    - destruct (early r) eqn:Ee; [apply P1|apply P2]; auto; now left.
+    - apply IH; intros r' Hin; [apply P1|apply P2]; now right. }
+  destruct pauses; intros s Hs; apply Round.
+  - apply prices_cover_pauses with (first := first); auto;
+      [|now apply feasible_with_pauses_served]. fold price. apply All; intros r Hin He;
+      destruct (Hr r Hin) as (H0 & H1 & H2 & H3).
+    + apply output_is_least; auto; lia.
+    + apply (least_with_pauses_sound D b count price prices now later r); auto; try lia.
+      intros i. destruct (nth_error prices i) as [x|] eqn:Ei.
+      * rewrite (nth_error_nth prices i 0 Ei). now apply Hnth.
+      * apply nth_error_None in Ei. rewrite nth_overflow by auto. symmetry. apply Hz.
+        unfold count. rewrite size_length. lia.
+  - apply prices_prove_a_bound with (first := first); auto; [|now apply feasible_served].
+    fold price. apply All; intros r Hin He; [|now apply Hruns].
+    destruct (Hr r Hin) as (H0 & H1 & H2 & H3). apply output_is_least; auto; lia.
 Qed.
 
 Print Assumptions prices_value_sound.

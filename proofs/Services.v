@@ -12,11 +12,12 @@ Open Scope Z_scope.
 (** One way to serve: [A] is how a single request is served. *)
 Record service (A : Type) := Service {
   asks : A -> request;
+  first : A -> Z;                (** when its first token is there *)
   done : A -> Z;                 (** when its last token is there *)
   uses : A -> nat -> Z -> Z;     (** what it holds on a worker at a time *)
   proper : nat -> A -> Prop      (** with so many workers this may be done *)
 }.
-Arguments asks {A}. Arguments done {A}. Arguments uses {A}. Arguments proper {A}.
+Arguments asks {A}. Arguments first {A}. Arguments done {A}. Arguments uses {A}. Arguments proper {A}.
 
 Record served {A} (k : service A) (I : instance) (s : list A) : Prop := {
   served_all : map (asks k) s = requests I;
@@ -39,6 +40,7 @@ Definition uses_nonneg {A} (k : service A) : Prop :=
 
 Definition runs : service placement := {|
   asks := what;
+  first p := start p + 1;
   done := completion;
   uses p w t := if Nat.eqb (worker p) w then holds p t else 0;
   proper m p := arrival (what p) <= start p /\ (worker p < m)%nat
@@ -144,12 +146,12 @@ Qed.
 
 Section Paying.
 Context {A : Type}.
-Variables (k : service A) (I : instance) (first : Z) (numerators : list Z) (s : list A).
+Variables (k : service A) (I : instance) (from : Z) (numerators : list Z) (s : list A).
 Variable pays : A -> Z.
 
 Definition by_time (x : A) : Z :=
-  total (fun t => price_at first numerators t * total (fun w => uses k x w t) (seq 0 (workers I)))
-    (rounds first (length numerators)).
+  total (fun t => price_at from numerators t * total (fun w => uses k x w t) (seq 0 (workers I)))
+    (rounds from (length numerators)).
 
 Hypothesis prices_nonneg : Forall (fun x => 0 <= x) numerators.
 Hypothesis all_served : served k I s.
@@ -160,7 +162,7 @@ Lemma all_pay :
   total pays s <= Z.of_nat (workers I) * memory I * total (fun x => x) numerators.
 Proof.
   destruct all_served as [_ _ Hf]. rewrite (total_ext pays by_time) by auto. unfold by_time.
-  rewrite total_swap, <- (price_sum first), <- total_scale. apply total_le. intros t _.
+  rewrite total_swap, <- (price_sum from), <- total_scale. apply total_le. intros t _.
   rewrite total_scale, (Z.mul_comm _ (price_at _ _ t)).
   apply Z.mul_le_mono_nonneg_l; [now apply price_nonneg|]. rewrite total_swap.
   transitivity (total (fun _ : nat => memory I) (seq 0 (workers I))).

@@ -366,28 +366,6 @@ Qed.
 
 (** ** What a paused run holds *)
 
-Lemma increasing_in a times u : increasing a times -> In u times -> a < u.
-Proof.
-  revert a. induction times as [|t l IH]; intros a H Hin; [destruct Hin|].
-  destruct H as [Ht H], Hin as [<-|Hin]; [auto|]. specialize (IH t H Hin). lia.
-Qed.
-
-Lemma increasing_last a times u : increasing a times -> In u times -> u <= last times 0.
-Proof.
-  revert a u. induction times as [|t l IH]; intros a u H Hin; [destruct Hin|]. destruct H as [Ht H].
-  destruct l as [|v l].
-  - destruct Hin as [<-|[]]. cbn. lia.
-  - change (last (t :: v :: l) 0) with (last (v :: l) 0). destruct Hin as [<-|Hin]; [|eauto].
-    transitivity v; [destruct H; lia|]. apply (IH t); [exact H|now left].
-Qed.
-
-Lemma held_elsewhere r j steps w t : ~ In t (map fst steps) -> Pauses.held r j steps w t = 0.
-Proof.
-  revert j. induction steps as [|[u v] l IH]; intros j H; cbn [Pauses.held map fst In] in *; [lia|].
-  rewrite IH by tauto. replace (u =? t) with false by (symmetry; apply Z.eqb_neq; tauto).
-  cbn [andb]. lia.
-Qed.
-
 (** Whatever the pauses, a request holds its volume. *)
 Lemma volume_of_a_paused_run p m : 1 <= output (request_of p) ->
   allowed (request_of p) (times_of p) ->
