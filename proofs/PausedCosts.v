@@ -44,12 +44,6 @@ Fixpoint last_rise (t found : Z) (prices : list Z) : Z :=
 
 (** ** Why that is right *)
 
-Lemma last_cons (u : Z) (l : list Z) d : last (u :: l) d = last l u.
-Proof.
-  revert u d. induction l as [|v l IH]; intros u d; [reflexivity|].
-  change (last (u :: v :: l) d) with (last (v :: l) d). now rewrite !IH.
-Qed.
-
 Lemma waited a times : increasing a times -> a + Z.of_nat (length times) <= last times a.
 Proof.
   revert a. induction times as [|t l IH]; intros a H; [cbn; lia|]. destruct H as [Ht H].

@@ -83,6 +83,12 @@ Proof.
       cbn [andb]; lia.
 Qed.
 
+Lemma last_cons (u : Z) (l : list Z) d : last (u :: l) d = last l u.
+Proof.
+  revert u d. induction l as [|v l IH]; intros u d; [reflexivity|].
+  change (last (u :: v :: l) d) with (last (v :: l) d). now rewrite !IH.
+Qed.
+
 Lemma increasing_in a times u : increasing a times -> In u times -> a < u.
 Proof.
   revert a. induction times as [|t l IH]; intros a H Hin; [destruct Hin|].
