@@ -5,7 +5,8 @@
     ends at a border. *)
 
 From Coq Require Import ZArith List Lia Bool Permutation Sorted Orders Mergesort.
-From KV Require Import Problem Sums Memory Services Prices Pauses Deadlines PriceCheck.
+From KV Require Import Problem Sums Memory Services Prices Pauses Deadlines PriceCheck
+  SegmentCheck.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -138,6 +139,13 @@ Definition ceiling_value (pauses : bool) (I : instance) (first : bool) (allowed 
         Some (Z.min (size possible 0) ((all + Z.of_nat (workers I) * memory I * tokens) / one))
     end
   else None.
+
+(** How many attain in a schedule with pauses. *)
+Definition segments_attain (l : segments) (g : goal) : bool :=
+  (if first_token g then fst (hd (0, 0) l) else snd (last l (0, 0))) <=? deadline g.
+
+Definition segments_attained (all : list segments) (goals : list goal) : Z :=
+  total (fun x => if segments_attain (fst x) (snd x) then 1 else 0) (combine all goals).
 
 (** ** Cells *)
 
@@ -737,6 +745,45 @@ Proof.
     destruct (Hin g Hg) as [Hreq Hfirst]. apply Hr in Hreq.
     fold (price_of begin l). unfold latest_start in Hk. cbn [f goal_with asked deadline first_token least] in *.
     apply least_run_sound; auto; lia.
+Qed.
+
+(** ** How many attain with pauses *)
+
+Lemma ends_of_segments l : forall free made output c,
+  segments_end free made output l = Some c -> l <> [] ->
+  hd 0 (segment_times l) = fst (hd (0, 0) l) /\ last (segment_times l) 0 = snd (last l (0, 0)).
+Proof.
+  induction l as [|[a b] l IH]; intros free made output c H Hne; [congruence|].
+  cbn [segments_end segment_times] in *.
+  destruct ((free <? a) && (a <=? b)) eqn:E; [|discriminate]. split.
+  - replace (Z.to_nat (b - a + 1)) with (S (Z.to_nat (b - a))) by lia. reflexivity.
+  - rewrite last_app_rounds by lia. destruct l as [|y l].
+    + cbn. lia.
+    + change (last ((a, b) :: y :: l) (0, 0)) with (last (y :: l) (0, 0)).
+      destruct (IH _ _ _ _ H ltac:(congruence)) as [_ I2]. rewrite <- I2. destruct y as [u v].
+      cbn [segments_end segment_times] in *. destruct ((b <? u) && (u <=? v)) eqn:E2; [|discriminate].
+      replace (Z.to_nat (v - u + 1)) with (S (Z.to_nat (v - u))) by lia. cbn [rounds app].
+      now rewrite !last_cons.
+Qed.
+
+Lemma segments_attained_sound (I : instance) all value goals :
+  well_formed I -> checked_segments I all value = true ->
+  attained with_pauses (paused_schedule (requests I) all) goals = segments_attained all goals.
+Proof.
+  intros [_ Hr] H. unfold checked_segments in H. apply andb_prop in H as [_ H].
+  destruct (segments_latency (requests I) all) as [sum|] eqn:E; [|discriminate]. clear H.
+  unfold attained, segments_attained, paused_schedule. revert all sum goals E.
+  induction (requests I) as [|r l IH]; intros [|x all] sum goals E; cbn [segments_latency] in E;
+    try discriminate; [reflexivity|].
+  destruct (segments_end (arrival r) 0 (output r) x) as [c|] eqn:E1; [|discriminate].
+  destruct (segments_latency l all) as [sum'|] eqn:E2; [|discriminate].
+  inversion Hr; subst. destruct goals as [|g goals]; [reflexivity|].
+  cbn [combine map total fst snd]. rewrite (IH H2 _ _ goals E2). f_equal.
+  assert (Hne : x <> []).
+  { intros ->. cbn [segments_end] in E1. destruct (Z.eqb_spec 0 (output r)); [lia|discriminate]. }
+  destruct (ends_of_segments x _ _ _ _ E1 Hne) as [A1 A2].
+  unfold attains, segments_attain. cbn [with_pauses Services.first done].
+  rewrite times_of_segments. cbn [snd]. now rewrite A1, A2.
 Qed.
 
 Print Assumptions ceiling_value_sound.

@@ -159,16 +159,30 @@ module type CHECKER = sig
     | States of z option * bool * stage list
 
   type lower_proof = Whole of proof | Split of (z * proof) list
-  type run = { value : z; starts : z list; on : nat list; rows : row list }
+  type way = Starts of z list * nat list * row list | Segments of (z * z) list list
+  type run = { value : z; how : way }
+
+  type deadlines = {
+    by_first_token : bool;
+    allowed_times : z list;
+    borders : z list;
+    border_prices : z list;
+    over : z;
+    claimed : z;
+    best : (run * z) option;
+    counts : z list;
+  }
 
   type certificate = {
     problem : instance;
+    pauses : bool;
     upper : run option;
     lower : (z * lower_proof) option;
     policies : run list;
+    in_time : deadlines option;
   }
 
-  type verdict = Accepted | Bad_instance | Bad_upper | Bad_lower | Bad_policy
+  type verdict = Accepted | Bad_instance | Bad_upper | Bad_lower | Bad_policy | Bad_deadlines
 
   val judge : certificate -> verdict
   val number : string -> z
@@ -241,24 +255,34 @@ module Reader (C : CHECKER) = struct
           row_on = natural 0 }
     | _ -> unreadable "lost: must be [request, start, end]"
 
-  (* None where nothing is claimed. *)
-  let run workers what needed value =
-    (match value with
-    | Object members ->
-        if List.mem_assoc "segments" members then not_covered "runs with pauses"
-    | _ -> ());
+  let segment what value =
+    match list (what ^ ", segments") value with
+    | [ first; last ] -> (z what first, z what last)
+    | _ -> wrong (what ^ ": a segment must be [first, last]")
+
+  (* None where nothing is claimed; [needed] are the fields beside its value and its starts. *)
+  let run workers what needed optional value =
+    let named = List.mem "outcome" needed in
+    let finished field =
+      if named && get field "outcome" <> Text "completed" then
+        unreadable (what ^ ": must be completed") in
     match value with
     | Null -> None
-    | Object members when List.assoc_opt "value" members = Some Null ->
+    | Object members when named && List.assoc_opt "value" members = Some Null ->
         let field = fields what ("value" :: needed) [] value in
         (match get field "outcome" with
         | Text ("livelock" | "unfinished") -> None
         | _ -> unreadable (what ^ ": must have an outcome"))
+    | Object members when List.mem_assoc "segments" members ->
+        let field = fields what ([ "value"; "segments" ] @ needed) [] value in
+        finished field;
+        if workers > 1 then wrong (what ^ ": names no workers");
+        let rows = List.map (list (what ^ ", segments")) (list what (get field "segments")) in
+        Some { value = z (what ^ ", value") (get field "value");
+               how = Segments (List.map (List.map (segment what)) rows) }
     | _ ->
-        let optional = "workers" :: (if needed = [] then [] else [ "lost" ]) in
-        let field = fields what ([ "value"; "starts" ] @ needed) optional value in
-        if needed <> [] && get field "outcome" <> Text "completed" then
-          unreadable (what ^ ": must be completed");
+        let field = fields what ([ "value"; "starts" ] @ needed) ("workers" :: optional) value in
+        finished field;
         let starts = numbers (what ^ ", starts") (get field "starts") in
         let rows = match field "lost" with None -> [] | Some l -> List.map row (list "lost" l) in
         if workers > 1 && rows <> [] then not_covered "work lost on one of several workers";
@@ -267,7 +291,7 @@ module Reader (C : CHECKER) = struct
           | Some l -> List.map (fun w -> natural (small "workers" w)) (list "workers" l)
           | None when workers = 1 -> List.map (fun _ -> natural 0) starts
           | None -> unreadable (what ^ ": names no workers") in
-        Some { value = z (what ^ ", value") (get field "value"); starts; on; rows }
+        Some { value = z (what ^ ", value") (get field "value"); how = Starts (starts, on, rows) }
 
   (* Of several workers a search is left out: what the stages prove alone is taken. *)
   let search = ref false
@@ -354,22 +378,105 @@ module Reader (C : CHECKER) = struct
           | _ -> Whole (proof given) in
         Some (z "lower, value" (get field "value"), proof)
 
+  (* How long each request may take. *)
+  let allowed rows after =
+    match after with
+    | Text "own" ->
+        let own row =
+          match row with
+          | Object members -> (
+              match List.assoc_opt "deadline" members with
+              | Some length -> z "a request, deadline" length
+              | None -> wrong "deadlines: a request has none of its own")
+          | _ -> unreadable "a request: must be an object" in
+        List.map own rows
+    | _ ->
+        let digits = integer "deadlines, after" after in
+        (match int_of_string_opt digits with
+        | Some n when n >= 0 && n < 1 lsl 53 -> ()
+        | _ -> wrong "deadlines: needs a length of time");
+        List.map (fun _ -> number digits) rows
+
+  (* [policies] are as they were written, a pair of what is there and the run. *)
+  let deadlines instance policies value =
+    let field =
+      fields "deadlines" [ "aim"; "after"; "ceiling"; "proof"; "attained"; "best" ] [] value in
+    let requests, fleet =
+      match instance with
+      | Object members -> (List.assoc "requests" members, List.mem_assoc "workers" members)
+      | _ -> unreadable "instance: must be an object" in
+    if fleet then wrong "deadlines: are looked at for one worker";
+    let by_first_token =
+      match get field "aim" with
+      | Text "completion" -> false
+      | Text "first-token" -> true
+      | _ -> unreadable "deadlines, aim: is unknown" in
+    let prices =
+      fields "deadlines, proof" [ "times"; "numerators"; "denominator" ] [ "lines" ]
+        (get field "proof") in
+    (match prices "lines" with
+    | None | Some (List []) -> ()
+    | _ -> wrong "deadlines: rounds have no lines");
+    let attained = list "deadlines, attained" (get field "attained") in
+    if List.length attained <> List.length policies then
+      wrong "deadlines: needs a number, or null, for each policy";
+    let count run number =
+      match (run, number) with
+      | None, Null -> None
+      | Some _, Integer _ -> Some (z "deadlines, attained" number)
+      | _, (Null | Integer _) -> wrong "deadlines: needs a number if and only if a policy completed"
+      | _ -> unreadable "deadlines, attained: must be integers" in
+    let best value =
+      let what = "deadlines, best" in
+      match run 1 what [ "attained" ] [ "lost" ] value with
+      | None -> None
+      | Some found ->
+          let field = fields what [ "attained" ] [ "value"; "starts"; "segments"; "lost"; "workers" ] value in
+          Some (found, z "deadlines, best, attained" (get field "attained")) in
+    { by_first_token;
+      allowed_times = allowed (list "requests" requests) (get field "after");
+      borders = numbers "deadlines, times" (get prices "times");
+      border_prices = numbers "deadlines, numerators" (get prices "numerators");
+      over = z "deadlines, denominator" (get prices "denominator");
+      claimed = z "deadlines, ceiling" (get field "ceiling");
+      best = best (get field "best");
+      counts = List.filter_map Fun.id (List.map2 count policies attained) }
+
+  let pieces_of_prompts () = not_covered "prompts in pieces"
+
+  (* Without pauses a run in segments would have to be one in one piece, and is not looked at. *)
+  let within pauses = function
+    | Some { how = Segments _; _ } when not pauses -> not_covered "segments in a scope without pauses"
+    | _ -> ()
+
   let certificate value =
     let field =
       fields "certificate" [ "schema"; "instance"; "hash"; "upper"; "lower" ]
         [ "policies"; "provenance"; "budget"; "scope"; "deadlines"; "slower" ] value in
-    if field "deadlines" <> None then not_covered "deadlines";
-    (match field "scope" with
-    | None | Some (Text ("runs" | "restarts")) -> ()
-    | Some (Text ("pauses" | "chunks" | "pauses+chunks")) -> not_covered "bounds with pauses"
-    | _ -> unreadable "scope: is unknown");
+    let pauses =
+      match field "scope" with
+      | None | Some (Text ("runs" | "restarts")) -> false
+      | Some (Text "pauses") -> true
+      | Some (Text ("chunks" | "pauses+chunks")) -> pieces_of_prompts ()
+      | _ -> unreadable "scope: is unknown" in
     let workers, problem = instance (get field "instance") in
+    let upper = run workers "upper" [] [] (get field "upper") in
+    within pauses upper;
     let policies = match field "policies" with None -> [] | Some l -> list "policies" l in
+    let policies = List.map (run workers "a policy" [ "policy"; "outcome" ] [ "lost" ]) policies in
+    let in_time =
+      match field "deadlines" with
+      | None -> None
+      | Some claim ->
+          let found = deadlines (get field "instance") policies claim in
+          within pauses (Option.map fst found.best);
+          Some found in
     { problem;
-      upper = run workers "upper" [] (get field "upper");
+      pauses;
+      upper;
       lower = lower (get field "lower");
-      policies =
-        List.filter_map (run workers "a policy" [ "policy"; "outcome" ]) policies }
+      policies = List.filter_map Fun.id policies;
+      in_time }
 
   let several value =
     match value with
@@ -388,6 +495,7 @@ module Reader (C : CHECKER) = struct
     | Bad_lower when !search && several value -> not_covered "a search for several workers"
     | Bad_lower -> Some "lower: is not what its proof gives"
     | Bad_policy -> Some "a policy: its starts do not give its value, or do not fit"
+    | Bad_deadlines -> Some "deadlines: are not what the proof and the runs give"
 end
 
 module Fast_reader = Reader (Fast_checker)
@@ -406,19 +514,34 @@ let side value name =
 
 let conclusions value =
   let upper = side value "upper" and lower = side value "lower" in
+  let member name = match value with Object members -> List.assoc_opt name members | _ -> None in
+  let which = if member "scope" = Some (Text "pauses") then "schedule with pauses" else "schedule" in
   (match upper with
-  | Some v -> Printf.printf "proved: a feasible schedule has total latency %s\n" v
+  | Some v -> Printf.printf "proved: a feasible %s has total latency %s\n" which v
   | None -> ());
   (match lower with
-  | Some v -> Printf.printf "proved: no feasible schedule has total latency below %s\n" v
+  | Some v -> Printf.printf "proved: no feasible %s has total latency below %s\n" which v
   | None -> ());
   (match (upper, lower) with
   | Some u, Some l when u = l -> print_endline "proved: that schedule is optimal"
   | _ -> ());
-  match value with
-  | Object members when List.mem_assoc "slower" members ->
-      print_endline "not checked again: what is claimed of slower machines"
-  | _ -> ()
+  (match member "deadlines" with
+  | Some (Object claim) -> (
+      (match List.assoc_opt "ceiling" claim with
+      | Some (Integer most) ->
+          Printf.printf "proved: in no feasible %s more than %s requests attain their deadlines\n"
+            which most
+      | _ -> ());
+      match List.assoc_opt "best" claim with
+      | Some (Object best) -> (
+          match List.assoc_opt "attained" best with
+          | Some (Integer known) ->
+              Printf.printf "proved: in a feasible %s %s do\n" which known
+          | _ -> ())
+      | _ -> ())
+  | _ -> ());
+  if member "slower" <> None then
+    print_endline "not checked again: what is claimed of slower machines"
 
 let known_schema = function
   | Object members -> (
