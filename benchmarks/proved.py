@@ -19,19 +19,31 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from certificates import certificate, random_proof
+from certificates import (
+    certificate,
+    numbers_in,
+    paused_certificate,
+    random_proof,
+    with_deadlines,
+)
 from configuration_proofs import content_of, drawn_proofs
 from strategies import plain, random_instances
 
 import kvopt.verify as verifier
+from kvopt import Instance
 from kvopt.certificates.proved import proved_checker
+from kvopt.files import instance_to_json
 
 Content = dict[str, Any]
+CHANGED = ("upper", "lower", "policies", "deadlines")
+"""Where numbers are changed; of another instance the hash would be wrong."""
+KINDS = ("prices", "volume", "configurations", "fleets", "pauses", "deadlines", "deadlines-pauses")
 AT_ONCE = 500
 """Files that one call of the program checks."""
 
@@ -47,15 +59,68 @@ def with_claims(content: Content, proof: Content, source: random.Random) -> Cont
     return {**content, "lower": {"value": value + source.choice((0, 1)), "proof": proof}}
 
 
+def paused_or_not(instance: Instance, kind: str, source: random.Random) -> Content:
+    """Return a valid certificate of pauses, of deadlines, or of both."""
+    if "deadlines" in kind and source.random() < 0.5:
+        requests = [replace(request, deadline=source.randint(1, 12)) for request in instance]
+        instance = Instance(instance.memory, requests)
+    made = paused_certificate if "pauses" in kind else certificate
+    content = made(instance, source)
+    return with_deadlines(content, source) if "deadlines" in kind else content
+
+
+def claimed(content: Content, source: random.Random) -> Content:
+    """Return the certificate as it is, or with one of its numbers changed by one."""
+    if source.random() < 0.5:
+        return content
+    content = json.loads(json.dumps(content))
+    if "deadlines" in content and source.random() < 0.5:
+        content["deadlines"]["ceiling"] -= 1
+    elif content["lower"] is not None and source.random() < 0.5:
+        content["lower"]["value"] += 1
+    else:
+        places = list(numbers_in({key: content[key] for key in CHANGED if key in content}))
+        *steps, last = source.choice(places)
+        inner: Any = content
+        for step in steps:
+            inner = inner[step]
+        inner[last] += source.choice((-1, 1))
+    return content
+
+
+def of_a_fleet(instance: Instance, source: random.Random) -> Content:
+    """Return a certificate of several workers: a request runs where another is, or alone."""
+    workers = source.randint(2, len(instance))
+    fleet = Instance(instance.memory, list(instance), workers=workers)
+    content = certificate(instance, source)
+    content.update(schema="kvopt.certificate/2", instance=instance_to_json(fleet), hash=fleet.hash)
+    on = [source.randrange(workers) for _ in instance]
+    content["upper"]["workers"] = content["policies"][0]["workers"] = on
+    proof = source.choice((random_proof(source), {"kind": "volume", "staircases": [[1], [1, 2]]}))
+    used = verifier._Memory(instance.memory)
+    used.workers = workers
+    rows = [verifier.Request(r.arrival, r.prompt, r.output) for r in instance]
+    value = verifier._proved(used, rows, json.loads(json.dumps(proof)))
+    content["lower"] = {"value": value + source.choice((0, 1)), "proof": proof}
+    return content
+
+
 def drawn(kind: str, count: int, seed: int) -> Iterator[Content]:
-    """Yield certificates of one kind of proof."""
+    """Yield certificates of one kind, half of them as they are or with one more claimed."""
     source = random.Random(f"{kind} {seed}")
     if kind == "configurations":
         for problem, proof in drawn_proofs(seed, count):
             yield with_claims(content_of(problem, proof, 0), proof, source)
         return
-    for instance in random_instances(count, source.randint(0, 10**9), last_arrival=9):
+    drawn_at, least = source.randint(0, 10**9), 2 if kind == "fleets" else 0
+    for instance in random_instances(count, drawn_at, least_requests=least, last_arrival=9):
+        if "pauses" in kind or "deadlines" in kind:
+            yield claimed(paused_or_not(instance, kind, source), source)
+            continue
         proof = random_proof(source)
+        if kind == "fleets":
+            yield of_a_fleet(instance, source)
+            continue
         if kind == "volume":
             stairs = [
                 sorted(source.randint(1, plain(instance)[0]) for _ in range(source.randint(1, 4)))
@@ -101,10 +166,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("prices", "volume", "configurations"):
+        for kind in options.kinds:
             if options.count:
                 compare(kind, options.count, options.seed, Path(folder))
     for path in options.files:

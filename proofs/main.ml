@@ -386,7 +386,10 @@ module Reader (C : CHECKER) = struct
           match row with
           | Object members -> (
               match List.assoc_opt "deadline" members with
-              | Some length -> z "a request, deadline" length
+              | Some length ->
+                  let rounds = small "a request, deadline" length in
+                  if rounds < 1 then wrong "instance: a deadline is too small";
+                  number (string_of_int rounds)
               | None -> wrong "deadlines: a request has none of its own")
           | _ -> unreadable "a request: must be an object" in
         List.map own rows

@@ -10,12 +10,22 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from certificates import certificate, judged, numbers_in, prices_proof, proved, random_proof
+from certificates import (
+    certificate,
+    judged,
+    numbers_in,
+    paused_certificate,
+    prices_proof,
+    proved,
+    random_proof,
+    with_deadlines,
+)
 from commands import Run
 from configuration_proofs import content_of, drawn_proofs, replay
 from effort import many
@@ -123,6 +133,27 @@ def drawn_proof(source: random.Random, number: int) -> dict[str, Any]:
     return {"kind": "volume", "staircases": stairs} if stairs else {"kind": "volume"}
 
 
+def drawn_with_pauses_or_deadlines(seed: int, count: int) -> Iterator[dict[str, Any]]:
+    """Yield certificates of either and of both, of which half claim a little too much."""
+    source = random.Random(seed)
+    for number, instance in enumerate(random_instances(count, seed, last_arrival=9)):
+        if number % 4 == 0:
+            requests = [replace(request, deadline=source.randint(1, 12)) for request in instance]
+            instance = Instance(instance.memory, requests)
+        made = certificate if number % 3 == 0 else paused_certificate
+        content = made(instance, source)
+        if number % 3 < 2:
+            content = with_deadlines(content, source)
+            claim = content["deadlines"]
+            claim["ceiling"] += source.choice((0, 0, 0, 1, -1))
+            if claim["best"]:
+                claim["best"]["attained"] += source.choice((0, 0, 0, 0, -1))
+        content["lower"]["value"] += source.choice((0, 0, 0, -1, 1))
+        for row in content["policies"][-1].get("segments", [])[:1]:
+            row[-1][1] += source.choice((0, 0, 0, 0, 0, 1))
+        yield content
+
+
 @needs_coq
 @pytest.mark.slow
 class TestProgram:
@@ -135,10 +166,15 @@ class TestProgram:
         assert set(lines) == {"Closed under the global context"}
 
     @pytest.mark.parametrize("option", [[], ["--plain"]])
+    @pytest.mark.parametrize("draw", [drawn, drawn_with_pauses_or_deadlines])
     def test_it_agrees_with_the_verifier(
-        self, program: Path, tmp_path: Path, option: list[str]
+        self,
+        program: Path,
+        tmp_path: Path,
+        option: list[str],
+        draw: Callable[[int, int], Iterator[dict[str, Any]]],
     ) -> None:
-        contents = list(drawn(3, many(300)))
+        contents = list(draw(3, many(300)))
         found = verdicts(program, tmp_path, contents, *option)
         expected = [judged(tmp_path / "c", content) for content in contents]
         names = {0: "VALID", 1: "INVALID"}
@@ -211,8 +247,14 @@ class TestProgram:
         full = certificate(EC1, random.Random(3))
         full["policies"].append(LOST)
         stairs = {"kind": "volume", "staircases": [[1, 2], [3, 3]]}
-        for proof in (full["lower"]["proof"], stairs):
-            content = {**full, "lower": {"value": proved(EC1, proof), "proof": proof}}
+        source = random.Random(5)
+        whole = [
+            {**full, "lower": {"value": proved(EC1, proof), "proof": proof}}
+            for proof in (full["lower"]["proof"], stairs)
+        ]
+        whole += [with_deadlines(full, source), paused_certificate(EC1, source)]
+        whole.append(with_deadlines(paused_certificate(EC1, source), source))
+        for content in whole:
             for place in numbers_in(content):
                 for change in (1, -1, 5, -(10**17), 10**17):
                     changed = copy.deepcopy(content)
@@ -263,14 +305,20 @@ class TestProgram:
         [
             ({"schema": "kvopt.seconds-certificate/1"}, "NOT COVERED: certificates in seconds"),
             ({"schema": "kvopt.certificate/9"}, "UNREADABLE: certificate: has an unknown schema"),
-            ({"scope": "pauses"}, "NOT COVERED: bounds with pauses"),
-            ({"deadlines": {}}, "NOT COVERED: deadlines"),
+            ({"scope": "pauses+chunks"}, "NOT COVERED: prompts in pieces"),
+            (
+                {"deadlines": {}, "scope": "pauses"},
+                "UNREADABLE: deadlines: has no aim",
+            ),
             ({"more": 1}, "UNREADABLE: certificate: has an unknown field"),
             (
                 {"lower": {"value": 1, "proof": {"kind": "other"}}},
                 "NOT COVERED: this kind of proof",
             ),
-            ({"upper": {"value": 1, "segments": [[[1, 1]]]}}, "NOT COVERED: runs with pauses"),
+            (
+                {"upper": {"value": 1, "segments": [[[1, 1]]]}},
+                "NOT COVERED: segments in a scope without pauses",
+            ),
             (
                 {"instance": {**instance_to_json(EC1), "block_size": 2}},
                 "NOT COVERED: memory in whole blocks",
@@ -288,6 +336,30 @@ class TestProgram:
         path.write_text(json.dumps({**certificate(EC1, random.Random(1)), **change}))
         done = subprocess.run([program, path], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (2, words)
+
+    def test_what_is_proved_with_deadlines_and_pauses_is_said(
+        self, program: Path, tmp_path: Path
+    ) -> None:
+        content = with_deadlines(paused_certificate(EC1, random.Random(2)), random.Random(4))
+        claim = content["deadlines"]
+        claim["best"] = {**content["upper"], "attained": claim["attained"][1]}
+        if content["upper"]["value"] != content["policies"][1]["value"]:
+            claim["best"] = {**content["upper"], "attained": claim["attained"][0]}
+        path = tmp_path / "c.json"
+        path.write_text(json.dumps(content))
+        done = subprocess.run([program, path], capture_output=True, text=True, check=False)
+        value, most, known = (
+            content["upper"]["value"], claim["ceiling"], claim["best"]["attained"],
+        )  # fmt: skip
+        assert done.stdout.splitlines() == [
+            f"proved: a feasible schedule with pauses has total latency {value}",
+            "proved: no feasible schedule with pauses has total latency below "
+            f"{content['lower']['value']}",
+            f"proved: in no feasible schedule with pauses more than {most} requests attain their "
+            "deadlines",
+            f"proved: in a feasible schedule with pauses {known} do",
+            "VALID",
+        ]
 
     def test_claims_of_slower_machines_are_said_to_be_left_out(
         self, program: Path, tmp_path: Path

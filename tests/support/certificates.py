@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from strategies import plain, random_feasible_starts
 
 from kvopt.files import instance_to_json
 from kvopt.model.instance import Instance
-from kvopt.verify import Request, Verdict, _proved, verify
+from kvopt.verify import Request, Verdict, _most_in_time, _proved, _Work, verify
 
 Place = tuple[str | int, ...]
 
@@ -85,6 +86,85 @@ def certificate(instance: Instance, source: random.Random, **members: Any) -> di
         "provenance": {"seed": 7},
         **members,
     }
+
+
+def random_segments(instance: Instance, source: random.Random) -> list[list[list[int]]]:
+    """Return a feasible schedule with pauses: in random order each token where it first fits.
+
+    Some tokens are held back, so that there are pauses without need too.
+    """
+    memory, requests = plain(instance)
+    held: Counter[int] = Counter()
+    found: list[list[list[int]]] = [[] for _ in requests]
+    for i in source.sample(range(len(requests)), len(requests)):
+        time, prompt, output = requests[i]
+        for tokens in range(prompt + 1, prompt + output + 1):
+            time += source.choice((1, 1, 1, 1, 2, 4))
+            while held[time] + tokens > memory:
+                time += 1
+            held[time] += tokens
+            if found[i] and found[i][-1][1] == time - 1 and source.random() < 0.8:
+                found[i][-1][1] = time
+            else:
+                found[i].append([time, time])
+    return found
+
+
+def paused_certificate(instance: Instance, source: random.Random) -> dict[str, Any]:
+    """Return a valid certificate of the scope of pauses."""
+    segments = random_segments(instance, source)
+    value = sum(rows[-1][1] - r.arrival for rows, r in zip(segments, instance, strict=True))
+    run = certificate(instance, source)["policies"][0]
+    named = {"policy": "pauses", "outcome": "completed", "value": value, "segments": segments}
+    upper = {"value": value, "segments": segments}
+    if run["value"] < value:
+        upper = {"value": run["value"], "starts": run["starts"]}
+    proof = source.choice((random_proof(source), random_proof(source), {"kind": "volume"}))
+    rows = [Request(*triple) for triple in plain(instance)[1]]
+    lower = {"value": _proved(instance.memory, rows, proof, pauses=True), "proof": proof}
+    return certificate(
+        instance, source, schema="kvopt.certificate/2", scope="pauses", upper=upper, lower=lower,
+        policies=[run, named],
+    )  # fmt: skip
+
+
+def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, Any]:
+    """Return a valid certificate with deadlines: random prices, and runs as they are."""
+    content = {**content, "schema": "kvopt.certificate/2"}
+    rows = content["instance"]["requests"]
+    borders = sorted({source.randint(0, 25) for _ in range(source.randint(0, 6))})
+    one = source.choice((1, 5, 100, 2**40))
+    level = source.choice((one // 30 + 1, one // 8 + 1, one))
+    prices = [source.randint(0, level) for _ in borders[1:]]
+    prices = sorted(prices, reverse=True) if source.random() < 0.3 else prices
+    own = bool(rows) and all("deadline" in row for row in rows)
+    claim = {
+        "aim": source.choice(("completion", "first-token")),
+        "after": "own" if own else source.randint(0, 12),
+        "proof": {"times": borders, "numerators": prices, "denominator": one},
+    }
+    content["deadlines"] = claim
+    arrivals = [row["arrival"] for row in rows]
+    due = [row["deadline"] if own else claim["after"] for row in rows]
+    due = [arrival + most for arrival, most in zip(arrivals, due, strict=True)]
+    requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
+    claim["ceiling"] = _most_in_time(content, requests, arrivals, due, None, _Work())[0]
+
+    def attained(run: dict[str, Any]) -> int | None:
+        if run["value"] is None:
+            return None
+        first = claim["aim"] == "first-token"
+        if "segments" in run:
+            times = [row[0][0] if first else row[-1][1] for row in run["segments"]]
+        else:
+            pairs = zip(run["starts"], requests, strict=True)
+            times = [k + (1 if first else request.output) for k, request in pairs]
+        return sum(time <= end for time, end in zip(times, due, strict=True))
+
+    claim["attained"] = [attained(run) for run in content["policies"]]
+    best = content["upper"]
+    claim["best"] = source.choice((None, {**best, "attained": attained(best)}))
+    return content
 
 
 def judged(path: Path, content: object) -> Verdict:
