@@ -23,12 +23,13 @@ Record timed := Timed {
   ends : nat -> Z -> Z
 }.
 
+(** What a request does in its [j]-th round: with the first one its prompt is processed. *)
+Definition in_round (r : request) (j : Z) : part :=
+  let s := if j =? 1 then prompt r else 0 in Part (1 + s) s (prompt r + j).
+
 (** What a placement does in round [t] of worker [w]. *)
 Definition does (w : nat) (t : Z) (p : placement) : part :=
-  if active w t p then
-    let s := if start p + 1 =? t then prompt (what p) else 0 in
-    Part (1 + s) s (prompt (what p) + (t - start p))
-  else Part 0 0 0.
+  if active w t p then in_round (what p) (t - start p) else Part 0 0 0.
 
 Definition batch (S : timed) (w : nat) (t : Z) : list part :=
   map (fun x => does w t (fst x)) (placed S).
@@ -63,26 +64,44 @@ Definition work_of (K : machine) (x : part) : Z :=
   work (line_one K) (lines K) (prompt_ns K) (kv_ns K) x.
 
 (** Times M: "X_i = the sum of w_i + f_0 h_i / M over its rounds". *)
-Definition takes (K : machine) (M : Z) (p : placement) : Z :=
-  total (fun t => M * work_of K (does (worker p) t p) + f_0 K * kept (does (worker p) t p))
-    (rounds (start p + 1) (Z.to_nat (output (what p)))).
+Definition takes_in (K : machine) (M : Z) (x : part) : Z := M * work_of K x + f_0 K * kept x.
 
-(** What the round [t] of a request lasts if it is alone in it. *)
-Definition alone (K : machine) (p : placement) (t : Z) : Z := duration K [does (worker p) t p].
+Definition takes (K : machine) (M : Z) (r : request) : Z :=
+  total (fun j => takes_in K M (in_round r j)) (rounds 1 (Z.to_nat (output r))).
 
-(** "E_i: the sum of what its rounds last if it is alone", those after [t]. *)
-Definition alone_after (K : machine) (p : placement) (t : Z) : Z :=
-  total (alone K p) (rounds (t + 1) (Z.to_nat (completion p - t))).
+(** "E_i: the sum of what its rounds last if it is alone", those after the [j]-th. *)
+Definition alone_after (K : machine) (r : request) (j : Z) : Z :=
+  total (fun g => duration K [in_round r g]) (rounds (j + 1) (Z.to_nat (output r - j))).
 
 (** "X_i delta_i = the sum of w_i (E_i^(>j) + f_0 + w_i / 2) + f_0 h_i / M (E_i^(>j) + f_0 / 2)", times
     2 M; [All] are all lines of the machine, [K] those that are chosen. *)
-Definition later_than_served (All K : machine) (M : Z) (p : placement) : Z :=
-  total (fun t =>
-      let w := work_of K (does (worker p) t p) in
-      let h := kept (does (worker p) t p) in
-      let e := alone_after All p t in
-      M * w * (2 * e + 2 * f_0 K + w) + f_0 K * h * (2 * e + f_0 K))
+Definition later_in (All K : machine) (M : Z) (e : Z) (x : part) : Z :=
+  M * work_of K x * (2 * e + 2 * f_0 K + work_of K x) + f_0 K * kept x * (2 * e + f_0 K).
+
+Definition later_than_served (All K : machine) (M : Z) (r : request) : Z :=
+  total (fun j => later_in All K M (alone_after All r j) (in_round r j))
+    (rounds 1 (Z.to_nat (output r))).
+
+(** The same by the numbers of rounds, for a request that is placed. *)
+Definition by_round (F : Z -> part -> Z) (p : placement) : Z :=
+  total (fun t => F (t - start p) (does (worker p) t p))
     (rounds (start p + 1) (Z.to_nat (output (what p)))).
+
+Lemma does_in_round p t : start p < t <= completion p ->
+  does (worker p) t p = in_round (what p) (t - start p).
+Proof.
+  intros Ht. unfold does, active. rewrite Nat.eqb_refl.
+  replace (start p <? t) with true by (symmetry; lia).
+  now replace (t <=? completion p) with true by (symmetry; lia).
+Qed.
+
+Lemma by_round_same F p :
+  by_round F p = total (fun j => F j (in_round (what p) j)) (rounds 1 (Z.to_nat (output (what p)))).
+Proof.
+  unfold by_round. replace (start p + 1) with (1 + start p) by lia. rewrite rounds_shift, total_map.
+  apply total_ext. intros j Hj. apply rounds_in in Hj. rewrite does_in_round by (unfold completion; lia).
+  now replace (j + start p - start p) with j by lia.
+Qed.
 
 (** ** How rounds are shared
 
@@ -112,7 +131,10 @@ Definition got (w : nat) (t : Z) (x : Z) (i : nat) : Z :=
   M * clamp (x - begins S w t - works_before w t i) (at_work w t i)
   + keeps w t i * clamp (x - begins S w t - all_works w t) (f_0 K).
 
-Definition size_of (i : nat) : Z := takes K M (fst (item i)).
+Definition size_of (i : nat) : Z := takes K M (what (fst (item i))).
+
+Lemma size_by_round i : size_of i = by_round (fun _ => takes_in K M) (fst (item i)).
+Proof. symmetry. apply by_round_same. Qed.
 
 Definition unserved (i : nat) (x : Z) : Z :=
   let p := fst (item i) in
@@ -142,7 +164,7 @@ Lemma does_nonneg w t i : 0 <= processed (does w t (fst (item i))) /\
 Proof.
   pose proof (item_tokens i). unfold does. destruct (active w t (fst (item i))) eqn:E; [|cbn; lia].
   unfold active in E. rewrite !andb_true_iff in E. destruct E as ((_ & E) & _).
-  destruct (start (fst (item i)) + 1 =? t); cbn [processed of_prompt kept]; lia.
+  unfold in_round. destruct (_ =? 1); cbn [processed of_prompt kept]; lia.
 Qed.
 
 Lemma at_work_nonneg w t i : 0 <= at_work w t i.
@@ -358,7 +380,8 @@ Qed.
 
 Theorem never_more_than_it_takes i x : 0 <= unserved i x.
 Proof.
-  unfold unserved, size_of, takes. set (p := fst (item i)). rewrite <- total_minus.
+  unfold unserved. rewrite size_by_round. unfold by_round, takes_in.
+  set (p := fst (item i)). rewrite <- total_minus.
   apply total_nonneg. intros t _. unfold got.
   change (work_of K (does (worker p) t p)) with (at_work (worker p) t i).
   change (kept (does (worker p) t p)) with (keeps (worker p) t i).
@@ -403,9 +426,12 @@ Hypothesis All_feasible : feasible_in_seconds All M m S.
 
 Lemma alone_in_a_batch i t : (i < length (placed S))%nat ->
   let p := fst (item i) in
-  begins S (worker p) t + alone All p t <= ends S (worker p) t /\ 0 <= alone All p t.
+  start p < t <= completion p ->
+  begins S (worker p) t + duration All [in_round (what p) (t - start p)] <= ends S (worker p) t /\
+  0 <= duration All [in_round (what p) (t - start p)].
 Proof.
-  intros Hi p. destruct All_feasible as [_ _ Hlast _ _]. specialize (Hlast (worker p) t).
+  intros Hi p Ht. rewrite <- does_in_round by auto.
+  destruct All_feasible as [_ _ Hlast _ _]. specialize (Hlast (worker p) t).
   destruct All_sensible as (HK & Hp & Hkv).
   assert (Hin : In (does (worker p) t p) (batch S (worker p) t)).
   { unfold batch. apply (in_map (fun x => does (worker p) t (fst x)) _ (item i)). now apply nth_In. }
@@ -418,7 +444,7 @@ Proof.
   pose proof (Hmember processed ltac:(intros; apply does_nonneg)) as H1.
   pose proof (Hmember of_prompt ltac:(intros; apply does_nonneg)) as H2.
   pose proof (Hmember kept ltac:(intros; apply does_nonneg)) as H3.
-  unfold alone, duration in *. cbn [total]. rewrite !Z.add_0_r.
+  unfold duration in *. cbn [total]. rewrite !Z.add_0_r.
   assert (longest (line_one All) (lines All) (processed (does (worker p) t p))
           <= longest (line_one All) (lines All) (total processed (batch S (worker p) t))).
   { destruct (longest_spec (line_one All) (lines All) (processed (does (worker p) t p)))
@@ -445,21 +471,23 @@ Definition completes (i : nat) : Z := ends S (worker (fst (item i))) (completion
 
 (** "The service of i in its j-th round lies before the rounds j + 1, ..., o_i". *)
 Lemma rounds_after i : (i < length (placed S))%nat -> let p := fst (item i) in
-  forall n t, t + Z.of_nat n = completion p ->
-  ends S (worker p) t + alone_after All p t <= completes i.
+  forall n t, t + Z.of_nat n = completion p -> start p < t ->
+  ends S (worker p) t + alone_after All (what p) (t - start p) <= completes i.
 Proof.
-  intros Hi p. induction n as [|n IH]; intros t Ht; unfold alone_after.
-  - replace (Z.to_nat (completion p - t)) with O by lia. cbn [rounds total].
-    unfold completes. fold p. replace t with (completion p) by lia. lia.
-  - replace (Z.to_nat (completion p - t)) with (1 + Z.to_nat (completion p - (t + 1)))%nat by lia.
-    cbn [rounds total Nat.add]. specialize (IH (t + 1) ltac:(lia)). unfold alone_after in IH.
-    destruct (alone_in_a_batch i (t + 1) Hi) as [H _]. fold p in H.
+  intros Hi p. induction n as [|n IH]; intros t Ht Hs; unfold alone_after, completion in *.
+  - replace (Z.to_nat (output (what p) - (t - start p))) with O by lia. cbn [rounds total].
+    unfold completes, completion. fold p. replace t with (start p + output (what p)) by lia. lia.
+  - replace (Z.to_nat (output (what p) - (t - start p)))
+      with (1 + Z.to_nat (output (what p) - (t + 1 - start p)))%nat by lia.
+    cbn [rounds total Nat.add]. specialize (IH (t + 1) ltac:(lia) ltac:(lia)).
+    replace (t - start p + 1) with (t + 1 - start p) by lia.
+    destruct (alone_in_a_batch i (t + 1) Hi) as [H _]; [fold p; unfold completion; lia|]. fold p in H.
     destruct S_feasible as [_ _ _ Hnext _]. specialize (Hnext (worker p) t). lia.
 Qed.
 
 (** "c_i >= a_i + E_i": no run is shorter. *)
 Theorem no_run_is_shorter i : (i < length (placed S))%nat ->
-  snd (item i) + alone_after All (fst (item i)) (start (fst (item i))) <= completes i.
+  snd (item i) + alone_after All (what (fst (item i))) 0 <= completes i.
 Proof.
   intros Hi. set (p := fst (item i)).
   destruct S_feasible as [_ Harr _ _ _]. rewrite Forall_forall in Harr.
@@ -467,12 +495,12 @@ Proof.
   assert (Ho : 1 <= output (what p)).
   { rewrite Forall_forall in S_tokens. apply (S_tokens (item i)). now apply nth_In. }
   pose proof (rounds_after i Hi (Z.to_nat (output (what p) - 1)) (start p + 1)
-    ltac:(fold p; unfold completion; lia)) as H. fold p in H.
-  destruct (alone_in_a_batch i (start p + 1) Hi) as [H1 _]. fold p in H1.
-  unfold alone_after in *. unfold completion in *.
-  replace (Z.to_nat (start p + output (what p) - start p))
-    with (1 + Z.to_nat (start p + output (what p) - (start p + 1)))%nat by lia.
-  cbn [rounds total Nat.add]. lia.
+    ltac:(fold p; unfold completion; lia) ltac:(fold p; lia)) as H. fold p in H.
+  destruct (alone_in_a_batch i (start p + 1) Hi) as [H1 _]; [fold p; unfold completion; lia|].
+  fold p in H1. unfold alone_after in *.
+  replace (start p + 1 - start p) with 1 in * by lia.
+  replace (Z.to_nat (output (what p) - 0)) with (1 + Z.to_nat (output (what p) - 1))%nat by lia.
+  cbn [rounds total Nat.add]. replace (0 + 1) with 1 by lia. lia.
 Qed.
 
 (** What is left of [c] that is given away one by one from [from] on, over all times. *)
@@ -527,7 +555,7 @@ Qed.
     M X_i B_i the sum of what is left over all times less half of M X_i. *)
 Theorem completes_after_service i n : (i < length (placed S))%nat ->
   2 * total (unserved i) (rounds 0 n)
-  <= size_of i * (2 * completes i + 1) - later_than_served All K M (fst (item i)).
+  <= size_of i * (2 * completes i + 1) - later_than_served All K M (what (fst (item i))).
 Proof.
   intros Hi. set (p := fst (item i)). set (c := completes i).
   set (those := rounds (start p + 1) (Z.to_nat (output (what p)))).
@@ -539,7 +567,8 @@ Proof.
                       + h t * total (fun x => f_0 K - clamp (x - F t) (f_0 K)) (rounds 0 n)) those).
   { transitivity (total (fun x => total (fun t => M * (w t - clamp (x - W t) (w t))
                       + h t * (f_0 K - clamp (x - F t) (f_0 K))) those) (rounds 0 n)).
-    - apply total_ext. intros x _. unfold unserved, size_of, takes. fold p those.
+    - apply total_ext. intros x _. unfold unserved. rewrite size_by_round.
+      unfold by_round, takes_in. fold p those.
       rewrite <- total_minus. apply total_ext. intros t _. unfold got, w, h, W, F.
       change (work_of K (does (worker p) t p)) with (at_work (worker p) t i).
       change (kept (does (worker p) t p)) with (keeps (worker p) t i).
@@ -548,13 +577,15 @@ Proof.
       replace (x - begins S (worker p) t - all_works (worker p) t)
         with (x - (begins S (worker p) t + all_works (worker p) t)) by lia. lia.
     - rewrite total_swap. apply total_ext. intros t _. now rewrite total_plus, !total_scale. }
-  rewrite E. unfold size_of, takes, later_than_served. fold p those.
+  rewrite E, size_by_round. unfold later_than_served.
+  rewrite <- (by_round_same (fun j => later_in All K M (alone_after All (what p) j)) p).
+  unfold by_round, takes_in, later_in. fold p those.
   rewrite (Z.mul_comm (total _ those)), <- !total_scale, <- total_minus.
   apply total_le. intros t Ht. apply rounds_in in Ht.
   change (work_of K (does (worker p) t p)) with (w t). change (kept (does (worker p) t p)) with (h t).
-  cbv zeta. set (e := alone_after All p t).
+  set (e := alone_after All (what p) (t - start p)).
   assert (Hend : ends S (worker p) t + e <= c).
-  { apply (rounds_after i Hi (Z.to_nat (completion p - t))). fold p. unfold completion. lia. }
+  { apply (rounds_after i Hi (Z.to_nat (completion p - t))); fold p; unfold completion; lia. }
   assert (Hbegin : 0 <= begins S (worker p) t).
   { destruct S_feasible as [_ Harr _ _ _]. rewrite Forall_forall in Harr.
     specialize (Harr (item i) ltac:(apply nth_In; exact Hi)). fold p in Harr.
@@ -581,18 +612,14 @@ Proof.
   lia.
 Qed.
 
-(** ** The bound
-
-    "Total latency is at least the sum of (1 - z_i) (a_i + E_i) + z_i (B*_i + delta_i) - a_i", with
-    the means B* of the fluid that serves by slope; times 2 D, where the slopes are [slope i / D] and
-    so z_i is slope_i M X_i / D.  It holds for any number of steps of that fluid. *)
-Theorem shares_prove_a_bound (D : Z) (slope : nat -> Z) (order : list nat) (n : nat) :
+(** With weights: "(1 - z_i) (a_i + E_i) + z_i (B_i + delta_i)". *)
+Lemma weighted (D : Z) (slope : nat -> Z) (order : list nat) (n : nat) :
   Permutation order (seq 0 (length (placed S))) ->
   StronglySorted (fun i j => slope j <= slope i) order ->
   (forall i, In i order -> 0 <= slope i /\ slope i * size_of i <= D) ->
   total (fun i => 2 * (D - slope i * size_of i)
-                    * (snd (item i) + alone_after All (fst (item i)) (start (fst (item i))))
-                  + slope i * (later_than_served All K M (fst (item i)) - size_of i)
+                    * (snd (item i) + alone_after All (what (fst (item i))) 0)
+                  + slope i * (later_than_served All K M (what (fst (item i))) - size_of i)
                   - 2 * D * snd (item i)) order
     + 2 * weighted_left (fun i => snd (item i)) size_of slope (Z.of_nat m * M) order n
   <= 2 * D * total (fun i => completes i - snd (item i)) order.
@@ -600,8 +627,8 @@ Proof.
   intros HP Hs Hz.
   pose proof (no_schedule_is_ahead slope order n HP Hs ltac:(intros i Hi; apply Hz; auto)) as H.
   enough (total (fun i => 2 * (D - slope i * size_of i)
-              * (snd (item i) + alone_after All (fst (item i)) (start (fst (item i))))
-            + slope i * (later_than_served All K M (fst (item i)) - size_of i)
+              * (snd (item i) + alone_after All (what (fst (item i))) 0)
+            + slope i * (later_than_served All K M (what (fst (item i))) - size_of i)
             - 2 * D * snd (item i)) order
           + 2 * total (fun i => slope i * total (unserved i) (rounds 0 (Datatypes.S n))) order
           <= 2 * D * total (fun i => completes i - snd (item i)) order) by lia.
@@ -617,6 +644,90 @@ Proof.
 Qed.
 
 End Fluid.
+
+(** ** The bound *)
+
+Definition total_latency_in_seconds (S : timed) : Z :=
+  total (fun x => ends S (worker (fst x)) (completion (fst x)) - snd x) (placed S).
+
+(** Some lines of a machine, or numbers that say no more than its lines. *)
+Definition says_no_more (K All : machine) : Prop :=
+  prompt_ns K = prompt_ns All /\ kv_ns K = kv_ns All /\
+  forall b, 0 <= b -> longest (line_one K) (lines K) b <= longest (line_one All) (lines All) b.
+
+(** "Total latency is at least the sum of (1 - z_i) (a_i + E_i) + z_i (B*_i + delta_i) - a_i", with
+    the means B* of the fluid that serves by slope: of every schedule of the requests [l], pairs of
+    a request and its arrival, on m workers.  [order] are their positions by slope, and [slope i / D]
+    are the slopes, so that z_i is slope_i M X_i / D; both sides are times 2 D.  M X_i B*_i is the
+    sum of what is left over all times less half of M X_i; it may be cut off after any number [n] of
+    steps of a nanosecond. *)
+Theorem shares_prove_a_bound (All K : machine) (M D : Z) (m n : nat) (l : list (request * Z))
+    (slope : nat -> Z) (order : list nat) (S : timed) :
+  let a i := snd (nth i l (Request 0 0 0, 0)) in
+  let r i := fst (nth i l (Request 0 0 0, 0)) in
+  let X i := takes K M (r i) in
+  sensible All -> sensible K -> says_no_more K All -> 0 <= M ->
+  Forall (fun x => 0 <= prompt (fst x) /\ 1 <= output (fst x)) l ->
+  Permutation order (seq 0 (length l)) ->
+  StronglySorted (fun i j => slope j <= slope i) order ->
+  (forall i, In i order -> 0 <= slope i /\ slope i * X i <= D) ->
+  feasible_in_seconds All M m S ->
+  map (fun x => (what (fst x), snd x)) (placed S) = l ->
+  total (fun i => 2 * (D - slope i * X i) * (a i + alone_after All (r i) 0)
+                  + slope i * (later_than_served All K M (r i) - X i)
+                  - 2 * D * a i) order
+    + 2 * weighted_left a X slope (Z.of_nat m * M) order n
+  <= 2 * D * total_latency_in_seconds S.
+Proof.
+  intros a r X HAll HK (E1 & E2 & Hsays) HM Hl HP Hs Hz HS Hplaced.
+  assert (HSK : feasible_in_seconds K M m S).
+  { destruct HS as [F1 F2 F3 F4 F5]. constructor; auto. intros w t. specialize (F3 w t).
+    enough (duration K (batch S w t) <= duration All (batch S w t)) by lia.
+    unfold duration. rewrite E1, E2.
+    enough (0 <= total processed (batch S w t)) by (specialize (Hsays _ H); lia).
+    apply total_nonneg. intros y Hy. unfold batch in Hy. apply in_map_iff in Hy as (x & <- & Hx).
+    rewrite <- Hplaced, Forall_map, Forall_forall in Hl. specialize (Hl x Hx). cbn [fst] in Hl.
+    unfold does, in_round. destruct (active w t (fst x)); [|cbn; lia].
+    destruct (_ =? 1); cbn [processed]; lia. }
+  assert (Htokens : Forall has_tokens (placed S)).
+  { rewrite <- Hplaced, Forall_map in Hl. exact Hl. }
+  assert (Hlen : length (placed S) = length l) by (rewrite <- Hplaced; now rewrite map_length).
+  assert (Hitem : forall i, nth i l (Request 0 0 0, 0) = (what (fst (item S i)), snd (item S i))).
+  { intros i. rewrite <- Hplaced. unfold item.
+    exact (map_nth (fun x => (what (fst x), snd x)) (placed S) (Place (Request 0 0 0) 0 0, 0) i). }
+  pose proof (weighted K M m S HK HM HSK Htokens All HAll HS D slope order n) as H.
+  rewrite Hlen in H. specialize (H HP Hs).
+  assert (Ea : forall i, a i = snd (item S i)) by (intros i; unfold a; now rewrite Hitem).
+  assert (Er : forall i, r i = what (fst (item S i))) by (intros i; unfold r; now rewrite Hitem).
+  assert (EX : forall i, X i = size_of K M S i) by (intros i; unfold X; now rewrite Er).
+  assert (Ew : weighted_left a X slope (Z.of_nat m * M) order n
+               = weighted_left (fun i => snd (item S i)) (size_of K M S) slope (Z.of_nat m * M) order n).
+  { assert (Esteps : forall k, after_steps a X (Z.of_nat m * M) order k
+              = after_steps (fun i => snd (item S i)) (size_of K M S) (Z.of_nat m * M) order k).
+    { induction k as [|k IH]; cbn [after_steps].
+      - apply map_ext. intros i. now rewrite EX.
+      - rewrite IH. clear IH. generalize (Z.of_nat m * M) at 1 3.
+        induction (after_steps _ _ _ order k) as [|[x y] rest IH]; intros room; cbn [serve]; [auto|].
+        rewrite Ea. f_equal. apply IH. }
+    clear H. induction n as [|k IH]; cbn [weighted_left]; rewrite Esteps; [auto|]. now rewrite IH. }
+  rewrite Ew.
+  replace (total_latency_in_seconds S) with (total (fun i => completes S i - snd (item S i)) order).
+  2: { rewrite (total_perm _ _ _ HP). rewrite <- Hlen. unfold completes.
+       apply (by_position S (fun x => ends S (worker (fst x)) (completion (fst x)) - snd x)). }
+  etransitivity; [|apply H; intros i Hi; rewrite <- EX; auto].
+  apply Z.add_le_mono_r, Z.eq_le_incl, total_ext. intros i _. now rewrite Ea, Er, EX.
+Qed.
+
+(** The example of the docs: two requests (0, 2, 1) that fill the memory of 3, in rounds of 10 ns.
+    With weights of 1 the bound is 30, which can be reached. *)
+Example the_example_of_the_docs :
+  let K := Machine (Line 10 0) [] 0 0 in
+  let r := Request 0 2 1 in
+  takes K 3 r = 30 /\
+  2 * (later_than_served K K 3 r - 30)
+    + 2 * weighted_left (fun _ => 0) (fun _ => 30) (fun _ => 1) 3 [0; 1]%nat 20
+  = 2 * 30 * 30.
+Proof. vm_compute. split; reflexivity. Qed.
 
 Print Assumptions no_run_is_shorter.
 Print Assumptions completes_after_service.
