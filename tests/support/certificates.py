@@ -138,15 +138,14 @@ def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, 
     prices = [source.randint(0, level) for _ in borders[1:]]
     prices = sorted(prices, reverse=True) if source.random() < 0.3 else prices
     own = bool(rows) and all("deadline" in row for row in rows)
-    claim = {
+    claim: dict[str, Any] = {
         "aim": source.choice(("completion", "first-token")),
         "after": "own" if own else source.randint(0, 12),
         "proof": {"times": borders, "numerators": prices, "denominator": one},
     }
     content["deadlines"] = claim
     arrivals = [row["arrival"] for row in rows]
-    due = [row["deadline"] if own else claim["after"] for row in rows]
-    due = [arrival + most for arrival, most in zip(arrivals, due, strict=True)]
+    due: list[int] = [row["arrival"] + (row["deadline"] if own else claim["after"]) for row in rows]
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     claim["ceiling"] = _most_in_time(content, requests, arrivals, due, None, _Work())[0]
 
@@ -154,6 +153,7 @@ def with_deadlines(content: dict[str, Any], source: random.Random) -> dict[str, 
         if run["value"] is None:
             return None
         first = claim["aim"] == "first-token"
+        times: list[int]
         if "segments" in run:
             times = [row[0][0] if first else row[-1][1] for row in run["segments"]]
         else:
