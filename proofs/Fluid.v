@@ -56,20 +56,8 @@ Inductive part {A} : list A -> list A -> Prop :=
 Lemma part_length {A} (l l' : list A) : part l l' -> (length l <= length l')%nat.
 Proof. induction 1; simpl; lia. Qed.
 
-Lemma part_in {A} (l l' : list A) x : part l l' -> In x l -> In x l'.
-Proof. induction 1; simpl; auto. intros []; auto. Qed.
-
 Lemma part_filter {A} (c : A -> bool) (l : list A) : part (filter c l) l.
 Proof. induction l as [|x l IH]; simpl; [constructor|]. destruct (c x); now constructor. Qed.
-
-Lemma part_total {A} (f : A -> Z) (l l' : list A) :
-  (forall x, In x l' -> 0 <= f x) -> part l l' -> total f l <= total f l'.
-Proof.
-  intros Hf H. revert Hf. induction H; simpl; intros Hf; [lia|..].
-  - specialize (IHpart ltac:(auto)). lia.
-  - specialize (IHpart ltac:(auto)). specialize (Hf x). simpl in Hf. specialize (Hf (or_introl eq_refl)).
-    lia.
-Qed.
 
 (** ** The [j] smallest needs *)
 

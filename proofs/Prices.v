@@ -83,17 +83,6 @@ Proof.
   - now apply Hp.
 Qed.
 
-Lemma all_payments (I : instance) (first : Z) (numerators : list Z) (s : schedule) :
-  well_formed I ->
-  Forall (fun x => 0 <= x) numerators ->
-  feasible I s ->
-  total (fun p => payment (price_at first numerators) (what p) (start p)) s
-  <= Z.of_nat (workers I) * memory I * total (fun x => x) numerators.
-Proof.
-  intros HI Hp HF. apply feasible_served in HF.
-  apply (all_pay runs I first numerators s); auto. now apply runs_pay.
-Qed.
-
 (** The claim.  [costs] are numbers of which each is at most every cost of its request.  Then the
     sum of them, less m M times the sum of all prices, is at most D times the total latency of
     every feasible schedule of m workers with a cache of M each. *)
