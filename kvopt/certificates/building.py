@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
@@ -143,8 +143,6 @@ def certify(
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered, router)
     aimed = deadline_of(deadline)
-    if aimed is not None:
-        refuse_fleet(instance, "certify with a deadline")
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)

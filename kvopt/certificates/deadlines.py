@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate, JudgedRun
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.attaining import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining_fleets import attaining_on_workers
 from kvopt.heuristics.attaining_seconds import attaining_in_seconds
 from kvopt.model.deadlines import OWN, Aim, Deadline, attained
 from kvopt.model.instance import Instance
@@ -20,6 +22,7 @@ from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import DeadlinePrices
 from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
 _SEARCHED = "search for deadlines"
@@ -177,16 +180,17 @@ class Attainment:
             self._instance, self._allowed, self._deadline.aim, model,
             scope=scope, time_limit=share, should_stop=is_over,
         )  # fmt: skip
-        if not len(self._instance) or self._instance.workers > 1:
+        if not len(self._instance):
             return
         costs, aim = self._ceiling.costs, self._deadline.aim
         limits: dict[str, Any] = {"seed": search.seed, "time_limit": share, "should_stop": is_over}
         if model is None:
             self._found = attaining_in_rounds(self._instance, self._allowed, aim, costs, **limits)
         else:
-            self._found = attaining_in_seconds(
-                self._instance, model, self._allowed, aim, costs, **limits
-            )
+            attaining = attaining_in_seconds
+            if self._instance.workers > 1:
+                attaining = attaining_on_workers
+            self._found = attaining(self._instance, model, self._allowed, aim, costs, **limits)
 
     def count(self, run: PolicyRun) -> int:
         """Return how many attain in a run."""
@@ -221,17 +225,26 @@ class Attainment:
     ) -> Iterable[tuple[JudgedRun, int]]:
         """Yield what may be the best run, each with how many attain."""
         if self._found is not None and self._found.count >= 0:
-            resumed = dict(self._found.resumed)
-            made = PolicyRun(
-                self._instance, _SEARCHED, self._found.starts, (), Outcome.COMPLETED, nan,
-                clock=self._clock, resumed=resumed,
-            )  # fmt: skip
+            made = self._run_of(self._found)
             if broken := made.violations():
                 raise AssertionError(broken[0])
             yield JudgedRun.of(made), self.count(made)
         for run, count in known:
             if count is not None and self._scope.covers(run.scope):
                 yield run, count
+
+    def _run_of(self, found: Attaining) -> PolicyRun:
+        """Return what the search found as a run."""
+        resumed: dict[int, dict[int, int]] = defaultdict(dict)
+        for number, time, worker in found.resumed:
+            resumed[worker][number] = time
+        made = PolicyRun(
+            self._instance, _SEARCHED, found.starts, (), Outcome.COMPLETED, nan,
+            clock=self._clock, resumed=resumed[0],
+        )  # fmt: skip
+        if self._instance.workers == 1:
+            return made
+        return FleetRun.of(replace(made, resumed={}), found.workers, resumed)
 
     @staticmethod
     def _best(some: Iterable[tuple[JudgedRun, int]]) -> tuple[JudgedRun, int] | None:

@@ -1,4 +1,4 @@
-"""The inner loops of the search for schedules in which many requests attain their deadlines."""
+"""The inner loop of the search for runs in seconds in which many requests attain."""
 
 from __future__ import annotations
 
@@ -7,34 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Integers
-from kvopt.heuristics.decode import LARGEST_HORIZON as LARGEST_HORIZON
-from kvopt.heuristics.decode import earliest
 from kvopt.kernels.compiled import compiled
 
-
-@compiled
-def fill(
-    order: Integers, arrivals: Integers, prompts: Integers, outputs: Integers, latest: Integers,
-    memory: int, profiles: Integers, starts: Integers, workers: Integers,
-) -> int:  # fmt: skip
-    """Place what fits by its latest start, on the worker where it fits first; return how many."""
-    count = 0
-    for i in order:
-        if arrivals[i] > latest[i]:
-            continue
-        for worker in range(len(profiles)):
-            room = memory - prompts[i]
-            start = earliest(profiles[worker], room, outputs[i], arrivals[i])
-            if start <= latest[i] and (starts[i] < 0 or start < starts[i]):
-                starts[i], workers[i] = start, worker
-        if starts[i] < 0:
-            continue
-        count += 1
-        held = prompts[i]
-        for time in range(starts[i] + 1, starts[i] + outputs[i] + 1):
-            held += 1
-            profiles[workers[i], time] += held
-    return count
+LATE = -1
+"""In place of 1 for a request that was kept and is late all the same."""
 
 
 class Timed(NamedTuple):
@@ -112,8 +88,9 @@ def serve(
 ) -> tuple[int, int]:  # fmt: skip
     """Run those that are kept, by rank, then all others; return how many attain, and idle times.
 
-    What would be late is not started: its time is estimated from the batch of the moment, times
-    the patience for all rounds but the first.  So many that do not fit are passed over.
+    What would be late is not started, and no longer kept: its time is estimated from the batch of
+    the moment, times the patience for all rounds but the first.  What is late all the same is
+    marked as `LATE`.  So many that do not fit are passed over.
     """
     count = len(starts)
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
@@ -170,7 +147,10 @@ def serve(
         ended = time + _length(timed, number + prompts, prompts, base + number * (now + 1))
         if timed.first:
             for i in lines.active[:number, 2]:
-                attained += starts[i] == now and ended <= timed.due[i]
+                if starts[i] == now and ended <= timed.due[i]:
+                    attained += 1
+                elif starts[i] == now and kept[i]:
+                    kept[i] = LATE
         until = timed.arrivals[timed.coming[coming]] if coming < count else np.int64(2**63 - 1)
         while passed < rounds and ended < until:
             passed += 1
@@ -178,9 +158,12 @@ def serve(
         time, now = ended, now + passed
         while number > 0 and lines.active[0, 0] == now:
             i = lines.active[0, 2]
-            attained += not timed.first and time <= timed.due[i]
             if in_time and kept[i]:
                 hopeful -= 1
+            if not timed.first and time <= timed.due[i]:
+                attained += 1
+            elif not timed.first and kept[i]:
+                kept[i] = LATE
             base -= lines.active[0, 1] - now
             number -= 1
             lines.active[:number] = lines.active[1 : number + 1].copy()

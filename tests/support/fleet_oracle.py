@@ -11,6 +11,8 @@ from oracle import Triple, optimum
 from timed_oracle import Server, timed_optimum
 
 Parts = list[list[Triple]]
+Dated = tuple[int, int, int, int]
+"""A request, and how long it may take."""
 
 
 def dealt(requests: Sequence[Triple], workers: int) -> Iterator[Parts]:
@@ -36,6 +38,25 @@ def timed_fleet_optimum(
 ) -> int:
     """Return the same in nanoseconds, where each worker has rounds of its own."""
     return _least(requests, workers, lambda part: timed_optimum(server, memory, part))
+
+
+def most_on_workers(
+    workers: int, requests: Sequence[Dated], alone: Callable[[Sequence[Dated]], int]
+) -> int:
+    """Return how many attain at most, given how many of some requests do on one worker."""
+    known: dict[tuple[Dated, ...], int] = {}
+
+    def value(part: Sequence[Dated]) -> int:
+        key = tuple(sorted(part))
+        if key not in known:
+            known[key] = alone(key)
+        return known[key]
+
+    numbers = [(i, 0, 0) for i in range(len(requests))]
+    return max(
+        sum(value([requests[i] for i, _, _ in part]) for part in parts)
+        for parts in dealt(numbers, workers)
+    )
 
 
 def _least(
