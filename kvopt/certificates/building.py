@@ -160,8 +160,10 @@ def certify(
     found = replace(found, scope=covered, slower=machines)
     if attainment is None:
         return found
-    provenance = {**found.provenance, "deadline": str(aimed)}
-    return replace(found, in_time=attainment.result(found), provenance=provenance)
+    in_time = attainment.result(found)
+    by = None if in_time.best is None else in_time.best.policy
+    provenance = {**found.provenance, "deadline": str(aimed), "attained_by": by}
+    return replace(found, in_time=in_time, provenance=provenance)
 
 
 def _slower(

@@ -27,10 +27,6 @@ from kvopt.simulation.runs import Outcome, PolicyRun
 
 _SEARCHED = "search for deadlines"
 """What the best run is called where a search found it."""
-_LONGEST = 10.0
-"""Seconds for prices, and as many for schedules, where no limit says less."""
-_SHARE = 0.15
-"""Share of a limit that each of the two may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +62,16 @@ class InTime:
 
     def sentence(self, count: int) -> str:
         """Return what is proved, in words."""
-        what = "first tokens of" if self.deadline.aim is Aim.FIRST_TOKEN else "completions of"
+        deadline = self.deadline
+        what = "first tokens of" if deadline.aim is Aim.FIRST_TOKEN else "completions of"
         known = "no schedule is known" if self.best_attained is None else f"{self.best_attained:,}"
         said = (
-            f"within {self._worded()}: {what} at most {self.ceiling:,} of {count:,} requests, "
+            f"within {deadline.length}: {what} at most {self.ceiling:,} of {count:,} requests, "
             f"best known {known}"
         )
         if self.sure_misses:
             said += f"; {self.sure_misses:,} cannot even alone: sure misses"
         return said
-
-    def _worded(self) -> str:
-        """Return the deadline in words."""
-        if self.deadline.nanoseconds is not None:
-            return str(replace(self.deadline, aim=Aim.COMPLETION)).removesuffix("s") + " seconds"
-        if self.deadline.rounds is None:
-            return "deadlines of their own"
-        return f"{self.deadline.rounds:,} round{'s' * (self.deadline.rounds != 1)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``certify --json`` has at the top."""
@@ -170,7 +159,8 @@ class Attainment:
     def search(self, scope: Scope) -> None:
         """Look for prices, then for a schedule, before policies run."""
         search, self._scope = self._search, scope
-        share = min(_LONGEST, _SHARE * search.remaining)
+        params = search.params.deadlines
+        share = min(params.most_seconds, params.share * search.remaining)
         model = self._clock.batch_time if isinstance(self._clock, Seconds) else None
 
         def is_over() -> bool:

@@ -114,7 +114,11 @@ class Table(NamedTuple):
 
     def some(self, members: Integers) -> Table:
         """Return those of some requests."""
-        return Table(*(column[members] for column in self))
+        arrivals, prompts, outputs, due, takes, costs = self
+        return Table(
+            arrivals[members], prompts[members], outputs[members], due[members], takes[members],
+            costs[members],
+        )  # fmt: skip
 
 
 class Server:
