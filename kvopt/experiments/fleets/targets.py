@@ -84,7 +84,7 @@ def misses_target(text: str, count: int, deadline: Deadline) -> Target:
     if most > count or (not found[2] and most.denominator > 1):
         reason = f"must be a share up to 100%, or a number of the {count:,} requests, got {text}"
         raise InvalidInput(reason, field=_FIELD)
-    misses = f"{found[1]}%" if found[2] else f"{most:,}"
+    misses = f"{found[1]}%" if found[2] else f"{int(most):,}"
     return Target(int(most), f"at most {misses} misses {deadline.worded}")
 
 
