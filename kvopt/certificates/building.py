@@ -53,6 +53,7 @@ def certify(
     router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
+    only_deadline: bool = False,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -84,6 +85,8 @@ def certify(
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
         deadline of each request; ``"first-token:2s"`` is of first tokens.
+    only_deadline
+        Whether latency is left at what comes at once, and the limit is for the deadline.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -153,7 +156,8 @@ def certify(
             attainment.search(covered)
         sides.first()
         runs += _judged(search, sides, labelled, clock, router)
-        sides.rest()
+        if not only_deadline:
+            sides.rest()
         left = seconds - search.seconds
         machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)

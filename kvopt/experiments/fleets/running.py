@@ -45,7 +45,9 @@ TIME_LIMIT = 10.0
 MOST_COUNTS = 16
 """Numbers of machines that are looked at when none are named; of more, some between."""
 
-_PARAMS = SolveParams.of({"deadlines": {"share": 0.4, "most_seconds": 600.0}})
+_OF_DEADLINES = SolveParams.of(
+    {"deadlines": {"share": 0.45, "most_seconds": 600.0}, "portfolio": {"bound_share": 0.0}}
+)
 """A certificate of a deadline is about nothing else here."""
 
 Observer = Callable[[str], None]
@@ -231,10 +233,12 @@ class _Work:
                 return
             fleet, runs = self._fleet(count), self._run(count)
             self._observer(f"{_on(count)}: schedules and bounds")
+            aimed = self._deadline is not None
             found = certify(
                 fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
-                slower=False, deadline=self._deadline, time_limit=self._of_a_certificate,
-                threads=self._threads, command=self._command, params=_PARAMS,
+                slower=False, deadline=self._deadline, only_deadline=aimed,
+                time_limit=self._of_a_certificate, threads=self._threads, command=self._command,
+                params=_OF_DEADLINES if aimed else None,
             )  # fmt: skip
             self.signal_number = self.signal_number or found.signal_number
             found = folder.better(found, self.known.get(count), bounds.get(count))
