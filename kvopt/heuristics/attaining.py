@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,8 +29,12 @@ if TYPE_CHECKING:
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Costs up to which requests are placed by deadline, in the order in which they are tried."""
+_HURRIES = (0.0, 0.5, 0.75)
+"""Shares of its length by which a request is taken for due earlier: long ones cannot wait."""
 _NOISE = 0.05
 """By how much costs are varied, as a share."""
+_ORDERS_SHARE = 0.3
+"""Share of the time for orders, before requests are exchanged."""
 _TRIALS = 60
 """Orders that are tried with varied costs."""
 _STEPS = 2000
@@ -83,12 +89,13 @@ def attaining_in_rounds(
     empty = _empty(instance, allowed, aim)
     if empty is None:
         return None
-    end = working_time() + time_limit
+    began = working_time()
 
-    def is_over() -> bool:
-        return should_stop() or working_time() > end
+    def is_over(share: float = 1.0) -> bool:
+        return should_stop() or working_time() > began + share * time_limit
 
-    places, count = _filled(instance, empty, costs, np.random.default_rng(seed), is_over)
+    random, orders_over = np.random.default_rng(seed), partial(is_over, _ORDERS_SHARE)
+    places, count = _filled(instance, empty, costs, random, orders_over)
     late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
     count += _exchanged(places, late, seed, is_over)
     first = min((request.arrival for request in instance), default=0)
@@ -124,8 +131,7 @@ def _filled(
 
     best, most = places, -1
     volumes = np.array([request.volume for request in instance], dtype=float)
-    due = places.latest + places.outputs
-    for order in _orders(costs, due, volumes, random):
+    for order in _orders(places, costs, volumes, random):
         places = places._replace(
             starts=np.full_like(places.starts, -1), workers=np.zeros_like(places.workers),
             profiles=np.zeros_like(places.profiles),
@@ -152,21 +158,22 @@ def _exchanged(places: Places, late: Integers, seed: int, is_over: Callable[[], 
 
 
 def _orders(
-    costs: Floats, due: Integers, volumes: Floats, random: np.random.Generator
+    places: Places, costs: Floats, volumes: Floats, random: np.random.Generator
 ) -> Iterator[Integers]:
-    """Yield orders: without a limit, with each limit, then with varied costs."""
+    """Yield orders: without a limit, with each limit and hurry, then with varied costs."""
     yield np.argsort(volumes, kind="stable")
-    for limit in _LIMITS:
-        yield _order(costs / limit, due, volumes)
+    for hurry, limit in product(_HURRIES, _LIMITS):
+        yield _order(places, costs / limit, volumes, hurry)
     for _ in range(_TRIALS):
         limit = random.choice(_LIMITS) * np.exp(_NOISE * random.standard_normal(len(costs)))
-        yield _order(costs / limit, due, volumes)
+        yield _order(places, costs / limit, volumes, random.random())
 
 
-def _order(costs: Floats, due: Integers, volumes: Floats) -> Integers:
-    """Return those of a cost below 1 by deadline, then the others by volume."""
+def _order(places: Places, costs: Floats, volumes: Floats, hurry: float) -> Integers:
+    """Return those of a cost below 1 by deadline less a share of their length, others by volume."""
     late = costs >= 1.0
-    return np.lexsort((volumes, np.where(late, 0, due), late))
+    due = places.latest + (1.0 - hurry) * places.outputs
+    return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
 def _completed(instance: Instance, places: Places, count: int, first: int) -> Attaining:

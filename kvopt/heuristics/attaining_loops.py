@@ -82,15 +82,34 @@ def _join(active: Integers, count: int, end: int, peak: int, request: int) -> No
 
 
 @compiled
+def _delays(
+    timed: Timed, active: Integers, moment: tuple[int, int], before: tuple[float, float],
+    after: tuple[float, float],
+) -> bool:  # fmt: skip
+    """Whether a request that is active would be late only if one more joins.
+
+    Of its next round and of those that follow it is estimated how long they last, before and
+    after.
+    """
+    now, time = moment
+    for place in range(len(active)):
+        rest, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
+        if time + before[0] + before[1] * rest <= due < time + after[0] + after[1] * rest:
+            return True
+    return False
+
+
+@compiled
 def serve(
-    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, starts: Integers,
-    resumed: Integers,
+    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, care: float,
+    starts: Integers, resumed: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Run those that are kept, by rank, then all others; return how many attain, and idle times.
 
     What would be late is not started, and no longer kept: its time is estimated from the batch of
     the moment, times the patience for all rounds but the first.  What is late all the same is
-    marked as `LATE`.  So many that do not fit are passed over.
+    marked as `LATE`.  So many that do not fit are passed over, or that would make others late, of
+    which rounds are estimated times the care.
     """
     count = len(starts)
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
@@ -120,7 +139,25 @@ def serve(
                 waiting -= 1
                 hopeful -= 1
                 kept[i] = 0
-            elif held <= timed.memory and _fits(lines.active, number, now + o, s + o, timed.memory):
+            elif (
+                held <= timed.memory
+                and _fits(lines.active, number, now + o, s + o, timed.memory)
+                and not (
+                    care
+                    and in_time
+                    and number
+                    and _delays(
+                        timed,
+                        lines.active[:number],
+                        (now, time),
+                        (
+                            _length(timed, number + prompts, prompts, base + number * (now + 1)),
+                            care * _length(timed, number, 0, base + number * (now + 1)),
+                        ),
+                        (first, care * _length(timed, number + 1, 0, held)),
+                    )
+                )
+            ):
                 lines.waiting[rank] = 0
                 waiting -= 1
                 _join(lines.active, number, now + o, s + o, i)

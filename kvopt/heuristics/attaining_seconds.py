@@ -32,6 +32,7 @@ class Way:
     limit: float = 1.0
     by_deadline: bool = False
     patience: float = 1.0
+    care: float = 0.0
     window: int = 8
     noise: int = 0
 
@@ -42,6 +43,7 @@ FIRST_WAY = Way()
 _CHOICES: dict[str, tuple[float, ...]] = {
     "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
     "patience": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5),
+    "care": (0.0, 1.1, 1.2, 1.3, 1.4),
     "by_deadline": (False, True),
     "window": (1, 4, 8, 32),
     "noise": tuple(range(9)),
@@ -117,7 +119,7 @@ class Table(NamedTuple):
         arrivals, prompts, outputs, due, takes, costs = self
         return Table(
             arrivals[members], prompts[members], outputs[members], due[members], takes[members],
-            costs[members],
+             costs[members],
         )  # fmt: skip
 
 
@@ -186,7 +188,9 @@ class Server:
         lines = Line(
             line, ranks, np.zeros(count + 1, dtype=int), np.zeros((count + 1, 3), dtype=int)
         )
-        attained, waits = serve(self._timed, lines, kept, way.window, way.patience, starts, resumed)
+        attained, waits = serve(
+            self._timed, lines, kept, way.window, way.patience, way.care, starts, resumed
+        )
         if attained <= self.best.count:
             return False
         rows = tuple((number, time, 0) for number, time in resumed[:waits].tolist())
