@@ -83,18 +83,23 @@ def _join(active: Integers, count: int, end: int, peak: int, request: int) -> No
 
 @compiled
 def _delays(
-    timed: Timed, active: Integers, moment: tuple[int, int], before: tuple[float, float],
-    after: tuple[float, float],
+    timed: Timed, active: Integers, now: int, time: int, base: int, prompts: int, care: float,
+    first: int, held: int,
 ) -> bool:  # fmt: skip
-    """Whether a request that is active would be late only if one more joins.
+    """Whether what is active would be late only if one more joins.
 
-    Of its next round and of those that follow it is estimated how long they last, before and
-    after.
+    Then the next round lasts ``first``, and those that follow hold ``held`` or more; they are
+    estimated times the care.
     """
-    now, time = moment
-    for place in range(len(active)):
-        rest, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
-        if time + before[0] + before[1] * rest <= due < time + after[0] + after[1] * rest:
+    number, tokens = len(active), base + len(active) * (now + 1)
+    alone = _length(timed, number + prompts, prompts, tokens)
+    slower, slow = (
+        care * _length(timed, number + 1, 0, held),
+        care * _length(timed, number, 0, tokens),
+    )
+    for place in range(number):
+        left, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
+        if time + alone + slow * left <= due < time + first + slower * left:
             return True
     return False
 
@@ -142,22 +147,10 @@ def serve(
             elif (
                 held <= timed.memory
                 and _fits(lines.active, number, now + o, s + o, timed.memory)
-                and not (
-                    care
-                    and in_time
-                    and number
-                    and _delays(
-                        timed,
-                        lines.active[:number],
-                        (now, time),
-                        (
-                            _length(timed, number + prompts, prompts, base + number * (now + 1)),
-                            care * _length(timed, number, 0, base + number * (now + 1)),
-                        ),
-                        (first, care * _length(timed, number + 1, 0, held)),
-                    )
-                )
-            ):
+                and not (in_time and care and _delays(
+                    timed, lines.active[:number], now, time, base, prompts, care, first, held
+                ))
+            ):  # fmt: skip
                 lines.waiting[rank] = 0
                 waiting -= 1
                 _join(lines.active, number, now + o, s + o, i)
