@@ -97,6 +97,7 @@ CHANGES: dict[str, Change] = {
     "a policy too few": lambda c: c["attained"].pop(),
     "more of the best": lambda c: c["best"].update(attained=c["best"]["attained"] + 1),
     "a value of the best": lambda c: c["best"].update(value=c["best"]["value"] - 1),
+    "a start too few": lambda c: c["best"]["starts"].pop(),
     "an early start": lambda c: c["best"]["starts"].__setitem__(0, -1),
     "a negative price": lambda c: c["proof"]["numerators"].__setitem__(0, -1),
     "a free time": lambda c: c["proof"].update(numerators=[0] * len(c["proof"]["numerators"])),
