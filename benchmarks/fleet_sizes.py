@@ -1,16 +1,18 @@
 """How many machines all conversations of Azure need, as intervals.
 
-    python benchmarks/fleet_sizes.py --data DIR [--target mean=15s] [--time-limit 60] [--out DIR]
+    python benchmarks/fleet_sizes.py --data DIR [--target mean=15s | misses=1%] [--deadline 30s]
+        [--seconds] [--n 5000] [--time-limit 60] [--out DIR]
 
-Without ``--target`` it asks how many do what round-robin with fcfs does on six, in rounds of 50 ms.
-With one it asks in seconds, on the batch-time model that is the default.  For each number of
-machines it prints between which mean latencies the best schedule lies, and what schedulers do.
+Without ``--target`` it asks how many do what round-robin with fcfs does on six.  In rounds of
+50 ms, or in seconds on the batch-time model that is the default.  For each number of machines it
+prints between which means, or shares of misses, the best schedule lies, and what schedulers do.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from traces import trace
@@ -26,12 +28,11 @@ POLICIES = ("fcfs", "svf")
 
 def show(found: FleetSizes) -> None:
     print(found.answer)
-    print(f"target: {found.mean(found.target.total, up=False)}")
+    worded = found.measure.worded
+    print(f"target: {found.measure.said(found.target)}")
     for band in found.bands:
-        ends = f"{found.mean(band.lower, up=False)} to {found.mean(band.upper, up=True)}"
-        runs = ", ".join(
-            f"{name} {found.mean(value, up=True)}" for name, value in band.runs.items()
-        )
+        ends = f"{worded(band.lower, up=False)} to {worded(band.upper, up=True)}"
+        runs = ", ".join(f"{name} {worded(value, up=True)}" for name, value in band.runs.items())
         print(f"{band.workers:3} machines: {ends} ({band.found_by}); {runs}")
 
 
@@ -39,16 +40,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--target")
+    parser.add_argument("--deadline")
+    parser.add_argument("--seconds", action="store_true")
+    parser.add_argument("--n", type=int, help="the first so many requests; all by default")
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    clock = ROUNDS if arguments.target is None else Seconds(batch_time(DEFAULT_MODEL))
-    began = time.monotonic()
+    clock = Seconds(batch_time(DEFAULT_MODEL)) if arguments.seconds else ROUNDS
+    conversations, began = trace(arguments.data, "conv"), time.monotonic()
     found = fleet_sizes(
-        trace(arguments.data, "conv"),
+        replace(conversations, requests=conversations.requests[: arguments.n]),
         arguments.target or MATCH,
         policies=POLICIES,
         routers=ROUTERS,
+        deadline=arguments.deadline,
         clock=clock,
         time_limit=arguments.time_limit,
         out=arguments.out,

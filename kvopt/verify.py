@@ -170,7 +170,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "budget?": int,
         "deadlines?": {
             **_DEADLINES,
-            "best": (None, {**_RUN, **_MANY_IN_TIME}, {**_PAUSED, "attained": int}),
+            "best": (None, {**_FLEET, **_MANY_IN_TIME}, {**_PAUSED, "attained": int}),
         },
     },
     "kvopt.seconds-certificate/1": _SECONDS,
@@ -185,7 +185,11 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "budget?": int,
         "deadlines?": {
             **_DEADLINES,
-            "best": (None, {**_TIMED, **_MANY_IN_TIME}, {**_TIMED_PAUSED, "attained": int}),
+            "best": (
+                None,
+                {**_TIMED, **_FLEET, **_MANY_IN_TIME},
+                {**_TIMED_PAUSED, "attained": int},
+            ),
         },
     },
 }
@@ -1673,11 +1677,11 @@ def _timed_peak(
     work: _Work,
     claim: dict[str, Any],
     what: str,
-    seen: dict[int, int] | None = None,
+    seen: dict[int, dict[int, int]] | None = None,
 ) -> int:
     """Check a run on the clock and its value; return the most tokens that a worker holds.
 
-    With one worker ``seen`` is as for `_timed`.
+    Of each worker ``seen`` is as for `_timed`.
     """
     work.spend(60 * _count_of(timed.requests, claim))
     work.check_room(300 * _count_of(timed.requests, claim))
@@ -1685,7 +1689,10 @@ def _timed_peak(
     parts = [(what, timed, claim)]
     if getattr(memory, "workers", 1) > 1:
         parts = [*_by_worker(timed, claim, on, what)]
-    found = [_timed(memory, own, work, part, who, seen) for who, own, part in parts]
+    found = [
+        _timed(memory, own, work, part, who, (seen or {}).get(worker))
+        for worker, (who, own, part) in zip(sorted(set(on)) or [0], parts, strict=False)
+    ]
     value = sum(part for _, part in found)
     if claim["value"] != value:
         raise Invalid(f"{what}: says {claim['value']:,}, the rounds give {value:,}")
@@ -1982,9 +1989,7 @@ def _in_time(
     arrival.  What an eviction loses does not count.
     """
     claim, instance = certificate["deadlines"], certificate["instance"]
-    if "workers" in instance:
-        raise Invalid("deadlines: are looked at for one worker")
-    memory, rounds = instance["memory"], "model" not in certificate
+    memory, rounds = _memory_of(instance), "model" not in certificate
     arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
     clock = None if rounds else _Clock(certificate["model"])
     first = claim["aim"] == "first-token"
@@ -2068,12 +2073,15 @@ def _token_times(
         rounds = list(map(add, claim["starts"], outputs))
     if clock is None:
         return rounds
-    seen = dict.fromkeys(rounds, 0)
+    on = _workers_of(memory, requests, claim, "deadlines")
+    seen: dict[int, dict[int, int]] = defaultdict(dict)
+    for worker, number in zip(on, rounds, strict=False):  # what has too few starts is refused
+        seen[worker][number] = 0
     free = [request._replace(arrival=0) for request in requests]
-    work.spend(300 * len(seen))
+    work.spend(300 * len(rounds))
     timed = _Timed(free, clock, arrivals)
     _timed_peak(memory, timed, work, claim, "deadlines", seen)
-    return [seen[number] for number in rounds]
+    return [seen[worker][number] for worker, number in zip(on, rounds, strict=True)]
 
 
 def _most_in_time(
@@ -2087,14 +2095,15 @@ def _most_in_time(
     """Return how many requests can attain at most, and how many cannot even alone.
 
     *Rounds.*  Let a token held at time t cost p_t >= 0, and let g_i be the least that a run of
-    request i costs if it attains.  A schedule holds at most M tokens, so those that attain pay at
-    most M sum_t p_t together.  Each of them counts 1 <= max(0, 1 - g_i) + g_i.  So at most
-    sum_i max(0, 1 - g_i) + M sum_t p_t attain.  With pauses it costs at least what the
+    request i costs if it attains.  On m workers a schedule holds at most m M tokens, so those that
+    attain pay at most m M sum_t p_t together.  Each counts 1 <= max(0, 1 - g_i) + g_i.  So at most
+    sum_i max(0, 1 - g_i) + m M sum_t p_t attain.  With pauses it costs at least what the
     cheapest times cost, as many as it is active, the largest holdings at the cheapest of them.
 
-    *Seconds.*  Prices are of time of the machine.  Requests are served one at a time, and request
-    i takes X_i, see `_by_shares`: at least its X_i cheapest nanoseconds.  For a first token X_i is
-    that of the first round, which is a request that produces one token.
+    *Seconds.*  Prices are of time of a machine.  Each worker serves its requests one at a time, so
+    m of them sell m times the prices; request i takes X_i, see `_by_shares`: at least its X_i
+    cheapest nanoseconds.  For a first token X_i is that of the first round, which is a request
+    that produces one token.
     """
     claim = certificate["deadlines"]
     proof, scope = claim["proof"], certificate.get("scope", "restarts")

@@ -16,7 +16,7 @@ from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
+from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope, least_scope
@@ -53,6 +53,7 @@ def certify(
     router: str | Router = "central",
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
+    only_deadline: bool = False,
     time_limit: float | None = None,
     reserve: float = 0.0,
     threads: int | None = None,
@@ -84,6 +85,8 @@ def certify(
     deadline
         Also how many requests can be done in time: ``40`` rounds, ``"30s"``, or ``"own"`` for the
         deadline of each request; ``"first-token:2s"`` is of first tokens.
+    only_deadline
+        Whether latency is left at what comes at once, and the limit is for the deadline.
     time_limit
         Seconds for all of it; None to go on until the optimum is proved.
     reserve
@@ -143,8 +146,6 @@ def certify(
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered, router)
     aimed = deadline_of(deadline)
-    if aimed is not None:
-        refuse_fleet(instance, "certify with a deadline")
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
@@ -155,15 +156,18 @@ def certify(
             attainment.search(covered)
         sides.first()
         runs += _judged(search, sides, labelled, clock, router)
-        sides.rest()
+        if not only_deadline:
+            sides.rest()
         left = seconds - search.seconds
         machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)
     found = replace(found, scope=covered, slower=machines)
     if attainment is None:
         return found
-    provenance = {**found.provenance, "deadline": str(aimed)}
-    return replace(found, in_time=attainment.result(found), provenance=provenance)
+    in_time = attainment.result(found)
+    by = None if in_time.best is None else in_time.best.policy
+    provenance = {**found.provenance, "deadline": str(aimed), "attained_by": by}
+    return replace(found, in_time=in_time, provenance=provenance)
 
 
 def _slower(

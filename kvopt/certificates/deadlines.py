@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate, JudgedRun
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.attaining import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining_fleets import attaining_on_workers
 from kvopt.heuristics.attaining_seconds import attaining_in_seconds
 from kvopt.model.deadlines import OWN, Aim, Deadline, attained
 from kvopt.model.instance import Instance
@@ -20,14 +22,11 @@ from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import DeadlinePrices
 from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
 _SEARCHED = "search for deadlines"
 """What the best run is called where a search found it."""
-_LONGEST = 10.0
-"""Seconds for prices, and as many for schedules, where no limit says less."""
-_SHARE = 0.15
-"""Share of a limit that each of the two may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +62,16 @@ class InTime:
 
     def sentence(self, count: int) -> str:
         """Return what is proved, in words."""
-        what = "first tokens of" if self.deadline.aim is Aim.FIRST_TOKEN else "completions of"
+        deadline = self.deadline
+        what = "first tokens of" if deadline.aim is Aim.FIRST_TOKEN else "completions of"
         known = "no schedule is known" if self.best_attained is None else f"{self.best_attained:,}"
         said = (
-            f"within {self._worded()}: {what} at most {self.ceiling:,} of {count:,} requests, "
+            f"within {deadline.length}: {what} at most {self.ceiling:,} of {count:,} requests, "
             f"best known {known}"
         )
         if self.sure_misses:
             said += f"; {self.sure_misses:,} cannot even alone: sure misses"
         return said
-
-    def _worded(self) -> str:
-        """Return the deadline in words."""
-        if self.deadline.nanoseconds is not None:
-            return str(replace(self.deadline, aim=Aim.COMPLETION)).removesuffix("s") + " seconds"
-        if self.deadline.rounds is None:
-            return "deadlines of their own"
-        return f"{self.deadline.rounds:,} round{'s' * (self.deadline.rounds != 1)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return what ``certify --json`` has at the top."""
@@ -167,7 +159,8 @@ class Attainment:
     def search(self, scope: Scope) -> None:
         """Look for prices, then for a schedule, before policies run."""
         search, self._scope = self._search, scope
-        share = min(_LONGEST, _SHARE * search.remaining)
+        params = search.params.deadlines
+        share = min(params.most_seconds, params.share * search.remaining)
         model = self._clock.batch_time if isinstance(self._clock, Seconds) else None
 
         def is_over() -> bool:
@@ -177,16 +170,17 @@ class Attainment:
             self._instance, self._allowed, self._deadline.aim, model,
             scope=scope, time_limit=share, should_stop=is_over,
         )  # fmt: skip
-        if not len(self._instance) or self._instance.workers > 1:
+        if not len(self._instance):
             return
         costs, aim = self._ceiling.costs, self._deadline.aim
         limits: dict[str, Any] = {"seed": search.seed, "time_limit": share, "should_stop": is_over}
         if model is None:
             self._found = attaining_in_rounds(self._instance, self._allowed, aim, costs, **limits)
         else:
-            self._found = attaining_in_seconds(
-                self._instance, model, self._allowed, aim, costs, **limits
-            )
+            attaining = attaining_in_seconds
+            if self._instance.workers > 1:
+                attaining = attaining_on_workers
+            self._found = attaining(self._instance, model, self._allowed, aim, costs, **limits)
 
     def count(self, run: PolicyRun) -> int:
         """Return how many attain in a run."""
@@ -221,17 +215,26 @@ class Attainment:
     ) -> Iterable[tuple[JudgedRun, int]]:
         """Yield what may be the best run, each with how many attain."""
         if self._found is not None and self._found.count >= 0:
-            resumed = dict(self._found.resumed)
-            made = PolicyRun(
-                self._instance, _SEARCHED, self._found.starts, (), Outcome.COMPLETED, nan,
-                clock=self._clock, resumed=resumed,
-            )  # fmt: skip
+            made = self._run_of(self._found)
             if broken := made.violations():
                 raise AssertionError(broken[0])
             yield JudgedRun.of(made), self.count(made)
         for run, count in known:
             if count is not None and self._scope.covers(run.scope):
                 yield run, count
+
+    def _run_of(self, found: Attaining) -> PolicyRun:
+        """Return what the search found as a run."""
+        resumed: dict[int, dict[int, int]] = defaultdict(dict)
+        for number, time, worker in found.resumed:
+            resumed[worker][number] = time
+        made = PolicyRun(
+            self._instance, _SEARCHED, found.starts, (), Outcome.COMPLETED, nan,
+            clock=self._clock, resumed=resumed[0],
+        )  # fmt: skip
+        if self._instance.workers == 1:
+            return made
+        return FleetRun.of(replace(made, resumed={}), found.workers, resumed)
 
     @staticmethod
     def _best(some: Iterable[tuple[JudgedRun, int]]) -> tuple[JudgedRun, int] | None:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.markup import escape
 
+from kvopt.certificates.deadlines import deadline_of
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files import read_instance, write_atomically
+from kvopt.files.reading import name_of
 from kvopt.model.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
 """More are refused: a mistyped range should not run for days."""
 
-_HEADS = ("machines>", "mean at least>", "at most>", "found by", "target")
+_HEADS = ("at most>", "found by", "target")
 _OPTIONAL = ("found by",)
 
 
@@ -43,7 +45,19 @@ def fleet_command(
     ] = None,
     target: Annotated[
         str | None,
-        option("--target", "In its place: mean=100 in rounds, mean=5s.", "mean=T"),
+        option(
+            "--target",
+            "In its place: mean=100 in rounds, mean=5s, or misses=1% of a --deadline.",
+            "mean=T|misses=P%",
+        ),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        option(
+            "--deadline",
+            "Count who misses it: 40 rounds, 30s, own; first-token:2s for first tokens.",
+            "TIME",
+        ),
     ] = None,
     routers: Annotated[
         list[str] | None,
@@ -85,9 +99,10 @@ def fleet_command(
 ) -> None:
     """Find out how many machines are needed, with a proof for each number that is too few.
 
-    For each number of machines, each with a cache of M tokens, it bounds the mean latency from
-    both sides: no covered schedule does better than the one, and a schedule is known that does as
-    well as the other.  Ctrl-C keeps what is known; the same command with the same --out goes on.
+    For each number of machines, each with a cache of M tokens, it bounds the mean latency, or how
+    many requests miss a deadline, from both sides: no covered schedule does better than the one,
+    and a schedule is known that does as well as the other.  Ctrl-C keeps what is known; the same
+    command with the same --out goes on.
     """
     from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
 
@@ -97,12 +112,17 @@ def fleet_command(
         raise InvalidInput(
             "goes with --match; --counts names the machines to try", field="--workers"
         )
-    wanted = None if counts is None else _parsed(counts)
+    wanted, aimed = None if counts is None else _parsed(counts), deadline_of(deadline)
     clock = clock_of(seconds, model)
     if out is not None:
         try_folder("--out", out)
     common.warn_oversubscription(threads)
     instance = read_instance(file, memory, workers)
+    if aimed is not None:
+        try:
+            aimed.allowed(instance, rounds=clock.is_even)
+        except InvalidInput as error:
+            raise error.located(file=name_of(file)) from None
     say_assumed_clock(clock, model)
     ways = routers or []
     aim: str | FleetMatch = target or ""
@@ -112,8 +132,8 @@ def fleet_command(
     quiet = json or not common.is_watched()
     with common.undisturbed():
         found = fleet_sizes(
-            instance, aim, policies=names or (), routers=ways, counts=wanted, clock=clock,
-            time_limit=time_limit, threads=threads, out=out,
+            instance, aim, policies=names or (), routers=ways, deadline=aimed, counts=wanted,
+            clock=clock, time_limit=time_limit, threads=threads, out=out,
             observer=common.detail if quiet else common.say,
             command=shlex.join(["kvopt", *sys.argv[1:]]),
         )  # fmt: skip
@@ -161,18 +181,23 @@ def _write(found: FleetSizes, out: Path) -> None:
 
 def _print(found: FleetSizes) -> None:
     print(found.answer)
-    unit = "rounds" if found.clock.is_even else "seconds"
-    print(f"target: {found.mean(found.target.total, up=False)} {unit} on average")
-    heads = [*_HEADS, *(f"{escape(label)}>" for label in found.labels)]
+    measure = found.measure
+    print(f"target: {measure.said(found.target)}")
+    heads = [
+        "machines>",
+        f"{measure.name} at least>",
+        *_HEADS,
+        *(f"{escape(label)}>" for label in found.labels),
+    ]
     table = common.new_table(
         *heads, prose=("found by",), optional=(*reversed(found.labels), *_OPTIONAL)
     )
     for band in found.bands:
-        runs = (found.mean(band.runs.get(label), up=True) for label in found.labels)
+        runs = (measure.worded(band.runs.get(label), up=True) for label in found.labels)
         table.add_row(
             str(band.workers),
-            found.mean(band.lower, up=False),
-            found.mean(band.upper, up=True),
+            measure.worded(band.lower, up=False),
+            measure.worded(band.upper, up=True),
             escape(band.found_by or "-"),
             _verdict(found, band),
             *runs,

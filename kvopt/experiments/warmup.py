@@ -142,8 +142,8 @@ def _blocks() -> None:
 
 def _deadlines() -> None:
     """Look for a ceiling, and for requests that attain, on both clocks."""
-    backlog = generate("conversation", n=20, memory=1_000, seed=1)
-    for clock, deadline in ((ROUNDS, "40"), (Seconds(BatchTime([Line(10_000_000, 10_000)])), "1s")):
+    backlog = generate("conversation", n=40, memory=500, seed=1)  # of which some have to wait
+    for clock, deadline in ((ROUNDS, "60"), (Seconds(BatchTime([Line(10_000_000, 10_000)])), "1s")):
         certify(backlog, clock=clock, deadline=deadline, time_limit=1.0, params=_brief())
 
 

@@ -3,7 +3,8 @@
 Requests are placed one by one, each at the first round at which it fits beside those before it; one
 that cannot attain there is left out.  What is left out runs when all others are done, which is
 always possible.  The order decides: those that are cheap at the prices of the ceiling first, by
-deadline, then the others by volume.
+deadline, then the others by volume.  From the best order on, a few requests near a late one are
+taken out again and again, and put back with it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,12 +24,23 @@ from kvopt.model.deadlines import Aim
 from kvopt.model.instance import Instance
 from kvopt.simulation.running import run
 
+if TYPE_CHECKING:
+    from kvopt.heuristics.attaining_moves import Places
+
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Costs up to which requests are placed by deadline, in the order in which they are tried."""
+_HURRIES = (0.0, 0.5, 0.75)
+"""Shares of its length by which a request is taken for due earlier: long ones cannot wait."""
 _NOISE = 0.05
 """By how much costs are varied, as a share."""
+_ORDERS_SHARE = 0.3
+"""Share of the time for orders, before requests are exchanged."""
 _TRIALS = 60
 """Orders that are tried with varied costs."""
+_STEPS = 2000
+"""Steps of exchanges at once, after which requests are lined up anew."""
+_IDLE = 200
+"""Steps in a row, for each request, without one that helps, after which exchanges end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +54,13 @@ class Attaining:
     starts, workers
         Of each request; workers are empty where there is one.
     resumed
-        When the server began to work after it was idle, by round; in seconds.
+        In seconds, when a server began to work after it was idle: round, time and worker.
     """
 
     count: int
     starts: tuple[int, ...]
     workers: tuple[int, ...] = ()
-    resumed: tuple[tuple[int, int], ...] = ()
+    resumed: tuple[tuple[int, int, int], ...] = ()
 
 
 def attaining_in_rounds(
@@ -71,56 +86,99 @@ def attaining_in_rounds(
     time_limit, should_stop
         When the best so far is enough.
     """
-    from kvopt.heuristics.attaining_loops import LARGEST_HORIZON, fill  # it loads numba
+    empty = _empty(instance, allowed, aim)
+    if empty is None:
+        return None
+    began = working_time()
 
+    def is_over(share: float = 1.0) -> bool:
+        return should_stop() or working_time() > began + share * time_limit
+
+    random, orders_over = np.random.default_rng(seed), partial(is_over, _ORDERS_SHARE)
+    places, count = _filled(instance, empty, costs, random, orders_over)
+    late = np.flatnonzero((places.starts < 0) & np.isfinite(costs))
+    count += _exchanged(places, late, seed, is_over)
     first = min((request.arrival for request in instance), default=0)
-    arrivals, prompts, outputs = (
-        np.array(column, dtype=np.int64).reshape(-1)
-        for column in zip(*((r.arrival - first, r.prompt, r.output) for r in instance), strict=True)
-    ) if len(instance) else (np.zeros(0, dtype=np.int64),) * 3  # fmt: skip
+    return _completed(instance, places, count, first)
+
+
+def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | None:
+    """Return workers that hold nothing, None where rounds are too many for a profile."""
+    from kvopt.heuristics.attaining_moves import Places
+    from kvopt.heuristics.decode import LARGEST_HORIZON  # it loads numba
+
+    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
+    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.reshape(-1, 3).T)
+    arrivals -= arrivals.min(initial=0 if not len(instance) else arrivals.max())
     span = int(arrivals.max(initial=0) + outputs.sum())
     due = np.minimum(arrivals + np.array([min(most, 2**60) for most in allowed]), 2 * span)
     latest = np.minimum(due - (outputs if aim is Aim.COMPLETION else 1), span)
     longest = int(outputs.max(initial=0))
-    if span + longest > LARGEST_HORIZON:
+    rounds = int(latest.max(initial=0)) + 2 * longest + 2
+    if max(span + longest, rounds * instance.workers) > LARGEST_HORIZON:
         return None
-    profiles = np.zeros((instance.workers, int(latest.max(initial=0)) + 2 * longest + 2), int)
-    best, end = Attaining(-1, ()), working_time() + time_limit
+    starts, workers = (np.full(len(instance), -1, dtype=np.int64) for _ in range(2))
+    profiles = np.zeros((instance.workers, rounds), dtype=np.int64)
+    return Places(instance.memory, arrivals, prompts, outputs, latest, starts, workers, profiles)
+
+
+def _filled(
+    instance: Instance, places: Places, costs: Floats, random: np.random.Generator,
+    is_over: Callable[[], bool],
+) -> tuple[Places, int]:  # fmt: skip
+    """Return the best of some orders, and how many attain."""
+    from kvopt.heuristics.attaining_moves import fill
+
+    best, most = places, -1
     volumes = np.array([request.volume for request in instance], dtype=float)
-    for order in _orders(costs, due, volumes, np.random.default_rng(seed)):
-        starts, workers = (np.full(len(instance), -1, dtype=np.int64) for _ in range(2))
-        profiles[:] = 0
-        count = fill(
-            order, arrivals, prompts, outputs, latest, instance.memory, profiles, starts, workers
-        )
-        if count > best.count:
-            best = Attaining(int(count), tuple(starts.tolist()), tuple(workers.tolist()))
-        if best.count == np.isfinite(costs).sum() or should_stop() or working_time() > end:
+    for order in _orders(places, costs, volumes, random):
+        places = places._replace(
+            starts=np.full_like(places.starts, -1), workers=np.zeros_like(places.workers),
+            profiles=np.zeros_like(places.profiles),
+        )  # fmt: skip
+        count = fill(places, order, np.array([1]))
+        if count > most:
+            best, most = places, int(count)
+        if most == np.isfinite(costs).sum() or is_over():
             break
-    return _completed(instance, best, first)
+    return best, most
+
+
+def _exchanged(places: Places, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
+    """Exchange requests until none is late or nothing helps; return how many more attain."""
+    from kvopt.heuristics.attaining_moves import exchange
+
+    random, idle, before = np.array([seed]), 0, len(late)
+    while len(late) and idle < _IDLE * len(places.starts) and not is_over():
+        line = np.argsort(places.starts, kind="stable")
+        left = exchange(places, line[places.starts[line] >= 0], late, random, _STEPS)
+        idle = idle + _STEPS if left == len(late) else 0
+        late = late[:left]
+    return before - len(late)
 
 
 def _orders(
-    costs: Floats, due: Integers, volumes: Floats, random: np.random.Generator
+    places: Places, costs: Floats, volumes: Floats, random: np.random.Generator
 ) -> Iterator[Integers]:
-    """Yield orders: without a limit, with each limit, then with varied costs."""
+    """Yield orders: without a limit, with each limit and hurry, then with varied costs."""
     yield np.argsort(volumes, kind="stable")
-    for limit in _LIMITS:
-        yield _order(costs / limit, due, volumes)
+    for hurry, limit in product(_HURRIES, _LIMITS):
+        yield _order(places, costs / limit, volumes, hurry)
     for _ in range(_TRIALS):
         limit = random.choice(_LIMITS) * np.exp(_NOISE * random.standard_normal(len(costs)))
-        yield _order(costs / limit, due, volumes)
+        yield _order(places, costs / limit, volumes, random.random())
 
 
-def _order(costs: Floats, due: Integers, volumes: Floats) -> Integers:
-    """Return those of a cost below 1 by deadline, then the others by volume."""
+def _order(places: Places, costs: Floats, volumes: Floats, hurry: float) -> Integers:
+    """Return those of a cost below 1 by deadline less a share of their length, others by volume."""
     late = costs >= 1.0
-    return np.lexsort((volumes, np.where(late, 0, due), late))
+    due = places.latest + (1.0 - hurry) * places.outputs
+    return np.lexsort((volumes, np.where(late, 0.0, due), late))
 
 
-def _completed(instance: Instance, best: Attaining, first: int) -> Attaining:
+def _completed(instance: Instance, places: Places, count: int, first: int) -> Attaining:
     """Return it with what is left out run after all others, on the first worker."""
-    starts = [start if start < 0 else start + first for start in best.starts]
+    starts = [start if start < 0 else start + first for start in places.starts.tolist()]
     rows = zip(starts, instance, strict=True)
     end = max((start + r.output for start, r in rows if start >= 0), default=0)
     left = [i for i, start in enumerate(starts) if start < 0]
@@ -129,6 +187,6 @@ def _completed(instance: Instance, best: Attaining, first: int) -> Attaining:
     for i, start in zip(left, found, strict=True):
         assert start is not None, "this scheduler completes everything"
         starts[i] = start
-    several = instance.workers > 1
-    workers = tuple(max(worker, 0) for worker in best.workers) if several else ()
-    return Attaining(best.count, tuple(starts), workers)
+        places.workers[i] = 0
+    workers = tuple(places.workers.tolist()) if instance.workers > 1 else ()
+    return Attaining(count, tuple(starts), workers)

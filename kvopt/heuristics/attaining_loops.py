@@ -1,4 +1,4 @@
-"""The inner loops of the search for schedules in which many requests attain their deadlines."""
+"""The inner loop of the search for runs in seconds in which many requests attain."""
 
 from __future__ import annotations
 
@@ -7,34 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Integers
-from kvopt.heuristics.decode import LARGEST_HORIZON as LARGEST_HORIZON
-from kvopt.heuristics.decode import earliest
 from kvopt.kernels.compiled import compiled
 
-
-@compiled
-def fill(
-    order: Integers, arrivals: Integers, prompts: Integers, outputs: Integers, latest: Integers,
-    memory: int, profiles: Integers, starts: Integers, workers: Integers,
-) -> int:  # fmt: skip
-    """Place what fits by its latest start, on the worker where it fits first; return how many."""
-    count = 0
-    for i in order:
-        if arrivals[i] > latest[i]:
-            continue
-        for worker in range(len(profiles)):
-            room = memory - prompts[i]
-            start = earliest(profiles[worker], room, outputs[i], arrivals[i])
-            if start <= latest[i] and (starts[i] < 0 or start < starts[i]):
-                starts[i], workers[i] = start, worker
-        if starts[i] < 0:
-            continue
-        count += 1
-        held = prompts[i]
-        for time in range(starts[i] + 1, starts[i] + outputs[i] + 1):
-            held += 1
-            profiles[workers[i], time] += held
-    return count
+LATE = -1
+"""In place of 1 for a request that was kept and is late all the same."""
 
 
 class Timed(NamedTuple):
@@ -106,14 +82,39 @@ def _join(active: Integers, count: int, end: int, peak: int, request: int) -> No
 
 
 @compiled
+def _delays(
+    timed: Timed, active: Integers, now: int, time: int, base: int, prompts: int, care: float,
+    first: int, held: int,
+) -> bool:  # fmt: skip
+    """Whether what is active would be late only if one more joins.
+
+    Then the next round lasts ``first``, and those that follow hold ``held`` or more; they are
+    estimated times the care.
+    """
+    number, tokens = len(active), base + len(active) * (now + 1)
+    alone = _length(timed, number + prompts, prompts, tokens)
+    slower, slow = (
+        care * _length(timed, number + 1, 0, held),
+        care * _length(timed, number, 0, tokens),
+    )
+    for place in range(number):
+        left, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
+        if time + alone + slow * left <= due < time + first + slower * left:
+            return True
+    return False
+
+
+@compiled
 def serve(
-    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, starts: Integers,
-    resumed: Integers,
+    timed: Timed, lines: Line, kept: Integers, window: int, patience: float, care: float,
+    starts: Integers, resumed: Integers,
 ) -> tuple[int, int]:  # fmt: skip
     """Run those that are kept, by rank, then all others; return how many attain, and idle times.
 
-    What would be late is not started: its time is estimated from the batch of the moment, times
-    the patience for all rounds but the first.  So many that do not fit are passed over.
+    What would be late is not started, and no longer kept: its time is estimated from the batch of
+    the moment, times the patience for all rounds but the first.  What is late all the same is
+    marked as `LATE`.  So many that do not fit are passed over, or that would make others late, of
+    which rounds are estimated times the care.
     """
     count = len(starts)
     hopeful, coming, waiting, attained, waits = kept.sum(), 0, 0, 0, 0
@@ -143,7 +144,13 @@ def serve(
                 waiting -= 1
                 hopeful -= 1
                 kept[i] = 0
-            elif held <= timed.memory and _fits(lines.active, number, now + o, s + o, timed.memory):
+            elif (
+                held <= timed.memory
+                and _fits(lines.active, number, now + o, s + o, timed.memory)
+                and not (in_time and care and _delays(
+                    timed, lines.active[:number], now, time, base, prompts, care, first, held
+                ))
+            ):  # fmt: skip
                 lines.waiting[rank] = 0
                 waiting -= 1
                 _join(lines.active, number, now + o, s + o, i)
@@ -170,7 +177,10 @@ def serve(
         ended = time + _length(timed, number + prompts, prompts, base + number * (now + 1))
         if timed.first:
             for i in lines.active[:number, 2]:
-                attained += starts[i] == now and ended <= timed.due[i]
+                if starts[i] == now and ended <= timed.due[i]:
+                    attained += 1
+                elif starts[i] == now and kept[i]:
+                    kept[i] = LATE
         until = timed.arrivals[timed.coming[coming]] if coming < count else np.int64(2**63 - 1)
         while passed < rounds and ended < until:
             passed += 1
@@ -178,9 +188,12 @@ def serve(
         time, now = ended, now + passed
         while number > 0 and lines.active[0, 0] == now:
             i = lines.active[0, 2]
-            attained += not timed.first and time <= timed.due[i]
             if in_time and kept[i]:
                 hopeful -= 1
+            if not timed.first and time <= timed.due[i]:
+                attained += 1
+            elif not timed.first and kept[i]:
+                kept[i] = LATE
             base -= lines.active[0, 1] - now
             number -= 1
             lines.active[:number] = lines.active[1 : number + 1].copy()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.seconds_evaluation import shares
@@ -25,19 +26,24 @@ from kvopt.model.instance import Instance
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Way:
     """A server: costs up to which requests count, their order, and the rest as in `serve`."""
 
     limit: float = 1.0
     by_deadline: bool = False
     patience: float = 1.0
+    care: float = 0.0
     window: int = 8
     noise: int = 0
 
 
+FIRST_WAY = Way()
+"""The way that the others vary."""
+
 _CHOICES: dict[str, tuple[float, ...]] = {
     "limit": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, math.inf),
     "patience": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5),
+    "care": (0.0, 1.1, 1.2, 1.3, 1.4),
     "by_deadline": (False, True),
     "window": (1, 4, 8, 32),
     "noise": tuple(range(9)),
@@ -62,76 +68,120 @@ def attaining_in_seconds(
     time_limit: float = math.inf,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Attaining | None:
-    """Return the best of some runs, None where times do not fit into 64 bits.
+    """Return the best of some runs of one worker, None where times do not fit into 64 bits.
 
     Arguments are as of `kvopt.heuristics.attaining.attaining_in_rounds`, beside the model.
     """
-    arrivals = arrivals_ns(instance)
-    part = shares(instance, model, model.lines, object)
-    if max(arrivals, default=0) + sum(part.alone) >= _LARGEST or not arrivals:
+    table = Table.of(instance, model, allowed, costs)
+    if table is None:
         return None
     end = working_time() + time_limit
-    server = _Server(instance, model, arrivals, allowed, aim, costs, seed)
-
-    def is_over() -> bool:
-        return should_stop() or working_time() > end or server.best.count == server.most
-
-    way = _Way()
-    server.tried(way)
-    for _ in range(_TURNS):
-        before = server.best.count
-        for name, values in _CHOICES.items():
-            for value in values:
-                if is_over():
-                    return server.best
-                changed: dict[str, Any] = {name: value}
-                if server.tried(other := replace(way, **changed)):
-                    way = other
-        if server.best.count == before:
-            break
+    server = Server(table, instance.memory, model, aim, seed, FIRST_WAY)
+    server.search(lambda: should_stop() or working_time() > end)
     return server.best
 
 
-class _Server:
-    """Runs ways on one instance, and keeps the best run."""
+class Table(NamedTuple):
+    """Requests as arrays, in nanoseconds: when they come and are due, and what they cost.
+
+    ``takes`` are the shares of the machine that each takes at least, times the memory.
+    """
+
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    due: Integers
+    takes: Floats
+    costs: Floats
+
+    @classmethod
+    def of(
+        cls, instance: Instance, model: BatchTime, allowed: Sequence[int], costs: Floats
+    ) -> Table | None:
+        """Return those of an instance, None where there are none, or times are too large."""
+        arrivals = arrivals_ns(instance)
+        part = shares(instance, model, model.lines, object)
+        if max(arrivals, default=0) + sum(part.alone) >= _LARGEST or not arrivals:
+            return None
+        due = [min(a + d, _LARGEST) for a, d in zip(arrivals, allowed, strict=True)]
+        takes = shares(instance, model, model.lines, float).takes
+        return cls(
+            np.array(arrivals, dtype=np.int64),
+            np.array([r.prompt for r in instance], dtype=np.int64),
+            np.array([r.output for r in instance], dtype=np.int64),
+            np.array(due, dtype=np.int64),
+            np.asarray(takes, dtype=float),
+            costs,
+        )
+
+    def some(self, members: Integers) -> Table:
+        """Return those of some requests."""
+        arrivals, prompts, outputs, due, takes, costs = self
+        return Table(
+            arrivals[members], prompts[members], outputs[members], due[members], takes[members],
+             costs[members],
+        )  # fmt: skip
+
+
+class Server:
+    """Serves the requests of a table in several ways, and keeps the best run.
+
+    Attributes
+    ----------
+    best, way
+        The best run so far, and how it came about.
+    in_time
+        Of each request whether it was kept in that run, and attains.
+    most
+        How many can attain alone.
+    """
 
     def __init__(
-        self, instance: Instance, model: BatchTime, arrivals: Sequence[int],
-        allowed: Sequence[int], aim: Aim, costs: Floats, seed: int,
+        self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int,
+        way: Way,
     ) -> None:  # fmt: skip
         from kvopt.heuristics.attaining_loops import Timed  # it loads numba
 
-        times = np.array(arrivals, dtype=np.int64)
-        due = np.array([min(a + d, _LARGEST) for a, d in zip(arrivals, allowed, strict=True)])
-        self._costs, self._seed = costs, seed
-        takes = shares(instance, model, model.lines, float).takes
-        self._takes = np.asarray(takes, dtype=float)
+        self._table, self._seed = table, seed
         self._timed = Timed(
-            instance.memory, times, np.argsort(times, kind="stable"),
-            np.array([r.prompt for r in instance], dtype=np.int64),
-            np.array([r.output for r in instance], dtype=np.int64),
-            due, aim is Aim.FIRST_TOKEN,
+            memory, table.arrivals, np.argsort(table.arrivals, kind="stable"), table.prompts,
+            table.outputs, table.due, aim is Aim.FIRST_TOKEN,
             np.array([line.round_ns for line in model.lines], dtype=np.int64),
             np.array([line.token_ns for line in model.lines], dtype=np.int64),
             model.prompt_ns, model.kv_ns,
         )  # fmt: skip
-        self.most = int(np.isfinite(costs).sum())
-        self.best = Attaining(-1, ())
+        self.most = int(np.isfinite(table.costs).sum())
+        self.best, self.way = Attaining(-1, ()), way
+        self.in_time: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.tried(self.way)
 
-    def tried(self, way: _Way) -> bool:
+    def search(self, is_over: Callable[[], bool]) -> None:
+        """Vary one part of the best way after the other, until nothing improves any more."""
+        for _ in range(_TURNS):
+            before = self.best.count
+            for name, values in _CHOICES.items():
+                for value in values:
+                    if is_over() or self.best.count == self.most:
+                        return
+                    changed: dict[str, Any] = {name: value}
+                    self.tried(replace(self.way, **changed))
+            if self.best.count == before:
+                return
+
+    def tried(self, way: Way) -> bool:
         """Run a way; whether it is the best so far."""
         from kvopt.heuristics.attaining_loops import Line, serve
 
-        count = len(self._costs)
+        costs, count = self._table.costs, len(self._table.costs)
         varied = np.ones(count)
         if way.noise:
             random = np.random.default_rng((self._seed, way.noise))
             varied = np.exp(_NOISE * random.standard_normal(count))
-        kept = (self._costs * varied <= way.limit) & np.isfinite(self._costs)
-        volumes = self._takes * varied
+        kept = ((costs * varied <= way.limit) & np.isfinite(costs)).astype(np.int64)
+        volumes = self._table.takes * varied
         line: Integers = np.argsort(volumes, kind="stable")
         if way.by_deadline:
-            line = np.lexsort((volumes, self._timed.due))
+            line = np.lexsort((volumes, self._table.due))
         ranks = np.empty_like(line)
         ranks[line] = np.arange(count)
         starts, resumed = np.full(count, -1, dtype=np.int64), np.zeros((count + 1, 2), dtype=int)
@@ -139,10 +189,11 @@ class _Server:
             line, ranks, np.zeros(count + 1, dtype=int), np.zeros((count + 1, 3), dtype=int)
         )
         attained, waits = serve(
-            self._timed, lines, kept.astype(np.int64), way.window, way.patience, starts, resumed
+            self._timed, lines, kept, way.window, way.patience, way.care, starts, resumed
         )
         if attained <= self.best.count:
             return False
-        rows = tuple((number, time) for number, time in resumed[:waits].tolist())
-        self.best = Attaining(int(attained), tuple(starts.tolist()), (), rows)
+        rows = tuple((number, time, 0) for number, time in resumed[:waits].tolist())
+        self.best = Attaining(int(attained), tuple(starts.tolist()), resumed=rows)
+        self.way, self.in_time = way, kept == 1
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
@@ -79,6 +79,21 @@ class Deadline:
             whole, part = divmod(self.nanoseconds, NANOSECONDS)
             return f"{before}{whole}{f'.{part:09}'.rstrip('0') if part else ''}s"
         return before + (OWN if self.rounds is None else str(self.rounds))
+
+    @property
+    def worded(self) -> str:
+        """By when what should be there, in words."""
+        aim = " to the first token" if self.aim is Aim.FIRST_TOKEN else ""
+        return f"within {self.length}{aim}"
+
+    @property
+    def length(self) -> str:
+        """How long it is, in words."""
+        if self.nanoseconds is not None:
+            return str(replace(self, aim=Aim.COMPLETION)).removesuffix("s") + " seconds"
+        if self.rounds is None:
+            return "deadlines of their own"
+        return f"{self.rounds:,} round{'s' * (self.rounds != 1)}"
 
     def of_all(self, instance: Instance, *, rounds: bool) -> int | None:
         """Return how long all requests may take, None if each has a deadline of its own."""

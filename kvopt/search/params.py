@@ -216,6 +216,16 @@ class ImproveParams:
 
 
 @dataclass(frozen=True)
+class DeadlineParams:
+    """What ``certify --deadline`` adds."""
+
+    share: float = _share(
+        0.15, "Share of the time for prices of a ceiling, and as much for schedules."
+    )
+    most_seconds: float = _param(10.0, "Seconds for each of the two at most.")
+
+
+@dataclass(frozen=True)
 class SolveParams:
     """What may be turned, in groups.
 
@@ -233,6 +243,7 @@ class SolveParams:
     configuration: ConfigurationParams = ConfigurationParams()
     lagrangian: LagrangianParams = LagrangianParams()
     improve: ImproveParams = ImproveParams()
+    deadlines: DeadlineParams = DeadlineParams()
 
     @classmethod
     def of(cls, table: Mapping[str, Any]) -> SolveParams:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import pytest
 from deadline_oracle import ROUNDS, most_by_sets, most_in_time
 from effort import many
+from fleet_oracle import Dated, most_on_workers
 from oracle import Triple
 from strategies import instance_of, plain, random_instances
 from timed_oracle import Server
@@ -16,6 +19,7 @@ from timed_oracle import Server
 from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.heuristics.attaining import attaining_in_rounds
+from kvopt.heuristics.attaining_fleets import attaining_on_workers
 from kvopt.heuristics.attaining_seconds import attaining_in_seconds
 from kvopt.model.deadlines import Aim
 from kvopt.verify import Request as Plain
@@ -34,21 +38,22 @@ class Case(NamedTuple):
     scope: str
     aim: Aim
     in_seconds: bool
+    workers: int = 1
 
     @classmethod
-    def drawn(cls, source: random.Random) -> Case:
+    def drawn(cls, source: random.Random, most_requests: int = 3, workers: int = 1) -> Case:
         in_seconds, memory = source.random() < 0.5, source.randint(2, 7)
         lines = [(source.randint(1, 4), source.randint(0, 3)) for _ in range(source.randint(1, 2))]
         server = Server(lines, source.randint(0, 2), source.randint(0, 2))
         requests, slow = [], 3 if in_seconds else 1
-        for _ in range(source.randint(1, 3)):
+        for _ in range(source.randint(1, most_requests)):
             output = source.randint(1, min(3, memory))
             prompt = source.randint(0, min(3, memory - output))
             requests.append((source.choice([0, source.randint(0, 6 * slow)]), prompt, output))
         return cls(
             server if in_seconds else ROUNDS, memory, requests,
             [source.randint(1, 8 * slow * slow) for _ in requests],
-            source.choice(SCOPES), source.choice(list(Aim)), in_seconds,
+            source.choice(SCOPES), source.choice(list(Aim)), in_seconds, workers,
         )  # fmt: skip
 
     @property
@@ -61,15 +66,37 @@ class Case(NamedTuple):
     @property
     def instance(self) -> Instance:
         if not self.in_seconds:
-            return instance_of(self.memory, self.requests)
+            return replace(instance_of(self.memory, self.requests), workers=self.workers)
         rows = [Request(0, s, o, arrival_seconds=a / 1e9) for a, s, o in self.requests]
-        return Instance(self.memory, rows)
+        return Instance(self.memory, rows, workers=self.workers)
+
+    def of_a_backlog(self) -> Case:
+        """Return it with all requests there from the beginning."""
+        requests = [(0, s, o) for _, s, o in self.requests]
+        return self._replace(requests=requests, allowed=[min(d, 12) for d in self.allowed])
 
     @property
     def most(self) -> int:
-        first = self.aim is Aim.FIRST_TOKEN
-        rest = (self.memory, self.requests, self.allowed, self.scope)
-        return most_in_time(self.server, *rest, first=first)
+        def alone(some: Sequence[Dated]) -> int:
+            rest = ([row[:3] for row in some], [row[3] for row in some], self.scope)
+            first = self.aim is Aim.FIRST_TOKEN
+            return most_in_time(self.server, self.memory, *rest, first=first)
+
+        dated = [(*row, most) for row, most in zip(self.requests, self.allowed, strict=True)]
+        return most_on_workers(self.workers, dated, alone)
+
+    def bracket(self) -> tuple[int, int]:
+        """Return how many attain in the best schedule found, and a ceiling."""
+        given = (self.instance, self.allowed, self.aim)
+        found = deadline_ceiling(*given, self.model, scope=Scope.parse(self.scope))
+        if self.model is None:
+            floor = attaining_in_rounds(*given, found.costs)
+        else:
+            attaining = attaining_on_workers if self.workers > 1 else attaining_in_seconds
+            instance, allowed, aim = given
+            floor = attaining(instance, self.model, allowed, aim, found.costs)
+        assert floor is not None
+        return floor.count, found.value
 
 
 def cases(count: int, seed: int) -> list[Case]:
@@ -81,23 +108,17 @@ def cases(count: int, seed: int) -> list[Case]:
 def test_ceiling_and_floor_hold_the_most_of_all_schedules_between_them() -> None:
     exact = 0
     for case in cases(120, 1):
-        given = (case.instance, case.allowed, case.aim)
-        found = deadline_ceiling(*given, case.model, scope=Scope.parse(case.scope))
-        if case.model is None:
-            floor = attaining_in_rounds(*given, found.costs)
-        else:
-            instance, allowed, aim = given
-            floor = attaining_in_seconds(instance, case.model, allowed, aim, found.costs)
-        assert floor is not None
-        assert floor.count <= case.most <= found.value, case
-        exact += floor.count == found.value
+        low, high = case.bracket()
+        assert low <= case.most <= high, case
+        exact += low == high
     assert exact > many(100)
 
 
 def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     """Return what the checker makes of prices."""
     claim = {"proof": proof, "aim": str(case.aim)}
-    certificate = {"instance": {"memory": case.memory}, "scope": case.scope, "deadlines": claim}
+    instance = {"memory": case.memory, "workers": case.workers}
+    certificate = {"instance": instance, "scope": case.scope, "deadlines": claim}
     requests = [Plain(0 if case.in_seconds else a, s, o) for a, s, o in case.requests]
     arrivals = [a for a, _, _ in case.requests]
     due = [a + most for a, most in zip(arrivals, case.allowed, strict=True)]
@@ -107,20 +128,25 @@ def judged(case: Case, proof: dict[str, Any]) -> tuple[int, int]:
     return _most_in_time(certificate, requests, arrivals, due, clock, _Work())
 
 
+def drawn_prices(case: Case, source: random.Random) -> dict[str, Any]:
+    """Return prices that are about what a ceiling needs, as a file has them."""
+    last = max(case.allowed)
+    borders = sorted({0, source.randint(0, last), last})
+    prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
+    size = source.randint(2, 12) * (3 * case.memory if case.in_seconds else 1)
+    proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
+    if case.in_seconds:
+        several = range(len(case.server.lines))
+        proof["lines"] = [0] if "chunks" in case.scope else list(several)
+    return proof
+
+
 @pytest.mark.slow
 def test_no_prices_prove_less_than_schedules_reach() -> None:
     source, helped = random.Random(5), 0
     for drawn in cases(1500, 2):
-        requests = [(0, s, o) for _, s, o in drawn.requests]
-        case = drawn._replace(requests=requests, allowed=[min(d, 12) for d in drawn.allowed])
-        last = max(case.allowed)
-        borders = sorted({0, source.randint(0, last), last})
-        prices = [source.choice((60, 60 + source.randint(-9, 9))) for _ in borders[1:]]
-        size = source.randint(2, 12) * (3 * case.memory if case.in_seconds else 1)
-        proof: dict[str, Any] = {"times": borders, "numerators": prices, "denominator": 60 * size}
-        if case.in_seconds:
-            several = range(len(case.server.lines))
-            proof["lines"] = [0] if "chunks" in case.scope else list(several)
+        case = drawn.of_a_backlog()
+        proof = drawn_prices(case, source)
         value, misses = judged(case, proof)
         if value < len(case.requests) - misses:
             assert value >= case.most, (case, proof)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,15 @@ SECONDS = Seconds(BatchTime([Line(90_000_000, 1_000_000), Line(0, 20_000_000)], 
 CLOCKS: list[Clock] = [Rounds(), SECONDS]
 
 
-def made(clock: Clock, deadline: str, scope: str = "runs") -> Certificate:
+FLEET = replace(INSTANCE, requests=tuple(replace(r, id=None) for r in INSTANCE) * 2, workers=2)
+
+
+def made(
+    clock: Clock, deadline: str, scope: str = "runs", instance: Instance = INSTANCE
+) -> Certificate:
     limit = 20 if scope == "runs" else 4  # with pauses a search may go on to its limit
     return certify(
-        INSTANCE, ["svf", "fcfs"], clock=clock, deadline=deadline, scope=scope, time_limit=limit
+        instance, ["svf", "fcfs"], clock=clock, deadline=deadline, scope=scope, time_limit=limit
     )
 
 
@@ -40,10 +46,11 @@ def made(clock: Clock, deadline: str, scope: str = "runs") -> Certificate:
 @pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
 @pytest.mark.parametrize("deadline", ["6", "own", "0.7s", "first-token:2"])
 @pytest.mark.parametrize("scope", ["runs", "pauses+chunks"])
+@pytest.mark.parametrize("instance", [INSTANCE, FLEET], ids=["server", "fleet"])
 def test_what_is_written_is_valid_and_read_again(
-    clock: Clock, deadline: str, scope: str, tmp_path: Path
+    clock: Clock, deadline: str, scope: str, instance: Instance, tmp_path: Path
 ) -> None:
-    found, path = made(clock, deadline, scope=scope), tmp_path / "c.json"
+    found, path = made(clock, deadline, scope, instance), tmp_path / "c.json"
     write_certificate(found, path)
     verdict = verify(path)
     assert verdict.valid, verdict.lines
@@ -58,8 +65,9 @@ def test_what_is_written_is_valid_and_read_again(
     assert str(again.deadline) == deadline
     assert claim.best_attained == again.best_attained
     assert all(n is None or n <= (claim.best_attained or 0) for n in claim.attained)
-    assert f"at most {claim.ceiling} of 4" in claim.sentence(4)
-    assert any(f"at most {claim.ceiling} of 4 requests" in line for line in verdict.lines)
+    count = len(instance)
+    assert f"at most {claim.ceiling} of {count}" in claim.sentence(count)
+    assert any(f"at most {claim.ceiling} of {count} requests" in line for line in verdict.lines)
 
 
 def test_json_has_the_ceiling_at_the_top_and_counts_of_policies() -> None:
@@ -78,7 +86,7 @@ def test_without_a_deadline_a_file_is_as_before(tmp_path: Path) -> None:
     assert (said["schema"], "deadlines" in said) == ("kvopt.certificate/1", False)
 
 
-Change = Callable[[dict[str, Any]], object]
+Change = Callable[[Any], object]
 CHANGES: dict[str, Change] = {
     "a lower ceiling": lambda c: c.update(ceiling=c["ceiling"] - 1),
     "another deadline": lambda c: c.update(after=c["after"] * 2),
@@ -89,6 +97,7 @@ CHANGES: dict[str, Change] = {
     "a policy too few": lambda c: c["attained"].pop(),
     "more of the best": lambda c: c["best"].update(attained=c["best"]["attained"] + 1),
     "a value of the best": lambda c: c["best"].update(value=c["best"]["value"] - 1),
+    "a start too few": lambda c: c["best"]["starts"].pop(),
     "an early start": lambda c: c["best"]["starts"].__setitem__(0, -1),
     "a negative price": lambda c: c["proof"]["numerators"].__setitem__(0, -1),
     "a free time": lambda c: c["proof"].update(numerators=[0] * len(c["proof"]["numerators"])),
@@ -99,11 +108,16 @@ CHANGES: dict[str, Change] = {
 }
 
 
-@pytest.fixture(scope="module", params=CLOCKS, ids=["rounds", "seconds"])
+@pytest.fixture(
+    scope="module",
+    params=[(clock, instance) for instance in (INSTANCE, FLEET) for clock in CLOCKS],
+    ids=["rounds", "seconds", "fleet-rounds", "fleet-seconds"],
+)
 def text(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return a certificate at whose deadline a request more cannot attain."""
     path = tmp_path_factory.mktemp("deadlines") / "c.json"
-    write_certificate(made(request.param, "5" if request.param.is_even else "0.6s"), path)
+    clock, instance = request.param
+    write_certificate(made(clock, "5" if clock.is_even else "0.6s", instance=instance), path)
     assert verify(path).valid, verify(path).lines
     return path.read_text()
 
@@ -119,6 +133,19 @@ def test_a_false_claim_is_found(change: Change, text: str, tmp_path: Path) -> No
     assert verdict.readable
     with pytest.raises(InvalidInput):
         read_certificate(path)
+
+
+@pytest.mark.parametrize("change", [lambda on: on.pop(), lambda on: on.__setitem__(0, 2)])
+@pytest.mark.parametrize("clock", CLOCKS, ids=["rounds", "seconds"])
+def test_workers_of_the_best_are_checked(change: Change, clock: Clock, tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    write_certificate(made(clock, "0.6s", instance=FLEET), path)
+    said = json.loads(path.read_text())
+    change(said["deadlines"]["best"]["workers"])
+    path.write_text(json.dumps(said))
+    verdict = verify(path)
+    assert (verdict.valid, verdict.readable) == (False, True)
+    assert "one of 2 workers" in verdict.lines[-1]
 
 
 @pytest.mark.parametrize("lines", [[], [7], [0, 1]])

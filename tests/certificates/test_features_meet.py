@@ -58,6 +58,9 @@ CASES = {
     "blocks and evictions": Case(made(SOME, block_size=4), [EVICTS], ROUNDS, "restarts"),
     "a fleet with pauses": Case(made(SOME, workers=2), ["fcfs", EVICTS], ROUNDS, "pauses"),
     "a fleet in seconds": Case(made(FEW, workers=2), [EVICTS], SECONDS, "pauses+chunks"),
+    "a fleet in time": Case(made(SOME, workers=2), ["svf"], deadline="own"),
+    "a fleet in time and seconds": Case(made(FEW, workers=2), ["svf"], SECONDS, "pauses", "own"),
+    "an empty fleet in time": Case(made([], workers=2), ["svf"], SECONDS, None, "own"),
     "pieces and deadlines": Case(made(FEW), ["vllm-fcfs:block=1"], SECONDS, None, "own"),
     "first tokens": Case(made(SOME), ["svf", EVICTS], ROUNDS, "chunks", "first-token:2"),
     "what is not covered": Case(FULL, [PAUSED], ROUNDS, "runs", "own"),
@@ -100,7 +103,6 @@ REFUSED: dict[str, tuple[Case, str]] = {
     "other blocks": (Case(made(SOME, block_size=2), ["vllm-fcfs:block=4"]), "blocks of 2 tokens"),
     "blocks in seconds": (Case(made(SOME, block_size=2), [], SECONDS), "not whole blocks"),
     "blocks in time": (Case(made(SOME, block_size=2), [], deadline="9"), "not whole blocks"),
-    "a fleet in time": (Case(made(SOME, workers=2), [], deadline="9"), "one worker only"),
 }
 
 
@@ -208,7 +210,7 @@ FLEET: dict[str, tuple[Change, str]] = {
     "one worker": (lambda c: rehashed(c, workers=1), "workers must be 2 or more"),
     "true workers": (lambda c: c["instance"].update(workers=True), "certificate"),
     "blocks": (lambda c: rehashed(c, block_size=2), "of one worker"),
-    "deadlines": (lambda c: c.update(deadlines=in_time()["deadlines"]), "one worker"),
+    "deadlines": (lambda c: c.update(deadlines=in_time()["deadlines"]), "none of its own"),
     "pauses": (lambda c: c.update(upper={"value": 3, "segments": [[[1, 1]]] * 3}), "2 workers"),
     "a start too early": (lambda c: c["upper"].update(starts=[0, -1, 0]), "before it arrives"),
 }

@@ -77,6 +77,24 @@ def test_seconds(run: Run, ec1: Path) -> None:
     assert "assumed: --batch-time" in err
 
 
+def test_misses_of_a_deadline(run: Run, ec1: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fleets"
+    late = ("--target", "misses=0%", "--deadline", "4", "--counts", "1..2", "--out", out)
+    code, printed, _ = run("fleet", ec1, *late, *QUICK)
+    first, second, heads, *rows = printed.splitlines()
+    assert code == 0
+    assert first.startswith("No covered schedule reaches at most 0% misses within 4 rounds with")
+    assert second == "target: at most 0 of 4 requests miss"
+    assert heads.split()[:4] == ["machines", "misses", "at", "least"]
+    assert [row.split()[:3] for row in rows] == [
+        ["1", "25.00%", "25.00%"],
+        ["2", "0.00%", "0.00%"],
+    ]
+    assert "misses, % of requests" in (out / "fleet.svg").read_text()
+    verified = run("verify", out / "2.cert.json")[1]
+    assert "at most 4 of 4 requests can complete within 4 rounds" in verified
+
+
 @pytest.mark.parametrize(
     ("args", "wanted"),
     [
@@ -84,6 +102,11 @@ def test_seconds(run: Run, ec1: Path) -> None:
         (("--match", "fcfs", "--target", "mean=3"), "options: give --match or --target"),
         (("--target", "mean=3", "--workers", "2"), "--workers: goes with --match"),
         (("--target", "p99=3"), "--target: p99 cannot be bounded"),
+        (("--target", "misses=1%"), "--target: misses need a --deadline"),
+        (("--target", "mean=3", "--deadline", "5"), "--target: a mean has no --deadline"),
+        (("--target", "misses=1%", "--deadline", "5s"), "ec1.json: round_ms: is missing"),
+        (("--target", "misses=1%", "--deadline", "0"), "deadline: must be at least 1 round"),
+        (("--target", "misses=1%", "--deadline", "2"), "2 of 4 requests (50.00%) take longer"),
         (("--target", "mean=1"), "--target: cannot be met by any number of machines"),
         (("--target", "mean=3", "--counts", "0..2"), "--counts: must rise from 1"),
         (("--target", "mean=3", "--counts", "3..2"), "--counts: must rise from 1"),

@@ -26,8 +26,9 @@ from kvopt import (
     verify,
 )
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
+from kvopt.experiments.fleets.measures import Latency
 from kvopt.experiments.fleets.sizes import bands_of
-from kvopt.experiments.fleets.targets import least_total, parsed_target
+from kvopt.experiments.fleets.targets import latency_target, least_total
 from kvopt.simulation.clocks import ROUNDS, Seconds
 
 LIMIT = 0.2
@@ -42,7 +43,7 @@ def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
         assert band.upper is not None
         assert band.lower <= optima[band.workers] <= band.upper
     least, known = found.machines
-    enough = [workers for workers, value in optima.items() if value <= found.target.total]
+    enough = [workers for workers, value in optima.items() if value <= found.target.most]
     assert least is not None
     assert least <= min(enough)
     assert known is None or known in enough
@@ -96,7 +97,7 @@ def test_bounds_hold_for_fewer_machines_and_schedules_for_more() -> None:
         certify(Instance(5, [Request(0, 2, 1)] * 6, workers=m), "svf") for m in (1, 2, 3)
     )
     weak = replace(few, lower=None), replace(some, upper=None), replace(many, upper=None)
-    bands = bands_of(dict(enumerate(weak, 1)))
+    bands = bands_of(dict(enumerate(weak, 1)), Latency(few.instance, ROUNDS))
     assert [band.lower for band in bands] == [some.lower_bound, some.lower_bound, many.lower_bound]
     assert [band.lower_from for band in bands] == [2, 2, 3]
     assert [band.upper for band in bands] == [few.objective] * 3
@@ -107,7 +108,7 @@ def test_what_a_run_does_is_known_to_be_enough() -> None:
     match = FleetMatch("fcfs", "round-robin", 3)
     found = fleet_sizes(CONVERSATIONS, match, time_limit=LIMIT, counts=[1])
     alone = run(replace(CONVERSATIONS, workers=3), "fcfs", router="round-robin")
-    assert found.target.total == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
+    assert found.target.most == alone.objective == found.bands[-1].runs["round-robin + fcfs"]
     assert [band.workers for band in found.bands] == [1, 3]
     least, known = found.machines
     assert least is not None
@@ -145,7 +146,7 @@ def test_a_run_that_never_ends_is_nothing_to_match() -> None:
         ("mean=5s", "needs --seconds, or an instance with round_ms"),
         ("mean=0", "must be more than 0"),
         ("mean=x", "must be mean=100 or mean=5s"),
-        ("misses=1%", "bounded for one machine"),
+        ("misses=1%", "misses need a --deadline"),
         ("median", "median cannot be bounded"),
     ],
 )
@@ -157,10 +158,10 @@ def test_targets_that_are_refused(target: str, wanted: str) -> None:
 def test_seconds_and_rounds_are_one_target() -> None:
     timed = replace(CONVERSATIONS, round_ms=50.0)
     clock = Seconds(BatchTime([Line(50_000_000, 0)]))
-    assert parsed_target("mean=5s", timed, ROUNDS).total == 100 * 30
-    assert parsed_target("mean=5000ms", timed, clock).total == 5 * 30 * 10**9
+    assert latency_target("mean=5s", timed, ROUNDS).most == 100 * 30
+    assert latency_target("mean=5000ms", timed, clock).most == 5 * 30 * 10**9
     with pytest.raises(InvalidInput, match="needs a unit"):
-        parsed_target("mean=5", timed, clock)
+        latency_target("mean=5", timed, clock)
 
 
 class TestFolder:

@@ -15,7 +15,7 @@ import block_oracle
 import oracle
 import pause_oracle
 from deadline_oracle import ROUNDS, most_in_time
-from fleet_oracle import dealt
+from fleet_oracle import Dated, dealt, most_on_workers
 from oracle import Triple
 from scoped_timed_oracle import scoped_optimum
 from timed_oracle import Server
@@ -126,11 +126,13 @@ class Problem:
         first, scope = claim["aim"] == "first-token", self.scope
         if self.in_rounds:
             scope = scope.replace("chunks", "")
-        most = 0
-        if self.requests:
-            most = most_in_time(
-                self.server, self.memory, self.requests, allowed, scope, first=first
-            )
+
+        def alone(some: Sequence[Dated]) -> int:
+            rows, after = [row[:3] for row in some], [row[3] for row in some]
+            return most_in_time(self.server, self.memory, rows, after, scope, first=first)
+
+        dated = [(*row, most) for row, most in zip(self.requests, allowed, strict=True)]
+        most = most_on_workers(self.workers, dated, alone) if dated else 0
         if claim["ceiling"] < most:
             yield f"ceiling: {claim['ceiling']}, {most} can attain"
         if claim["best"] is not None and claim["best"]["attained"] > most:

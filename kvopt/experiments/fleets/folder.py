@@ -10,6 +10,7 @@ from kvopt.certificates.effort import AMPLE
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.errors import InvalidInput
+from kvopt.model.deadlines import Aim, Deadline
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import CheckedBound
@@ -18,7 +19,9 @@ from kvopt.simulation.clocks import Clock
 _SUFFIX = ".cert.json"
 
 
-def read(directory: Path, instance: Instance, clock: Clock, scope: Scope) -> dict[int, Certificate]:
+def read(
+    directory: Path, instance: Instance, clock: Clock, scope: Scope, deadline: Deadline | None
+) -> dict[int, Certificate]:
     """Return the certificates of a folder by number of workers, each checked again.
 
     Raises
@@ -26,7 +29,10 @@ def read(directory: Path, instance: Instance, clock: Clock, scope: Scope) -> dic
     InvalidInput
         For one that is not true, or that is of something else.
     """
-    found = {}
+    found: dict[int, Certificate] = {}
+    wanted = None
+    if deadline is not None:
+        wanted = deadline.aim, deadline.of_all(instance, rounds=clock.is_even)
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
@@ -37,12 +43,18 @@ def read(directory: Path, instance: Instance, clock: Clock, scope: Scope) -> dic
             ("instance", made.instance.hash, fleet.hash),
             ("clock", made.clock, clock),
             ("scope", made.scope, scope),
+            ("deadline", _length(made), wanted),
         ):
             if here != given:
                 reason = f"is a certificate of another {what}: name another folder"
                 raise InvalidInput(reason, field="--out", file=str(path))
         found[int(name)] = made
     return found
+
+
+def _length(found: Certificate) -> tuple[Aim, int | None] | None:
+    """Return what is aimed at, and how long after the arrival, on the clock."""
+    return None if found.in_time is None else (found.in_time.deadline.aim, found.in_time.after)
 
 
 def keep(directory: Path, found: Certificate) -> None:
@@ -64,4 +76,11 @@ def better(
     for other in (None if earlier is None else earlier.lower, bound):
         if other is not None and (lower is None or other.value > lower.value):
             lower, said["bounded_by"] = other, other.bounded_by
-    return replace(found, upper=upper, lower=lower, provenance=said)
+    in_time = found.in_time
+    if earlier is not None and in_time is not None and (known := earlier.in_time) is not None:
+        if known.ceiling < in_time.ceiling:
+            in_time = replace(in_time, ceiling=known.ceiling, proof=known.proof)
+        if (known.best_attained or 0) > (in_time.best_attained or 0):
+            in_time = replace(in_time, best=known.best, best_attained=known.best_attained)
+            said["attained_by"] = earlier.provenance.get("attained_by")
+    return replace(found, upper=upper, lower=lower, provenance=said, in_time=in_time)

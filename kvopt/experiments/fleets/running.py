@@ -7,17 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.certificate import UNFINISHED
+from kvopt.certificates.deadlines import deadline_of
 from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
+from kvopt.experiments.fleets.measures import Measure, measure_of
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of
-from kvopt.experiments.fleets.targets import Target, least_total, parsed_target
+from kvopt.experiments.fleets.targets import Target
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import Abandoned, left_when
+from kvopt.model.deadlines import Deadline
 from kvopt.model.instance import Instance
 from kvopt.model.requests import checked_integer
 from kvopt.model.scopes import least_scope
@@ -25,9 +26,10 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.labels import label_of
 from kvopt.routers.registry import router as router_from
 from kvopt.search.incumbent import checked_limit
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import CheckedBound
 from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.clocks import ROUNDS, Clock
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
@@ -43,13 +45,18 @@ TIME_LIMIT = 10.0
 MOST_COUNTS = 16
 """Numbers of machines that are looked at when none are named; of more, some between."""
 
+_OF_DEADLINES = SolveParams.of(
+    {"deadlines": {"share": 0.45, "most_seconds": 600.0}, "portfolio": {"bound_share": 0.0}}
+)
+"""A certificate of a deadline is about nothing else here."""
+
 Observer = Callable[[str], None]
 """Told in a line what begins."""
 
 
 @dataclass(frozen=True)
 class FleetMatch:
-    """A run whose total latency is the target.
+    """A run that is the target: its total latency, or its misses of a deadline.
 
     Parameters
     ----------
@@ -73,6 +80,7 @@ def fleet_sizes(
     *,
     policies: Sequence[str] = (),
     routers: Sequence[str] = (),
+    deadline: Deadline | str | int | None = None,
     counts: Iterable[int] | None = None,
     clock: Clock = ROUNDS,
     time_limit: float | None = TIME_LIMIT,
@@ -88,9 +96,11 @@ def fleet_sizes(
     instance
         The problem, or the file that it is read from.
     target
-        ``mean=100`` in rounds, ``mean=5s``, or a `FleetMatch`.
+        ``mean=100`` in rounds, ``mean=5s``, ``misses=1%`` of a deadline, or a `FleetMatch`.
     policies, routers
         Every scheduler runs behind every router, on each number of machines.
+    deadline
+        By when requests should be done, as for `kvopt.certify`; misses are counted then.
     counts
         Numbers of machines; when left out, from the largest that simple bounds rule out to one
         on which a scheduler reaches the target.
@@ -115,13 +125,20 @@ def fleet_sizes(
     >>> found = fleet_sizes(Instance(5, [Request(0, 2, 1)] * 4), "mean=1.5", time_limit=2)
     >>> found.machines
     (2, 2)
+
+    Within two rounds one machine gets two of them done, and three do all:
+
+    >>> late = fleet_sizes(found.instance, "misses=0", deadline=1, time_limit=2)
+    >>> [(band.workers, band.lower, band.upper) for band in late.bands]
+    [(1, 3, 3), (2, 2, 2), (3, 1, 1), (4, 0, 0)]
     """
-    instance = as_instance(instance)
+    instance, aimed = as_instance(instance), deadline_of(deadline)
     checked_limit(time_limit)
-    work = _Work(instance, clock, policies, routers, target, time_limit, threads, observer, command)
+    measure = measure_of(instance, clock, aimed)
+    work = _Work(measure, aimed, policies, routers, target, time_limit, threads, observer, command)
     directory = None if out is None else Path(out)
     if directory is not None:
-        work.known = folder.read(directory, instance, clock, work.scope)
+        work.known = folder.read(directory, instance, clock, work.scope, aimed)
     with signals_remembered(work.interrupt):
         try:
             work.begin(target)
@@ -132,7 +149,7 @@ def fleet_sizes(
     if work.target is None:
         raise KeyboardInterrupt
     return FleetSizes(
-        work.instance, work.target, bands_of(work.known), clock, work.scope,
+        work.instance, work.target, bands_of(work.known, measure), measure, work.scope,
         tuple(work.left), work.signal_number,
     )  # fmt: skip
 
@@ -142,8 +159,8 @@ class _Work:
 
     def __init__(
         self,
-        instance: Instance,
-        clock: Clock,
+        measure: Measure,
+        deadline: Deadline | None,
         policies: Sequence[str],
         routers: Sequence[str],
         target: str | FleetMatch,
@@ -152,9 +169,10 @@ class _Work:
         observer: Observer,
         command: str | None,
     ) -> None:
-        if not len(instance):
+        if not len(measure.instance):
             raise InvalidInput("has no requests", field="requests")
-        self.instance, self.clock = instance, clock
+        self._measure, self._deadline = measure, deadline
+        self.instance, self.clock = measure.instance, measure.clock
         self._match = target if isinstance(target, FleetMatch) else None
         chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
         if self._match is not None:
@@ -163,7 +181,9 @@ class _Work:
         self._pairs = [(way, name) for name in dict.fromkeys(chosen) for way in dict.fromkeys(ways)]
         for way in ways:
             router_from(way)
-        self.scope = least_scope(policy_from(name).scope(rounds=clock.is_even) for name in chosen)
+        self.scope = least_scope(
+            policy_from(name).scope(rounds=self.clock.is_even) for name in chosen
+        )
         self._limit, self._threads = time_limit, threads
         self._observer, self._command = observer, command
         self._runs: dict[int, list[PolicyRun]] = {}
@@ -181,9 +201,8 @@ class _Work:
 
     def begin(self, target: str | FleetMatch) -> None:
         """Find out what the target is, and refuse one that cannot be met."""
-        clock = self.clock
         if isinstance(target, str):
-            self.target = parsed_target(target, self.instance, clock)
+            self.target = self._measure.target(target)
         else:
             self.instance = replace(self.instance, workers=target.workers)
             value = self._values(target.workers)[target.label]
@@ -191,13 +210,10 @@ class _Work:
                 reason = "did not complete every request, so there is nothing to match"
                 raise InvalidInput(f"{target.label} {reason}", field="--match")
             where = "1 machine" if target.workers == 1 else f"{target.workers} machines"
-            said = f"what {target.label} does on {where}"
+            said = f"what {target.label} does on {where}{self._measure.within}"
             self.target = Target(value, said, (target.workers, target.label))
-        least = least_total(self.instance, clock)
-        if least > self.target.total:
-            mean = FleetSizes(self.instance, self.target, (), clock).mean(least, up=False)
-            unit = "rounds" if clock.is_even else "s"
-            reason = f"a request with a machine of its own takes {mean} {unit} on average"
+        least, reason = self._measure.least()
+        if least > self.target.most:
             raise InvalidInput(
                 f"cannot be met by any number of machines: {reason}", field="--target"
             )
@@ -217,9 +233,12 @@ class _Work:
                 return
             fleet, runs = self._fleet(count), self._run(count)
             self._observer(f"{_on(count)}: schedules and bounds")
+            aimed = self._deadline is not None
             found = certify(
                 fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
-                slower=False, time_limit=self._half, threads=self._threads, command=self._command,
+                slower=False, deadline=self._deadline, only_deadline=aimed,
+                time_limit=self._of_a_certificate, threads=self._threads, command=self._command,
+                params=_OF_DEADLINES if aimed else None,
             )  # fmt: skip
             self.signal_number = self.signal_number or found.signal_number
             found = folder.better(found, self.known.get(count), bounds.get(count))
@@ -229,15 +248,19 @@ class _Work:
             self.left.remove(count)
 
     @property
-    def _half(self) -> float | None:
-        return None if self._limit is None else self._limit / 2
+    def _of_a_certificate(self) -> float | None:
+        """Seconds for a certificate: what is bounded before for many numbers has the other half."""
+        if self._limit is None or self._deadline is not None:
+            return self._limit
+        return self._limit / 2
 
     def _bounds(self, counts: Sequence[int]) -> Mapping[int, CheckedBound]:
         """Return bounds for many numbers of workers at once; they share what they find."""
-        if not counts:
+        if not counts or self._deadline is not None:
             return {}
         self._observer(f"bounds for {', '.join(map(str, counts))} machines")
-        limit = None if self._half is None else self._half * len(counts)
+        each = self._of_a_certificate
+        limit = None if each is None else each * len(counts)
         with left_when(self._is_over):
             return bounds_by_workers(
                 self.instance, counts, self.clock, scope=self.scope, time_limit=limit,
@@ -261,8 +284,8 @@ class _Work:
     def _values(self, workers: int) -> dict[str, int | None]:
         """Return what schedulers do with so many workers, from a certificate if there is one."""
         if self._is_done(workers):
-            return {run.policy: run.value for run in self.known[workers].runs}
-        return {run.policy: run.objective for run in self._run(workers)}
+            return self._measure.runs(self.known[workers])
+        return {run.policy: self._measure.of_run(run) for run in self._run(workers)}
 
     def _run(self, workers: int) -> list[PolicyRun]:
         """Run every scheduler behind every router; a single machine needs none."""
@@ -290,8 +313,8 @@ class _Work:
     def _range(self) -> list[int]:
         """Return numbers of workers between one that is too few and one that is enough."""
         assert self.target is not None
-        total = self.target.total
-        below = _last(lambda count: self._least(count) > total, len(self.instance))
+        most, bound = self.target.most, self._measure.quick_bound
+        below = _last(lambda count: bound(count, self.scope) > most, len(self.instance))
         enough = self._match.workers if self._match is not None else self._enough(below + 1)
         first = max(below, 1)
         if enough - first < MOST_COUNTS:
@@ -299,14 +322,6 @@ class _Work:
         step = (enough - first) / (MOST_COUNTS - 1)
         between = {first + round(k * step) for k in range(MOST_COUNTS)}
         return sorted(between | {below + 1, enough, *(c for c in self._runs if c <= enough)})
-
-    def _least(self, workers: int) -> int:
-        """Return a bound that takes no time."""
-        fleet = self._fleet(workers)
-        if isinstance(self.clock, Seconds):
-            model = self.clock.batch_time
-            return seconds_bound(fleet, model, scope=self.scope, time_limit=0.0).value_ns
-        return volume_bound(fleet)
 
     def _enough(self, first: int) -> int:
         """Return a number of workers on which a scheduler reaches the target.
@@ -330,7 +345,7 @@ class _Work:
     def _reaches(self, workers: int) -> bool:
         assert self.target is not None
         known = (value for value in self._values(workers).values() if value is not None)
-        return min(known, default=math.inf) <= self.target.total
+        return min(known, default=math.inf) <= self.target.most
 
 
 def _on(workers: int) -> str:

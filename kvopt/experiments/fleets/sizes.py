@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvopt.certificates.certificate import Certificate
+from kvopt.experiments.fleets.measures import Measure
 from kvopt.experiments.fleets.targets import Target
 from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised
-from kvopt.simulation.clocks import ROUNDS, Clock
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,16 +30,16 @@ class Band:
     workers
         How many.
     lower, upper
-        No schedule has a smaller total latency, and one is known that has this one; None while
-        unknown.
+        No schedule has a smaller total latency, or fewer misses, and one is known that has this
+        many; None while unknown.
     lower_from, upper_from
         Of how many machines the certificate is that proves it: what more machines cannot do fewer
         cannot do either, and more need not be used.
     found_by
         Where the schedule is from.
     runs
-        Total latency of each scheduler, by its name after that of its router; None where it did
-        not come to an end.
+        The same of each scheduler, by its name after that of its router; None where it did not
+        come to an end.
     """
 
     workers: int
@@ -55,7 +55,7 @@ class Band:
         return {**vars(self), "runs": dict(self.runs)}
 
 
-def bands_of(known: Mapping[int, Certificate]) -> tuple[Band, ...]:
+def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, ...]:
     """Return what certificates of some numbers of workers say of each of these numbers.
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
@@ -63,17 +63,17 @@ def bands_of(known: Mapping[int, Certificate]) -> tuple[Band, ...]:
     lowers: dict[int, tuple[int | None, int | None]] = {}
     best: tuple[int | None, int | None] = (None, None)
     for workers in sorted(known, reverse=True):
-        value = known[workers].lower_bound
+        value = measure.lower(known[workers])
         if value is not None and (best[0] is None or value > best[0]):
             best = value, workers
         lowers[workers] = best
     found, upper, upper_from, found_by = [], None, None, None
     for workers in sorted(known):
         own = known[workers]
-        if own.objective is not None and (upper is None or own.objective < upper):
-            upper, upper_from = own.objective, workers
-            found_by = own.provenance.get("found_by")
-        runs = {run.policy: run.value for run in own.runs}
+        value = measure.upper(own)
+        if value is not None and (upper is None or value < upper):
+            upper, upper_from, found_by = value, workers, measure.found_by(own)
+        runs = measure.runs(own)
         lower, lower_from = lowers[workers]
         found.append(Band(workers, lower, upper, lower_from, upper_from, found_by, runs))
     return tuple(found)
@@ -91,8 +91,8 @@ class FleetSizes(Summarised):
         What a fleet should reach.
     bands
         What is known of each number of machines, the fewest first.
-    clock
-        The unit of totals.
+    measure
+        What is counted, on which clock.
     scope
         What schedules may do that the bounds speak of.
     left
@@ -104,7 +104,7 @@ class FleetSizes(Summarised):
     instance: Instance
     target: Target
     bands: tuple[Band, ...]
-    clock: Clock = ROUNDS
+    measure: Measure
     scope: Scope = Scope.RUNS
     left: tuple[int, ...] = ()
     signal_number: int | None = None
@@ -127,11 +127,11 @@ class FleetSizes(Summarised):
 
     def is_impossible(self, band: Band) -> bool:
         """Whether no schedule reaches the target with so many machines."""
-        return band.lower is not None and band.lower > self.target.total
+        return band.lower is not None and band.lower > self.target.most
 
     def is_reached(self, band: Band) -> bool:
         """Whether a schedule is known that reaches it."""
-        return band.upper is not None and band.upper <= self.target.total
+        return band.upper is not None and band.upper <= self.target.most
 
     @property
     def answer(self) -> str:
@@ -156,14 +156,6 @@ class FleetSizes(Summarised):
         open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
         return f", and whether {open_} can be enough is open"
 
-    def mean(self, total: int | None, *, up: bool) -> str:
-        """Return the mean of a total, in rounds or seconds, rounded outward."""
-        if total is None:
-            return "-"
-        unit = max(len(self.instance), 1) * self.clock.scale
-        thousandths = -(-1000 * total // unit) if up else 1000 * total // unit
-        return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
-
     @property
     def labels(self) -> list[str]:
         """Names of the schedulers with their routers, in the order in which they ran."""
@@ -176,8 +168,8 @@ class FleetSizes(Summarised):
             "target": self.target.said,
             "answer": self.answer,
             **{
-                f"{band.workers} machines": f"{self.mean(band.lower, up=False)} to "
-                f"{self.mean(band.upper, up=True)}"
+                f"{band.workers} machines": f"{self.measure.worded(band.lower, up=False)} to "
+                f"{self.measure.worded(band.upper, up=True)}"
                 for band in self.bands
             },
         }
@@ -192,9 +184,9 @@ class FleetSizes(Summarised):
         return {
             "fleets": [band.to_json() for band in self.bands],
             "machines": list(self.machines),
-            "target": self.target.total,
+            "target": self.target.most,
             "target_said": self.target.said,
-            "unit": "rounds" if self.clock.is_even else "ns",
+            "unit": self.measure.unit,
             "requests": len(self.instance),
             "instance": self.instance.hash,
             "scope": str(self.scope),
@@ -203,11 +195,10 @@ class FleetSizes(Summarised):
         }
 
     def to_dataframe(self) -> DataFrame:
-        """Return a row for each number of machines: means, in rounds or in seconds."""
-        unit = max(len(self.instance), 1) * self.clock.scale
+        """Return a row for each number of machines: means, in rounds or in seconds, or percent."""
 
         def column(values: Sequence[int | None]) -> list[float | None]:
-            return [None if value is None else value / unit for value in values]
+            return [None if value is None else self.measure.shown(value) for value in values]
 
         return frame(
             {
@@ -222,24 +213,24 @@ class FleetSizes(Summarised):
         )
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw mean latency against machines: what is possible, and schedulers.
+        """Draw what is counted against machines: what is possible, and schedulers.
 
         Parameters
         ----------
         ax
             Where to draw; a new figure when left out.
         """
-        unit = max(len(self.instance), 1) * self.clock.scale
+        shown = self.measure.shown
         rows = [
             (
                 band.workers,
-                *(None if end is None else end / unit for end in (band.lower, band.upper)),
+                *(None if end is None else shown(end) for end in (band.lower, band.upper)),
             )
             for band in self.bands
         ]
         curves = {
             label: [
-                (band.workers, value / unit)
+                (band.workers, shown(value))
                 for band in self.bands
                 if (value := band.runs.get(label)) is not None
             ]
@@ -248,9 +239,10 @@ class FleetSizes(Summarised):
         axes = pictures().fleet_sizes(
             rows,
             curves,
-            self.target.total / unit,
-            "rounds" if self.clock.is_even else "seconds",
+            shown(self.target.most),
+            self.measure.axis,
             ax,
+            scale=self.measure.scale,
         )
         figure: Figure = axes.figure
         return figure

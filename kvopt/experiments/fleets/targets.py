@@ -1,4 +1,4 @@
-"""Targets of a fleet: a total latency that it should stay within, and how they are written."""
+"""Targets of a fleet: what it should stay within, and how that is written."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from fractions import Fraction
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.model.deadlines import Deadline
 from kvopt.model.instance import Instance
 from kvopt.model.requests import LARGEST_INTEGER
 from kvopt.simulation.clocks import Clock
 
 _FIELD = "--target"
 _MEAN = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)")
+_MISSES = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(%|)")
 _UNBOUNDED = re.compile(r"p[0-9.]+|median|max|worst")
 _LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
 """Nanoseconds of the units."""
@@ -21,45 +23,36 @@ _LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
 
 @dataclass(frozen=True)
 class Target:
-    """A total latency that a fleet should stay within.
+    """What a fleet should stay within.
 
     Parameters
     ----------
-    total
-        The most it may be, in units of the clock.
+    most
+        A total latency in units of the clock, or a number of misses.
     said
         What it is, for a sentence.
     run
         The run that has it, where it is that of one: on how many machines, and what it is called.
     """
 
-    total: int
+    most: int
     said: str
     run: tuple[int, str] | None = None
 
 
-def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
+def latency_target(text: str, instance: Instance, clock: Clock) -> Target:
     """Return the target that ``mean=5s`` says, or ``mean=100`` in rounds.
 
     Examples
     --------
     >>> from kvopt import Instance, Request
     >>> from kvopt.simulation.clocks import ROUNDS
-    >>> parsed_target("mean=2.5", Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).total
+    >>> latency_target("mean=2.5", Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).most
     7
     """
-    key, _, value = text.partition("=")
-    if _UNBOUNDED.fullmatch(key):
-        reason = (
-            f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
-            "let a few requests wait for the sake of the others; give a mean"
-        )
-        raise InvalidInput(reason, field=_FIELD)
+    key, value = _parts(text)
     if key == "misses":
-        reason = (
-            "misses are not looked at: what can be done by a deadline is bounded for one machine"
-        )
-        raise InvalidInput(reason, field=_FIELD)
+        raise InvalidInput("misses need a --deadline: 40 rounds, 30s, own", field=_FIELD)
     found = _MEAN.fullmatch(value)
     if key != "mean" or found is None:
         raise InvalidInput(f"must be mean=100 or mean=5s, got {shown(text)}", field=_FIELD)
@@ -71,6 +64,41 @@ def parsed_target(text: str, instance: Instance, clock: Clock) -> Target:
         )
     unit = f" {found[2]}" if found[2] else " rounds"
     return Target(total, f"a mean latency of {found[1]}{unit}")
+
+
+def misses_target(text: str, count: int, deadline: Deadline) -> Target:
+    """Return the target that ``misses=1%`` says of so many requests, or ``misses=20``.
+
+    Examples
+    --------
+    >>> misses_target("misses=2.5%", 90, Deadline.parse(40)).most
+    2
+    """
+    key, value = _parts(text)
+    if key == "mean":
+        raise InvalidInput("a mean has no --deadline: misses=1% has", field=_FIELD)
+    found = _MISSES.fullmatch(value)
+    if key != "misses" or found is None:
+        raise InvalidInput(f"must be misses=1% or misses=20, got {shown(text)}", field=_FIELD)
+    most = Fraction(found[1]) * (Fraction(count, 100) if found[2] else 1)
+    if most > count or (not found[2] and most.denominator > 1):
+        reason = f"must be a share up to 100%, or a number of the {count:,} requests, got {text}"
+        raise InvalidInput(reason, field=_FIELD)
+    misses = f"{found[1]}%" if found[2] else f"{int(most):,}"
+    return Target(int(most), f"at most {misses} misses {deadline.worded}")
+
+
+def _parts(text: str) -> tuple[str, str]:
+    """Return the name and the value of a target."""
+    key, _, value = text.partition("=")
+    if _UNBOUNDED.fullmatch(key):
+        reason = (
+            f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
+            "let a few requests wait for the sake of the others; give a mean, or misses=1% and "
+            "a --deadline"
+        )
+        raise InvalidInput(reason, field=_FIELD)
+    return key, value
 
 
 def _unit(name: str, instance: Instance, clock: Clock) -> Fraction | int:
