@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.fluid import fluid_order, fluid_prices
+from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.passing import Floats
@@ -118,6 +118,8 @@ class _Paces:
         )
         self._shifted = replace(search.instance, requests=tuple(requests))
         self._fluids: dict[float, Fluid] = {}
+        # Before there are prices for all of these rounds.
+        _refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
 
     def is_over(self) -> bool:
         """Whether time is up, or the search has to stop."""
@@ -198,7 +200,11 @@ def _lengthened(placing: Placing) -> Placing:
 
 
 def _no_loads(workers: int, span: int) -> Integers:
+    _refuse_too_long(workers, span)
+    return np.zeros((workers, span), dtype=np.int64)
+
+
+def _refuse_too_long(workers: int, span: int) -> None:
     if workers * span > LARGEST_LOADS:
         reason = f"{workers} workers over {span:,} rounds; the limit is {LARGEST_LOADS:,}"
         raise TooLarge(reason)
-    return np.zeros((workers, span), dtype=np.int64)
