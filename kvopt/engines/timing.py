@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.timed_exact import search_all
+from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.timed_runs import (
     TimedSearch,
@@ -17,8 +18,10 @@ from kvopt.heuristics.timed_runs import (
 )
 from kvopt.kernels.dependencies import versions
 from kvopt.model.batch_time import NANOSECONDS
+from kvopt.model.frames import latex
 from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.model.scopes import Scope
+from kvopt.model.summary import Facts, share
 from kvopt.search.incumbent import Observer, StopCriterion
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
@@ -26,6 +29,12 @@ from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.runs import PolicyRun
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+_TOTALS = ("objective", "lower_bound")
 _BOUND_SHARE = 0.2
 """Share of a limit that the search for good weights may take."""
 
@@ -58,6 +67,38 @@ class TimedResult(SolveResult):
         if not isinstance(self.run, FleetRun):
             return None
         return tuple(worker for worker in self.run.workers if worker is not None)
+
+    def facts(self) -> Facts:
+        """Return what a summary says; totals in seconds."""
+        totals = {"total latency": self.objective, "lower bound": self.lower_bound}
+        worded = {
+            name: None if value is None else f"{value / NANOSECONDS:,.6g} seconds"
+            for name, value in totals.items()
+        }
+        return {**super().facts(), **worded}
+
+    def to_dataframe(self) -> DataFrame:
+        """Return one row, as a DataFrame of pandas; totals are named as nanoseconds."""
+        instance = None if self.run is None else self.run.instance
+        row = super().to_dataframe().rename(columns={name: f"{name}_ns" for name in _TOTALS})
+        return row.assign(
+            instance=None if instance is None else instance.name,
+            requests=None if instance is None else len(instance),
+            memory=None if instance is None else instance.memory,
+        )
+
+    def to_latex(self) -> str:
+        """Return a table with one row for the package booktabs; totals in seconds."""
+        cells = [_seconds(self.objective), _seconds(self.lower_bound), share(self.gap)]
+        row = ["-" if cell is None else str(cell) for cell in cells]
+        heads = ["total latency s>", "at least s>", "gap>"]
+        return latex(heads, [row], f"{self.status}; stopped: {self.stop_reason}")
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the run, see `PolicyRun.plot`."""
+        if self.run is None:
+            raise InvalidInput("has found none, so there is nothing to draw", field="run")
+        return self.run.plot(ax)
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --seconds --json`` prints."""

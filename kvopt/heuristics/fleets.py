@@ -14,8 +14,8 @@ _ALONE_SHARE = 0.2
 """Share of the time of a turn in which each worker is improved by itself."""
 _SOON_IN_LINE = 2_000
 """Requests up to which all habits of one line take moments."""
-_FEW_SHARE = 0.1
-"""Share of the time for orders of fluids where requests are few: moves find more there."""
+_PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
+"""Share of the time for orders of fluids where requests are many, and where moves find more."""
 
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
@@ -47,7 +47,7 @@ def _place(search: Search, seconds: float) -> None:
     has_many = count >= params.rollout_requests
     if count <= _SOON_IN_LINE:
         offer_central_lines(search)
-    share = params.orders_share if has_many else _FEW_SHARE
+    share = _PLACED_SHARE if has_many else _FEW_SHARE
     try:
         search_fluid_orders(search, share_of(seconds, share), search.seed)
     except TooLarge as error:

@@ -137,6 +137,16 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     assert search.result("auto").signal_number == 2
 
 
+def test_tables_and_pictures_of_a_result() -> None:
+    found = solve_in_seconds(Instance(5, [Request(0, 2, 1)] * 3, "three", workers=2), CLOCK)
+    row = found.to_dataframe().iloc[0]
+    assert row["objective_ns"] == found.objective
+    assert (row["instance"], row["requests"]) == ("three", 3)
+    assert "seconds" in str(found.facts()["total latency"])
+    assert "toprule" in found.to_latex()
+    assert found.plot() is not None
+
+
 def test_no_requests() -> None:
     found = solve_in_seconds(Instance(5, [], workers=2), CLOCK)
     assert (found.objective, found.lower_bound, str(found.status)) == (0, 0, "optimal")
