@@ -2,8 +2,9 @@
 
 In seconds every worker has rounds of its own, which last as long as its batch, so what a move is
 worth is not known before it is tried: both workers are simulated again, as servers alone.  A run
-is then a set of requests for each worker, and for each request a *key*: a worker takes what waits
-in ascending order of keys, as `LeastShare` does.
+is then a set of requests for each worker, and for each request a *key*: a worker starts what waits
+in ascending order of keys.  The first keys are the times of the starts of the run to improve, so
+that each worker does about what it did, and a request that moves keeps its time.
 """
 
 from __future__ import annotations
@@ -34,9 +35,7 @@ ROUTERS = (
 _HABITS = ((10, 30), (1, 0))
 """Windows and patience of the orders."""
 _NEAR = 8
-"""How far apart in the order of arrivals two requests are that are swapped, at most."""
-_FACTORS = (0.25, 0.5, 0.8, 1.25, 2.0, 4.0)
-"""By how much a key changes."""
+"""How far apart in the order of starts two requests are that are swapped, at most."""
 _IDLE_STEPS, _IDLE_WORK = 200, 100_000
 """Steps for each worker without improvement after which moves end, and requests of the fleet times
 steps; with a limit ten times as many."""
@@ -111,10 +110,10 @@ def orders_of(instance: Instance, clock: Seconds) -> list[Order]:
 
 def search_runs(search: TimedSearch) -> None:
     """Look for better runs: orders behind routers, then moves between workers."""
-    order = search_routed(search)
+    search_routed(search)
     if not search.should_stop():
         search.engine = "moves"
-        search_moves(search, order, search.seed)
+        search_moves(search, search.seed)
 
 
 def offer_one_by_one(search: TimedSearch) -> None:
@@ -140,12 +139,11 @@ def offer_one_by_one(search: TimedSearch) -> None:
     search.offer_run(joined_run(search, name, starts, workers, resumed, began), name)
 
 
-def search_routed(search: TimedSearch) -> Order:
-    """Offer the runs of orders behind routers; return the order of the best of them."""
+def search_routed(search: TimedSearch) -> None:
+    """Offer the runs of orders behind routers."""
     instance = search.instance
-    everything, least = range(len(instance)), math.inf
+    everything = range(len(instance))
     orders = orders_of(instance, search.clock)
-    best = orders[0]
     for router in ROUTERS if instance.workers > 1 else ROUTERS[:1]:
         for order in orders:
             label = f"{router} + {order.name}"
@@ -155,14 +153,11 @@ def search_routed(search: TimedSearch) -> Order:
                     label=label, should_stop=search.should_stop,
                 )  # fmt: skip
             except Stopped:
-                return best
+                return
             search.offer_run(made, label)
-            if made.objective is not None and made.objective < least:
-                best, least = order, made.objective
-    return best
 
 
-def search_moves(search: TimedSearch, order: Order, seed: int = 0) -> None:
+def search_moves(search: TimedSearch, seed: int = 0) -> None:
     """Improve the run by moves and swaps between workers and by other keys, while they do."""
     if search.run is None or len(search.instance) < 2:
         return
@@ -170,7 +165,7 @@ def search_moves(search: TimedSearch, order: Order, seed: int = 0) -> None:
     most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
     if search.remaining < math.inf:
         most_idle *= 10
-    state, random, idle = _Dealt(search, search.run, order), Random(seed), 0
+    state, random, idle = _Dealt(search, search.run), Random(seed), 0
     try:
         while idle < most_idle and not search.should_stop():
             idle = 0 if state.step(random) else idle + 1
@@ -181,12 +176,11 @@ def search_moves(search: TimedSearch, order: Order, seed: int = 0) -> None:
 class _Dealt:
     """Requests as they are dealt to workers, their keys, and what each worker does."""
 
-    def __init__(self, search: TimedSearch, made: PolicyRun, order: Order) -> None:
-        self._search, self._order = search, order
-        self._keys = list(order.keys)
+    def __init__(self, search: TimedSearch, made: PolicyRun) -> None:
+        self._search = search
+        self._keys = [time for time in made.start_times if time is not None]
         self._began = working_time()
-        arrivals = search.clock.arrivals(search.instance)
-        self._line = sorted(range(len(arrivals)), key=arrivals.__getitem__)
+        self._line = sorted(range(len(self._keys)), key=self._keys.__getitem__)
         self._members: list[list[int]] = [[] for _ in range(search.instance.workers)]
         if isinstance(made, FleetRun):
             for i, worker in enumerate(made.workers):
@@ -194,29 +188,26 @@ class _Dealt:
                 self._members[worker].append(i)
             self._parts = list(made.parts)
         else:
-            self._members[0], self._parts = list(range(len(arrivals))), [made]
+            self._members[0], self._parts = list(range(len(self._keys))), [made]
 
     def step(self, random: Random) -> bool:
         """Try a move, a swap or another key; keep it if it is better, and say whether it is."""
         place = random.randrange(len(self._line))
-        i = self._line[place]
-        source = self._worker_of(i)
+        near = min(max(place + random.randint(-_NEAR, _NEAR), 0), len(self._line) - 1)
+        i, other = self._line[place], self._line[near]
+        source, key, way = self._worker_of(i), self._keys[i], random.random()
         changed = [list(members) for members in self._members]
-        key, way = self._keys[i], random.random()
         touched = {source}
         if len(changed) > 1 and way < 0.7:
             target = random.choice([w for w in range(len(changed)) if w != source])
             changed[source].remove(i)
+            if way < 0.35 and other in changed[target]:
+                changed[target].remove(other)
+                changed[source].append(other)
             changed[target].append(i)
             touched.add(target)
-            if way < 0.35:
-                other = self._line[max(0, min(place + random.randint(-_NEAR, _NEAR),
-                                              len(self._line) - 1))]  # fmt: skip
-                if other in changed[target] and other != i:
-                    changed[target].remove(other)
-                    changed[source].append(other)
         else:
-            self._keys[i] = max(1, int(key * random.choice(_FACTORS)))
+            self._keys[i] = self._keys[other] + random.choice((-1, 1))
         parts = list(self._parts)
         for worker in touched:
             changed[worker].sort()
@@ -235,7 +226,7 @@ class _Dealt:
     def _alone(self, members: list[int]) -> PolicyRun:
         """Simulate one worker with its requests."""
         search = self._search
-        policy = replace(self._order, keys=self._keys).policy(members)
+        policy = Order("start", self._keys, 1, 0).policy(members)
         part = search.instance.of_one_worker(members)
         return run(part, policy, clock=search.clock, should_stop=search.should_stop)
 

@@ -13,7 +13,7 @@ from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request, gap_below, generate, run, write_instance
 from kvopt.engines.timing import TimedResult, solve_in_seconds
-from kvopt.heuristics.timed_runs import TimedSearch, orders_of, search_moves, search_routed
+from kvopt.heuristics.timed_runs import TimedSearch, search_moves, search_routed
 from kvopt.simulation.clocks import Seconds
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
@@ -88,7 +88,8 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     for seed in range(20):
         instance, server = drawn(seed, most=3)
         search = TimedSearch(instance, clock_of(server))
-        search_moves(search, search_routed(search), seed)
+        search_routed(search)
+        search_moves(search, seed)
         assert search.run is not None
         assert search.run.violations() == []
         best = oracle(instance, server)
@@ -115,7 +116,8 @@ def test_moves_are_repeatable() -> None:
     for _ in range(2):
         few = Instance(2_000, FLEET.requests[:8], workers=2)
         search = TimedSearch(few, CLOCK)
-        search_moves(search, search_routed(search), 5)
+        search_routed(search)
+        search_moves(search, 5)
         values.append(search.objective)
     assert values[0] == values[1]
 
@@ -132,7 +134,7 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     search_routed(search)
     first = search.objective
     assert first is not None
-    search_moves(search, orders_of(FLEET, CLOCK)[0])
+    search_moves(search)
     assert search.objective == first
     assert search.result("auto").signal_number == 2
 
