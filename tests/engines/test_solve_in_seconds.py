@@ -85,7 +85,7 @@ def test_a_thousand_tiny_fleets() -> None:
 
 def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     reached = 0
-    for seed in range(20):
+    for seed in range(12):
         instance, server = drawn(seed, most=3)
         search = TimedSearch(instance, clock_of(server))
         search_routed(search)
@@ -95,7 +95,7 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
         best = oracle(instance, server)
         assert (search.objective or 0) >= best, seed
         reached += search.objective == best
-    assert reached >= 15
+    assert reached >= 9
 
 
 def test_the_search_beats_every_router_that_it_tries() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fleet_partitions import drawn_fleet, fleet_optimum, triples
 
-from kvopt import Instance, Request, Schedule, generate, solve
+from kvopt import Instance, Request, Schedule, generate
 from kvopt.errors import TooLarge
 from kvopt.heuristics.central_line import offer_central_lines
 from kvopt.heuristics.fleets import improve_fleet
@@ -116,10 +116,3 @@ def test_arrivals_too_far_apart_go_to_one_line() -> None:
     improve_fleet(search, 0.1)
     assert any("no orders of fluids" in note for note in search.notes)
     assert search.objective == 8
-
-
-def test_solve_uses_them() -> None:
-    found = solve(CHAT, time_limit=4)
-    assert found.schedule is not None
-    assert found.schedule.check().feasible
-    assert found.found_by != "one after another"
