@@ -3,8 +3,8 @@
     python benchmarks/routers.py --data DIR [--speed]
 
 Prints the mean latency in rounds of 50 ms of all conversations of Azure for 4, 5 and 6 workers,
-each router with svf, mc-sf and fcfs.  With ``--speed`` it prints instead how many processor seconds
-the first 10,000 take on 8 workers in seconds.
+each router with svf, mc-sf, fcfs and patient.  With ``--speed`` it prints instead how many
+processor seconds the first 10,000 take on 8 workers in seconds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
 from kvopt.routers.registry import ROUTERS
 from kvopt.simulation.clocks import Seconds
 
-POLICIES = ("svf", "mc-sf", "fcfs")
+POLICIES = ("svf", "mc-sf", "fcfs", "patient")
 
 
 def latencies(data: Path) -> None:

@@ -41,6 +41,7 @@ _HOMES = {
     "engines.bounding": "bound",
     "engines.fleet_bounding": "bounds_by_workers",
     "engines.solving": "solve",
+    "engines.timing": "TimedResult solve_in_seconds",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",
     "families": "generate",

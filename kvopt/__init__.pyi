@@ -7,6 +7,7 @@ from kvopt.certificates import Certificate, certify, read_certificate, write_cer
 from kvopt.engines.bounding import bound
 from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.engines.solving import solve
+from kvopt.engines.timing import TimedResult, solve_in_seconds
 from kvopt.errors import (
     FalseClaim,
     InvalidInput,
@@ -82,6 +83,7 @@ __all__ = [
     "SolverFault",
     "Status",
     "StopReason",
+    "TimedResult",
     "TooLarge",
     "UnsupportedDependency",
     "View",
@@ -102,6 +104,7 @@ __all__ = [
     "register",
     "run",
     "solve",
+    "solve_in_seconds",
     "verify",
     "write_certificate",
     "write_instance",

@@ -95,6 +95,11 @@ def fluid_end(instance: Instance) -> int:
     return max((-(-end // instance.total_memory) for _, end, _ in _stretches(instance)), default=0)
 
 
+def fluid_order(instance: Instance) -> list[int]:
+    """Return requests in the order in which the fluid begins to serve them."""
+    return list(dict.fromkeys(i for _, _, i in _stretches(instance)))
+
+
 def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats]:
     """Return for each stretch the price at its end, and by how much it falls a round."""
     slopes = [1.0 / instance.requests[i].volume for _, _, i in stretches]

@@ -20,6 +20,7 @@ from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics.timed_runs import TimedSearch, search_runs
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -282,6 +283,25 @@ class SidesInSeconds:
             made = attempt(self._search, order, order.name, self._clock, self._router)
             if isinstance(made, PolicyRun):
                 self.offer(made)
+        if self._search.instance.workers > 1:
+            with _left_at_a_signal(self._search):
+                self._search_fleet()
+
+    def _search_fleet(self) -> None:
+        """Look for better runs behind every router, and by moves between workers."""
+        search = self._search
+        if search.remaining <= 0 or search.signal_number is not None:
+            return
+        timed = TimedSearch(
+            search.instance, self._clock, seed=search.seed,
+            time_limit=None if search.remaining == math.inf else search.remaining,
+            stop=lambda _: search.signal_number is not None,
+        )  # fmt: skip
+        if self._best is not None:
+            timed.offer_run(self._best, self._best.policy)
+        search_runs(timed)
+        if timed.run is not None:
+            self.offer(timed.run)
 
 
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses

@@ -11,9 +11,11 @@ import typer
 from rich.markup import escape
 
 from kvopt.cli import common
+from kvopt.cli.assumed import clock_of
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
+from kvopt.cli.solve_in_seconds import refuse_in_seconds, solve_files_in_seconds
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_either_schedule, read_instance, write_schedule
@@ -22,6 +24,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import checked_limit, gap_below
 from kvopt.search.result import SolveResult
+from kvopt.simulation.clocks import Seconds
 
 
 def solve_command(
@@ -52,6 +55,8 @@ def solve_command(
     presolve: Annotated[
         bool, option("--presolve/--no-presolve", "Let the solver simplify first; on by default.")
     ] = True,
+    in_seconds: common.Seconds = False,
+    model: common.BatchTime = None,
     gap: Annotated[
         float | None, option("--gap", "Stop at this certified gap, 0.05 for 5%.", "G", min=0)
     ] = None,
@@ -69,6 +74,18 @@ def solve_command(
     """
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
+    clock = clock_of(in_seconds, model)
+    if isinstance(clock, Seconds):
+        refuse_in_seconds({
+            "--engine": engine != "auto", "--scope": Scope.parse(scope or Scope.RUNS) != Scope.RUNS,
+            "--start": start, "--output": output, "--cold": cold, "--params": params, "--ram": ram,
+        })  # fmt: skip
+        solve_files_in_seconds(
+            [(file, read_instance(file, memory, workers, block_size)) for file in files],
+            clock, model, time_limit=checked_limit(time_limit), threads=threads, seed=seed,
+            stop=None if gap is None else gap_below(gap), json=json,
+        )  # fmt: skip
+        return
     try_outputs(output=output, as_json=json)
     allowed = Scope.parse(scope or Scope.RUNS)
     # What cannot run is refused before anything is read.

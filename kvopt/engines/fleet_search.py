@@ -57,11 +57,11 @@ def _run(search: Search, deadline: float) -> None:
             return
         if found:
             known[bits] = found[0]
-    parts = _best_partition(instance, known, upper)
+    parts = best_partition(instance, known, upper)
     if parts is not None:
         starts, workers = [0] * len(instance), [0] * len(instance)
         for worker, bits in enumerate(parts):
-            for i, start in zip(_members(bits), known[bits][1], strict=True):
+            for i, start in zip(members_of(bits), known[bits][1], strict=True):
                 starts[i], workers[i] = start, worker
         search.offer_starts(starts, _NAME, workers)
     if not search.checkable:  # else a bound that can be checked is looked for
@@ -71,10 +71,11 @@ def _run(search: Search, deadline: float) -> None:
 def _sets(count: int) -> Iterator[tuple[list[int], int]]:
     """Yield all sets of requests but the empty one, small ones first."""
     for bits in sorted(range(1, 1 << count), key=int.bit_count):
-        yield _members(bits), bits
+        yield members_of(bits), bits
 
 
-def _members(bits: int) -> list[int]:
+def members_of(bits: int) -> list[int]:
+    """Return the requests of a set."""
     return [i for i in range(bits.bit_length()) if bits >> i & 1]
 
 
@@ -108,7 +109,7 @@ def _best_of(
     return [(sum(latencies), starts)]
 
 
-def _best_partition(instance: Instance, known: Known, upper: int) -> list[int] | None:
+def best_partition(instance: Instance, known: Known, upper: float) -> list[int] | None:
     """Return the sets of the workers with the least latency below a limit, None without one."""
     count = 1 << len(instance)
     values = [known[bits][0] if bits in known else math.inf for bits in range(count)]

@@ -19,10 +19,12 @@ from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
 from kvopt.heuristics.central_line import offer_central_lines
+from kvopt.heuristics.fluid_orders import fluid_of, placed
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
 from kvopt.heuristics.paused_layers import search_layers
 from kvopt.heuristics.paused_orders import search_paused_orders
+from kvopt.heuristics.placing import Tries
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.kernels.compiling import compile_seconds, compiling
@@ -113,6 +115,7 @@ def _fleets() -> int | None:
     search = Search(replace(chat, workers=2), params=_brief())
     search.offer_schedule(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
+    placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_cycles=1)
     few = generate("arrival-1", n=4, seed=3)
     hunt_below(few, few.total_output + 1).go_on()

@@ -1,9 +1,10 @@
-"""Better schedules of a fleet: rollouts from one line, moves between workers, each by itself."""
+"""Better schedules of a fleet: orders of fluids, moves between workers, each by itself."""
 
 from __future__ import annotations
 
 import math
 
+from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
@@ -11,20 +12,18 @@ from kvopt.search.params import share_of
 
 _ALONE_SHARE = 0.2
 """Share of the time of a turn in which each worker is improved by itself."""
+_SOON_IN_LINE = 2_000
+"""Requests up to which all habits of one line take moments."""
+_PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
+"""Share of the time for orders of fluids where requests are many, and where moves find more."""
 
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a fleet for so long, or until nothing improves any more."""
-    from kvopt.heuristics.central_line import offer_central_lines
     from kvopt.heuristics.reinsertion import search_reinsertions
-    from kvopt.heuristics.rollouts import search_rollouts
 
-    end, turn = working_time() + seconds, 0
-    turn_length = 2.0
-    params, count = search.params.improve, len(search.instance)
-    offer_central_lines(search)
-    if count >= params.rollout_requests:
-        search_rollouts(search, share_of(seconds, params.orders_share), search.seed)
+    end, turn, turn_length = working_time() + seconds, 0, 2.0
+    _place(search, seconds)
     while not search.should_stop() and working_time() < end and search.schedule is not None:
         before = search.schedule.objective
         left = min(end - working_time(), math.inf if seconds == math.inf else turn_length)
@@ -33,6 +32,30 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
         if seconds == math.inf and search.schedule.objective == before:
             return
         turn, turn_length = turn + 1, 2 * turn_length
+
+
+def _place(search: Search, seconds: float) -> None:
+    """Place all requests anew: from one line for all, and in orders of fluids.
+
+    The latter need an integer for each round, so where there are too many it is rollouts.
+    """
+    from kvopt.heuristics.central_line import offer_central_lines
+    from kvopt.heuristics.fluid_orders import search_fluid_orders
+    from kvopt.heuristics.rollouts import search_rollouts
+
+    params, count = search.params.improve, len(search.instance)
+    has_many = count >= params.rollout_requests
+    if count <= _SOON_IN_LINE:
+        offer_central_lines(search)
+    share = _PLACED_SHARE if has_many else _FEW_SHARE
+    try:
+        search_fluid_orders(search, share_of(seconds, share), search.seed)
+    except TooLarge as error:
+        search.note(f"no orders of fluids: {error}")
+        if count > _SOON_IN_LINE:
+            offer_central_lines(search)
+        if has_many:
+            search_rollouts(search, share_of(seconds, share), search.seed)
 
 
 def improve_workers(search: Search, seconds: float) -> None:

@@ -142,11 +142,11 @@ def fleet_of(instance: Instance, starts: tuple[int, ...], workers: tuple[int, ..
 def hold_all(fleet: Fleet) -> None:
     """Add every request to the loads of its worker."""
     for i in range(len(fleet.starts)):
-        _hold(fleet, i, 1)
+        hold(fleet, i, 1)
 
 
 @compiled
-def _hold(fleet: Fleet, i: int, sign: int) -> None:
+def hold(fleet: Fleet, i: int, sign: int) -> None:
     """Add a request to the loads of its worker, or take it away."""
     loads, begin, prompt = fleet.loads[fleet.workers[i]], fleet.starts[i] + 1, fleet.prompts[i]
     for grown in range(fleet.outputs[i]):
@@ -178,7 +178,7 @@ def reinsert(
         for x in range(count):
             i = taken[x]
             fleet.starts[i], fleet.workers[i] = starts[x], workers[x]
-            _hold(fleet, i, 1)
+            hold(fleet, i, 1)
 
 
 @compiled
@@ -194,7 +194,7 @@ def _take(fleet: Fleet, line: Integers, random: State, taken: Integers) -> int:
     for place in range(reach):  # each as likely as any other
         if below(random, reach - place) < count - chosen:
             taken[chosen] = line[first + place]
-            _hold(fleet, taken[chosen], -1)
+            hold(fleet, taken[chosen], -1)
             chosen += 1
     way = below(random, 3)
     keys = np.empty(chosen)
@@ -233,8 +233,8 @@ def _put_back(fleet: Fleet, random: State, taken: Integers, allowed: float) -> b
         total += best
         if total > allowed:
             for y in range(x):
-                _hold(fleet, taken[y], -1)
+                hold(fleet, taken[y], -1)
             return False
         fleet.starts[i], fleet.workers[i] = best, where
-        _hold(fleet, i, 1)
+        hold(fleet, i, 1)
     return True

@@ -1,0 +1,100 @@
+"""``kvopt solve --seconds``: the best run and the best bound in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.markup import escape
+
+from kvopt.cli import common
+from kvopt.cli.assumed import say_assumed_clock
+from kvopt.cli.live import LiveProgress
+from kvopt.errors import InvalidInput
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import StopCriterion
+from kvopt.simulation.clocks import Seconds
+
+if TYPE_CHECKING:
+    from kvopt.engines.timing import TimedResult
+
+
+def refuse_in_seconds(given: Mapping[str, object]) -> None:
+    """Refuse options that are for rounds, where one of them was given."""
+    for name, value in given.items():
+        if value:
+            raise InvalidInput("is for rounds, not for --seconds", field=name)
+
+
+def solve_files_in_seconds(
+    given: Sequence[tuple[Path, Instance]],
+    clock: Seconds,
+    model: str | None,
+    *,
+    time_limit: float | None,
+    threads: int | None,
+    seed: int,
+    stop: StopCriterion | None,
+    json: bool,
+) -> None:
+    """Solve instances one after another, and print what was found; see `solve_in_seconds`."""
+    from kvopt.engines.timing import solve_in_seconds
+
+    common.warn_oversubscription(threads)
+    say_assumed_clock(clock, model)
+    results: list[TimedResult] = []
+    with common.undisturbed() as signals:
+        for file, instance in given:
+            label = f"{common.label(file)}, nanoseconds"
+            with LiveProgress(label, quiet=json) as observer:
+                found = solve_in_seconds(
+                    instance, clock, time_limit=time_limit, threads=threads, seed=seed,
+                    observer=observer, stop=stop,
+                )  # fmt: skip
+            results.append(found)
+            if found.signal_number is not None or signals:
+                break
+        _report(given, clock, results, json)
+    common.exit_by_signal(results[-1].signal_number)
+    if any(result.run is None for result in results):
+        raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _report(
+    given: Sequence[tuple[Path, Instance]],
+    clock: Seconds,
+    results: Sequence[TimedResult],
+    json: bool,
+) -> None:
+    if json:
+        rows = [
+            {"file": str(file), **result.to_json()}
+            for (file, _), result in zip(given, results, strict=False)
+        ]
+        common.print_json(results[0].to_json() if len(given) == 1 else {"results": rows})
+        return
+    table = common.new_table(
+        "instance", "n>", "M>", "workers>", "status", "mean s>", "at least>", "gap>", "found by",
+        "stopped", prose=("found by",), optional=("M", "n", "stopped", "found by", "gap"),
+    )  # fmt: skip
+    for (file, instance), result in zip(given, results, strict=False):
+        count = max(len(instance), 1) * clock.scale
+        means = (result.objective, result.lower_bound)
+        table.add_row(
+            escape(instance.name or common.label(file)),
+            str(len(instance)),
+            str(instance.memory),
+            str(instance.workers),
+            str(result.status),
+            *("-" if value is None else f"{value / count:,.4f}" for value in means),
+            common.percent(result.gap),
+            escape(result.found_by or "-"),
+            str(result.stop_reason),
+        )
+    common.print_table(table)
+    common.say(results[0].scope.sentence)
+    for (file, _), result in zip(given, results, strict=False):
+        for line in (*result.faults, *result.notes):
+            common.say(f"{common.label(file)}: {line}")

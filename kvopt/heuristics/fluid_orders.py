@@ -1,0 +1,210 @@
+"""Schedules of a fleet in the order in which a slower fluid serves requests.
+
+The fluid of the volume bound (`kvopt.bounds.fluid`) uses all memory of all workers.  No fleet
+does: where a request leaves, what is left beside the others rarely is as large as the next one.
+A fluid with a few percent less memory, its **pace**, begins requests about when a good fleet
+does, and knows what memory is worth to it.  So requests are placed in that order
+(`kvopt.heuristics.placing`), at those prices.
+
+Paces are compared by what they give.  Better orders lose less memory, so the best pace rises
+with their number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
+from kvopt.errors import TooLarge
+from kvopt.heuristics.decode import Integers
+from kvopt.heuristics.passing import Floats
+from kvopt.heuristics.placing import Placing, Tries, place_next
+from kvopt.heuristics.reinsertion import LARGEST_LOADS, Fleet
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
+
+_PACES = tuple(1 - 0.02 * k for k in range(11))
+"""Paces that are tried first, until two in a row are worse."""
+_FIRST_STEP, _LEAST_STEP = 0.01, 0.00125
+"""Distance of the two paces that are compared, at first and at least."""
+_FIRST_ORDERS, _MOST_ORDERS = 4, 4096
+"""Orders of each few requests in the first turn, and at most."""
+_IDLE_TURNS = 3
+"""Turns without improvement after which the search ends."""
+_SLICE = 4_000
+"""Placements between two questions whether to stop."""
+_SPARE = 50
+"""Longest outputs by which loads are longer than the fluid, at first."""
+_NAME = "fluid order"
+
+Found = tuple[list[int], list[int]]
+"""Starts and workers of all requests."""
+
+
+class Fluid(NamedTuple):
+    """What a fluid says of an instance.
+
+    Parameters
+    ----------
+    order
+        Requests in the order in which it begins to serve them.
+    paid, moment
+        Sums of the prices ``p_t`` of a token and of ``t p_t`` up to each time.
+    """
+
+    order: Integers
+    paid: Floats
+    moment: Floats
+
+
+def fluid_of(instance: Instance, pace: float) -> Fluid:
+    """Return the fluid of a share of the memory of all workers."""
+    pool = instance.pooled()
+    slower = replace(pool, memory=max(int(pace * pool.memory), instance.memory))
+    prices = fluid_prices(slower)
+    times = np.arange(1, len(prices) + 1)
+    paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
+    return Fluid(np.array(fluid_order(slower), dtype=np.int64), paid, moment)
+
+
+def search_fluid_orders(search: Search, seconds: float, seed: int = 0) -> None:
+    """Try paces, then more and more orders at the best ones, for so long.
+
+    The first paces are tried to their end.  Without a limit it ends when nothing improves.
+
+    Raises
+    ------
+    TooLarge
+        If schedules span too many rounds.
+    """
+    if len(search.instance) < 2:
+        return
+    end = working_time() + seconds
+    with ThreadPoolExecutor(search.threads) as pool:
+        paces = _Paces(search, pool, end)
+        best = paces.first()
+        step, orders, idle, turn = _FIRST_STEP, _FIRST_ORDERS, 0, 0
+        while idle < _IDLE_TURNS and not paces.is_over():
+            began, before, turn = working_time(), search.objective, turn + 1
+            found = paces.best_of([best, best + step], Tries(orders, seed + turn))
+            step = max(step / 2, _LEAST_STEP) if found == best else step
+            best = found
+            idle = idle + 1 if search.objective == before else 0
+            orders = _next_orders(orders, working_time() - began, end - working_time())
+
+
+def _next_orders(orders: int, took: float, left: float) -> int:
+    """Return twice as many, unless another turn with as many would not end in time."""
+    if left == math.inf or left > 2 * took:
+        return min(2 * orders, _MOST_ORDERS)
+    return max(1, int(orders * left / max(took, 1e-3)))
+
+
+class _Paces:
+    """Places requests at one pace or another, and offers what comes out."""
+
+    def __init__(self, search: Search, pool: ThreadPoolExecutor, end: float) -> None:
+        self._search, self._pool, self._end = search, pool, end
+        self._first = min(request.arrival for request in search.instance)
+        requests = (
+            replace(request, arrival=request.arrival - self._first) for request in search.instance
+        )
+        self._shifted = replace(search.instance, requests=tuple(requests))
+        self._fluids: dict[float, Fluid] = {}
+        # Before there are prices for all of these rounds.
+        _refuse_too_long(self._shifted.workers, fluid_end(self._shifted.pooled()))
+
+    def is_over(self) -> bool:
+        """Whether time is up, or the search has to stop."""
+        return working_time() >= self._end or self._search.should_stop()
+
+    def first(self) -> float:
+        """Return the best of the first paces, where no other orders are tried."""
+        values: list[float] = []
+        for pace in _PACES:
+            values.append(self._offer(self._made(pace, Tries(1, 0), self._search.should_stop)))
+            if values[-1] == math.inf or len(values) - values.index(min(values)) > 2:
+                break
+        return _PACES[values.index(min(values))]
+
+    def best_of(self, paces: Sequence[float], tries: Tries) -> float:
+        """Offer what each pace gives; return the best of them, the first one in a tie."""
+        kept = [pace for pace in paces if pace <= 1]
+        work = [self._pool.submit(self._made, pace, tries, self.is_over) for pace in kept]
+        values = [self._offer(part.result()) for part in work]
+        return kept[values.index(min(values))]
+
+    def _made(self, pace: float, tries: Tries, should_stop: Callable[[], bool]) -> Found | None:
+        if should_stop():
+            return None
+        if pace not in self._fluids:
+            self._fluids[pace] = fluid_of(self._shifted, pace)
+        return placed(self._shifted, self._fluids[pace], tries, should_stop)
+
+    def _offer(self, found: Found | None) -> float:
+        """Offer a schedule; return the sum of its starts."""
+        if found is None:
+            return math.inf
+        starts, workers = found
+        self._search.offer_starts([k + self._first for k in starts], _NAME, workers)
+        return sum(starts)
+
+
+def placed(
+    instance: Instance, fluid: Fluid, tries: Tries, should_stop: Callable[[], bool]
+) -> Found | None:
+    """Return where requests are placed, None if it had to stop before the end.
+
+    Raises
+    ------
+    TooLarge
+        If the schedule spans too many rounds.
+    """
+    placing = _nothing_placed(instance, fluid)
+    reached, count = placing.reached, len(instance)
+    while reached[0] < count:
+        if should_stop():
+            return None
+        until = min(count, int(reached[0]) + max(1, _SLICE // tries.orders))
+        place_next(placing, tries, until)
+        if reached[0] < until:
+            placing = _lengthened(placing)
+    return placing.fleet.starts.tolist(), placing.fleet.workers.tolist()
+
+
+def _nothing_placed(instance: Instance, fluid: Fluid) -> Placing:
+    """Return an instance as arrays."""
+    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
+    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
+    loads = _no_loads(instance.workers, len(fluid.paid) + _SPARE * int(outputs.max()))
+    starts, workers = np.zeros((2, len(table)), dtype=np.int64)
+    fleet = Fleet(instance.memory, arrivals, prompts, outputs, starts, workers, loads)
+    floors = np.repeat(arrivals[:, None], instance.workers, axis=1)
+    reached = np.zeros(2, dtype=np.int64)
+    return Placing(fleet, fluid.order.copy(), fluid.paid, fluid.moment, floors, reached)
+
+
+def _lengthened(placing: Placing) -> Placing:
+    """Return it with twice the rounds."""
+    workers, span = placing.fleet.loads.shape
+    loads = _no_loads(workers, 2 * span)
+    loads[:, :span] = placing.fleet.loads
+    return placing._replace(fleet=placing.fleet._replace(loads=loads))
+
+
+def _no_loads(workers: int, span: int) -> Integers:
+    _refuse_too_long(workers, span)
+    return np.zeros((workers, span), dtype=np.int64)
+
+
+def _refuse_too_long(workers: int, span: int) -> None:
+    if workers * span > LARGEST_LOADS:
+        reason = f"{workers} workers over {span:,} rounds; the limit is {LARGEST_LOADS:,}"
+        raise TooLarge(reason)

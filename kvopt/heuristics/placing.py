@@ -1,0 +1,208 @@
+"""Placing the requests of a fleet one by one, each few in the best of many orders.
+
+Each request goes to the worker and the round where it starts earliest beside those placed before
+it.  A large one waits for its place on one worker, and those behind it in the line start on the
+others, or beside it.
+
+Which of two neighbours in the line goes first decides what fits.  So those next in line are
+placed in many orders that differ a little, some with one further behind in place of one of
+them, and the first few of the cheapest order stay.  An order costs the starts of its requests,
+and the price of the tokens that they hold beyond a *horizon*, the time until which memory that
+they leave empty is taken for lost.  One that is left out counts as if it started there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.heuristics.decode import Integers, earliest
+from kvopt.heuristics.passing import Floats, Rows
+from kvopt.heuristics.reinsertion import Fleet, hold
+from kvopt.kernels.compiled import compiled
+from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
+
+_KEPT, _SEEN = 5, 25
+"""Requests that stay where the best order has them, and requests whose order is tried."""
+_REACH = 100
+"""How far behind those seen a request may be that takes the place of one of them."""
+_EXCHANGES = 0.3
+"""Share of the orders in which one does."""
+_LATE = 0.6
+"""Where the horizon is between the mean start of those seen and their last."""
+_LARGEST_BLUR, _LEAST_BLUR = 0.5, 0.01
+"""By how much places in the line are blurred, as a share of those seen."""
+
+
+class Placing(NamedTuple):
+    """How far requests have been placed.
+
+    Parameters
+    ----------
+    fleet
+        The instance, and where requests are.
+    line
+        The order in which they are placed, as it has become; the first of it are placed.
+    paid, moment
+        Sums of prices ``p_t`` of a token and of ``t p_t`` up to each time.
+    floors
+        For each request and worker a round before which it does not start beside those placed.
+    reached
+        How many are placed, and the last time with tokens.
+    """
+
+    fleet: Fleet
+    line: Integers
+    paid: Floats
+    moment: Floats
+    floors: Rows
+    reached: Integers
+
+
+class Tries(NamedTuple):
+    """How requests are placed: orders that are tried, and the seed of the random generator."""
+
+    orders: int
+    seed: int
+
+
+@compiled
+def place_next(placing: Placing, tries: Tries, until: int) -> None:
+    """Place requests up to a position of the line, or as far as there is room in the loads."""
+    fleet, line, reached = placing.fleet, placing.line, placing.reached
+    random, count = np.zeros(1, dtype=np.int64), len(line)
+    while reached[0] < until:
+        first, stop = reached[0], min(reached[0] + _SEEN, count)
+        if not _has_room(placing, first, min(stop + _REACH, count)):
+            return
+        for i in line[first:stop]:
+            _raise_floors(placing, i)
+        if tries.orders > 1:
+            reseed(random, tries.seed, first, 0)
+            _improve(placing, first, stop, tries.orders, random)
+        kept = line[first:stop] if stop == count else line[first : first + _KEPT]
+        _place(placing, kept)
+        for i in kept:
+            reached[1] = max(reached[1], fleet.starts[i] + fleet.outputs[i])
+        reached[0] += len(kept)
+
+
+@compiled
+def _has_room(placing: Placing, first: int, stop: int) -> bool:
+    """Whether any that are seen can be placed: each starts when all others end, at last."""
+    fleet, end, longest = placing.fleet, placing.reached[1], 0
+    for i in placing.line[first:stop]:
+        end, longest = max(end, fleet.arrivals[i]), max(longest, fleet.outputs[i])
+    return bool(end + (_SEEN + 1) * longest + 1 < fleet.loads.shape[1])
+
+
+@compiled
+def _raise_floors(placing: Placing, i: int) -> None:
+    """Find out where a request would start now: what is placed later can only delay it."""
+    fleet, floors = placing.fleet, placing.floors[i]
+    room, output = fleet.memory - fleet.prompts[i], fleet.outputs[i]
+    for worker in range(len(floors)):
+        floors[worker] = earliest(fleet.loads[worker], room, output, floors[worker])
+
+
+@compiled
+def _improve(placing: Placing, first: int, stop: int, orders: int, random: State) -> None:
+    """Change the order of some requests in the line to the cheapest one that is met."""
+    line = placing.line
+    best = line[first:stop]
+    _place(placing, best)
+    begun = placing.fleet.starts[best]
+    horizon = int(begun.mean() + _LATE * (begun.max() - begun.mean()))
+    least = _cost(placing, best, horizon)
+    _remove(placing, best)
+    for _ in range(orders - 1):
+        tried = _blurred(best, random)
+        behind, place = _exchanged(placing, stop, horizon, random)
+        left = tried[place]
+        if behind > 0:
+            tried[place] = line[behind]
+        _place(placing, tried)
+        cost = _cost(placing, tried, horizon)
+        _remove(placing, tried)
+        change = 0.0
+        if behind > 0:
+            change = _cost_at(placing, left, horizon, horizon)
+            change -= _cost_at(placing, line[behind], horizon, horizon)
+        if cost + change < least:
+            least = cost
+            best[:] = tried
+            if behind > 0:
+                for x in range(behind, stop, -1):
+                    line[x] = line[x - 1]
+                line[stop] = left
+
+
+@compiled
+def _blurred(order: Integers, random: State) -> Integers:
+    """Return the order with neighbours exchanged, near ones or far ones."""
+    blur = len(order) * _LARGEST_BLUR * (_LEAST_BLUR / _LARGEST_BLUR) ** uniform(random)
+    keys = np.empty(len(order))
+    for place in range(len(order)):
+        keys[place] = place + blur * normal(random)
+    return order[np.argsort(keys)]
+
+
+@compiled
+def _exchanged(placing: Placing, stop: int, horizon: int, random: State) -> tuple[int, int]:
+    """Draw one behind those seen, as its position in the line, and whose place it takes.
+
+    The position is 0 if none is exchanged.
+    """
+    count = min(_REACH, len(placing.line) - stop)
+    if count == 0 or uniform(random) >= _EXCHANGES:
+        return 0, 0
+    behind = stop + int(count * uniform(random) ** 2)
+    i = placing.line[behind]
+    if placing.fleet.arrivals[i] > horizon:
+        return 0, 0
+    _raise_floors(placing, i)
+    return behind, below(random, _SEEN)
+
+
+@compiled
+def _place(placing: Placing, order: Integers) -> None:
+    """Place requests one by one where each starts earliest."""
+    fleet = placing.fleet
+    for i in order:
+        room, output, floors = fleet.memory - fleet.prompts[i], fleet.outputs[i], placing.floors[i]
+        best, where = -1, 0
+        for worker in range(len(floors)):
+            if best < 0 or floors[worker] < best:
+                start = earliest(fleet.loads[worker], room, output, floors[worker])
+                if best < 0 or start < best:
+                    best, where = start, worker
+        fleet.starts[i], fleet.workers[i] = best, where
+        hold(fleet, i, 1)
+
+
+@compiled
+def _remove(placing: Placing, members: Integers) -> None:
+    """Take requests out again."""
+    for i in members:
+        hold(placing.fleet, i, -1)
+
+
+@compiled
+def _cost(placing: Placing, members: Integers, horizon: int) -> float:
+    """Return the cost of requests where they are."""
+    cost = 0.0
+    for i in members:
+        cost += _cost_at(placing, i, placing.fleet.starts[i], horizon)
+    return cost
+
+
+@compiled
+def _cost_at(placing: Placing, i: int, start: int, horizon: int) -> float:
+    """Return a start, and the price of the tokens that a request then holds after the horizon."""
+    paid, moment, last = placing.paid, placing.moment, len(placing.paid) - 1
+    begin = min(max(start, horizon), last)
+    end = max(begin, min(start + placing.fleet.outputs[i], last))
+    prices = paid[end] - paid[begin]
+    offset = placing.fleet.prompts[i] - start
+    return float(start + offset * prices + moment[end] - moment[begin])

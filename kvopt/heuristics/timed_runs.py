@@ -1,0 +1,263 @@
+"""Good runs in seconds: orders behind routers, then moves and swaps between workers.
+
+In seconds every worker has rounds of its own, which last as long as its batch, so what a move is
+worth is not known before it is tried: both workers are simulated again, as servers alone.  A run
+is then a set of requests for each worker, and for each request a *key*: a worker starts what waits
+in ascending order of keys.  The first keys are the times of the starts of the run to improve, so
+that each worker does about what it did, and a request that moves keeps its time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from heapq import heapreplace
+from random import Random
+from typing import Any
+
+from kvopt.bounds.seconds_evaluation import shares
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import Instance
+from kvopt.policies.patient import LeastShare
+from kvopt.search.incumbent import Search
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.fleet_runs import FleetRun
+from kvopt.simulation.running import run
+from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.simulator import Stopped
+
+ROUTERS = (
+    "central", "least-volume", "least-requests", "two-choices", "round-robin", "least-tokens",
+    "random",
+)  # fmt: skip
+"""Routers that are tried, the usually best ones first."""
+_HABITS = ((10, 30), (1, 0))
+"""Windows and patience of the orders."""
+_NEAR = 8
+"""How far apart in the order of starts two requests are that are swapped, at most."""
+_IDLE_STEPS, _IDLE_WORK = 200, 100_000
+"""Steps for each worker without improvement after which moves end, and requests of the fleet times
+steps; with a limit ten times as many."""
+
+
+class TimedSearch(Search):
+    """Both sides of a search in seconds, in nanoseconds."""
+
+    run: PolicyRun | None = None
+
+    def __init__(self, instance: Instance, clock: Seconds, **limits: Any) -> None:
+        super().__init__(instance, **limits)
+        self.clock = clock
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the best run, None without one."""
+        return None if self.run is None else self.run.objective
+
+    def offer_run(self, made: PolicyRun, found_by: str) -> bool:
+        """Keep a run if it is complete and better; return whether it was kept."""
+        if made.outcome is not Outcome.COMPLETED or made.objective is None:
+            return False
+        with self._lock:
+            if broken := made.violations():
+                self._fault(f"{found_by} offered what breaks a rule: {broken[0]}")
+                return False
+            if self.objective is not None and made.objective >= self.objective:
+                return False
+            self.run, self.found_by = made, found_by
+            self._cross_check()
+            self._tell()
+            return True
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of requests, and how strictly it is kept.
+
+    Parameters
+    ----------
+    name
+        What the keys are.
+    keys
+        By request; the least goes first.
+    window, patience
+        As of `LeastShare`.
+    """
+
+    name: str
+    keys: Sequence[int]
+    window: int
+    patience: int
+
+    def policy(self, members: Sequence[int]) -> LeastShare:
+        """Return the policy of a worker that serves these requests."""
+        takes = [self.keys[i] for i in members]
+        return LeastShare(takes=takes, window=self.window, patience=self.patience)
+
+
+def orders_of(instance: Instance, clock: Seconds) -> list[Order]:
+    """Return orders to try: by share of the machine, volume, output and arrival."""
+    model, requests = clock.batch_time, instance.requests
+    keys: dict[str, Sequence[int]] = {
+        "least share": shares(instance, model, model.lines, object).takes.tolist(),
+        "least volume": [request.volume for request in requests],
+        "least output": [request.output for request in requests],
+        "first come": clock.arrivals(instance),
+    }
+    return [Order(name, key, *habit) for name, key in keys.items() for habit in _HABITS]
+
+
+def search_runs(search: TimedSearch) -> None:
+    """Look for better runs: orders behind routers, then moves between workers."""
+    search_routed(search)
+    if not search.should_stop():
+        search.engine = "moves"
+        search_moves(search, search.seed)
+
+
+def offer_one_by_one(search: TimedSearch) -> None:
+    """Offer a run in which a worker serves one request at a time: poor, but there at once.
+
+    The next request goes to the worker that is free first.
+    """
+    instance, model, began = search.instance, search.clock.batch_time, working_time()
+    arrivals, count = search.clock.arrivals(instance), len(instance)
+    starts, workers = [0] * count, [0] * count
+    resumed: dict[int, dict[int, int]] = {}
+    free = [(0, worker, 0) for worker in range(instance.workers)]  # until when, and the next round
+    for i in sorted(range(count), key=lambda i: (arrivals[i], i)):
+        time, worker, number = free[0]
+        prompt, output = instance.requests[i].shape
+        begin = max(time, arrivals[i])
+        resumed.setdefault(worker, {})[number] = begin
+        starts[i], workers[i] = number, worker
+        end = begin + model.round_ns(1, prompt, prompt + 1)
+        end += model.stretch_ns(1, prompt + 2, output - 1)
+        heapreplace(free, (end, worker, number + output))
+    name = "one after another"
+    search.offer_run(joined_run(search, name, starts, workers, resumed, began), name)
+
+
+def search_routed(search: TimedSearch) -> None:
+    """Offer the runs of orders behind routers."""
+    instance = search.instance
+    everything = range(len(instance))
+    orders = orders_of(instance, search.clock)
+    for router in ROUTERS if instance.workers > 1 else ROUTERS[:1]:
+        for order in orders:
+            label = f"{router} + {order.name}"
+            try:
+                made = run(
+                    instance, order.policy(everything), router=router, clock=search.clock,
+                    label=label, should_stop=search.should_stop,
+                )  # fmt: skip
+            except Stopped:
+                return
+            search.offer_run(made, label)
+
+
+def search_moves(search: TimedSearch, seed: int = 0) -> None:
+    """Improve the run by moves and swaps between workers and by other keys, while they do."""
+    if search.run is None or len(search.instance) < 2:
+        return
+    count, workers = len(search.instance), search.instance.workers
+    most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
+    if search.remaining < math.inf:
+        most_idle *= 10
+    state, random, idle = _Dealt(search, search.run), Random(seed), 0
+    try:
+        while idle < most_idle and not search.should_stop():
+            idle = 0 if state.step(random) else idle + 1
+    except Stopped:
+        return
+
+
+class _Dealt:
+    """Requests as they are dealt to workers, their keys, and what each worker does."""
+
+    def __init__(self, search: TimedSearch, made: PolicyRun) -> None:
+        self._search = search
+        self._keys = [time for time in made.start_times if time is not None]
+        self._began = working_time()
+        self._line = sorted(range(len(self._keys)), key=self._keys.__getitem__)
+        self._members: list[list[int]] = [[] for _ in range(search.instance.workers)]
+        if isinstance(made, FleetRun):
+            for i, worker in enumerate(made.workers):
+                assert worker is not None, "the run is complete"
+                self._members[worker].append(i)
+            self._parts = list(made.parts)
+        else:
+            self._members[0], self._parts = list(range(len(self._keys))), [made]
+
+    def step(self, random: Random) -> bool:
+        """Try a move, a swap or another key; keep it if it is better, and say whether it is."""
+        place = random.randrange(len(self._line))
+        near = min(max(place + random.randint(-_NEAR, _NEAR), 0), len(self._line) - 1)
+        i, other = self._line[place], self._line[near]
+        source, key, way = self._worker_of(i), self._keys[i], random.random()
+        changed = [list(members) for members in self._members]
+        touched = {source}
+        if len(changed) > 1 and way < 0.7:
+            target = random.choice([w for w in range(len(changed)) if w != source])
+            changed[source].remove(i)
+            if way < 0.35 and other in changed[target]:
+                changed[target].remove(other)
+                changed[source].append(other)
+            changed[target].append(i)
+            touched.add(target)
+        else:
+            self._keys[i] = self._keys[other] + random.choice((-1, 1))
+        parts = list(self._parts)
+        for worker in touched:
+            changed[worker].sort()
+            parts[worker] = self._alone(changed[worker])
+        before = sum(self._value(self._parts[worker]) for worker in touched)
+        if sum(self._value(parts[worker]) for worker in touched) >= before:
+            self._keys[i] = key
+            return False
+        self._members, self._parts = changed, parts
+        self._search.offer_run(self._whole(), "moves between workers")
+        return True
+
+    def _worker_of(self, i: int) -> int:
+        return next(w for w, members in enumerate(self._members) if i in members)
+
+    def _alone(self, members: list[int]) -> PolicyRun:
+        """Simulate one worker with its requests."""
+        search = self._search
+        policy = Order("start", self._keys, 1, 0).policy(members)
+        part = search.instance.of_one_worker(members)
+        return run(part, policy, clock=search.clock, should_stop=search.should_stop)
+
+    @staticmethod
+    def _value(part: PolicyRun) -> int:
+        assert part.objective is not None, "true outputs never overflow"
+        return part.objective
+
+    def _whole(self) -> PolicyRun:
+        """Return what all workers do as one run."""
+        count = len(self._line)
+        starts, workers = [0] * count, [0] * count
+        for worker, (members, part) in enumerate(zip(self._members, self._parts, strict=True)):
+            for i, start in zip(members, part.starts, strict=True):
+                assert start is not None
+                starts[i], workers[i] = start, worker
+        resumed = {worker: part.resumed for worker, part in enumerate(self._parts)}
+        return joined_run(
+            self._search, "moves between workers", starts, workers, resumed, self._began
+        )
+
+
+def joined_run(
+    search: TimedSearch, label: str, starts: Sequence[int], workers: Sequence[int],
+    resumed: dict[int, Any], began: float,
+) -> PolicyRun:  # fmt: skip
+    """Return a run from where requests are, and from when each worker began after it was idle."""
+    made = PolicyRun(
+        search.instance, label, tuple(starts), (), Outcome.COMPLETED, working_time() - began,
+        clock=search.clock, resumed=resumed.get(0, {}),
+    )  # fmt: skip
+    if search.instance.workers == 1:
+        return made
+    return FleetRun.of(replace(made, resumed={}), workers, resumed)

@@ -1,0 +1,118 @@
+"""Placing requests of fleets in the order of a fluid: against the plain rule, limits, seeds."""
+
+from __future__ import annotations
+
+import pytest
+from fleet_partitions import drawn_fleet, fleet_optimum, triples
+
+from kvopt import Instance, Request, Schedule, generate
+from kvopt.errors import TooLarge
+from kvopt.heuristics.central_line import offer_central_lines
+from kvopt.heuristics.fleets import improve_fleet
+from kvopt.heuristics.fluid_orders import fluid_of, placed, search_fluid_orders
+from kvopt.heuristics.list_schedules import one_after_another
+from kvopt.heuristics.placing import Tries
+from kvopt.search.incumbent import Search
+
+CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)
+LATE = Instance(
+    30, generate("arrival-2", n=40, memory=30, seed=3).requests, workers=2, name="arrivals"
+)
+
+
+def by_hand(instance: Instance, order: list[int]) -> tuple[list[int], list[int]]:
+    """Place requests in an order, each on the worker and in the round where it starts earliest."""
+    count = len(instance)
+    starts, workers = [0] * count, [-1] * count
+    for i in order:
+        request, options = instance.requests[i], []
+        for worker in range(instance.workers):
+            there = [j for j in range(count) if workers[j] == worker]
+            start = request.arrival
+            while not fits(instance, [*there, i], [*(starts[j] for j in there), start]):
+                start += 1
+            options.append((start, worker))
+        starts[i], workers[i] = min(options)
+    return starts, workers
+
+
+def fits(instance: Instance, members: list[int], starts: list[int]) -> bool:
+    """Whether one worker can hold these requests."""
+    return Schedule(instance.of_one_worker(members), starts).check().feasible
+
+
+@pytest.mark.parametrize("instance", [*map(drawn_fleet, range(40)), LATE])
+def test_one_order_is_the_plain_rule(instance: Instance) -> None:
+    fluid = fluid_of(instance, 0.9)
+    assert sorted(fluid.order) == list(range(len(instance)))
+    found = placed(instance, fluid, Tries(1, 0), lambda: False)
+    assert found == by_hand(instance, fluid.order.tolist())
+
+
+@pytest.mark.parametrize("instance", [CHAT, LATE], ids=["backlog", "arrivals"])
+def test_more_orders_are_better_and_repeatable(instance: Instance) -> None:
+    fluid, totals = fluid_of(instance, 0.95), []
+    for orders in (1, 4, 64):
+        found, again = (placed(instance, fluid, Tries(orders, 7), lambda: False) for _ in range(2))
+        assert found is not None
+        assert found == again
+        schedule = Schedule(instance, *found)
+        assert schedule.check().feasible
+        totals.append(schedule.objective)
+    assert totals[2] < totals[1] < totals[0]
+    assert placed(instance, fluid, Tries(4, 7), lambda: True) is None
+
+
+def test_no_schedule_is_below_brute_force() -> None:
+    for seed in range(60):
+        instance = drawn_fleet(seed)
+        search = Search(instance)
+        search_fluid_orders(search, 0.05, seed)
+        if len(instance) < 2:
+            assert search.schedule is None
+            continue
+        assert not search.faults
+        assert search.objective is not None
+        assert search.objective >= fleet_optimum(
+            instance.memory, triples(instance), instance.workers
+        )
+
+
+def test_they_beat_the_central_line_near_saturation() -> None:
+    chat = generate("conversation", n=600, memory=3_000, seed=1)
+    span = 0.8 * sum(request.volume for request in chat) / (3 * chat.memory)
+    rows = [(int(span * i / 600), r.prompt, r.output) for i, r in enumerate(chat)]
+    busy = Instance(chat.memory, [Request(*row) for row in rows], workers=3)
+    lines, orders = Search(busy), Search(busy)
+    offer_central_lines(lines)
+    search_fluid_orders(orders, 0.5)
+    assert lines.objective is not None
+    assert orders.objective is not None
+    assert orders.objective < 0.985 * lines.objective
+
+
+def test_it_ends_when_nothing_improves() -> None:
+    search = Search(drawn_fleet(5))
+    search_fluid_orders(search, float("inf"))
+    assert search.schedule is not None
+
+
+def test_times_count_from_the_first_arrival() -> None:
+    late = [Request(10**12 + r.arrival, r.prompt, r.output) for r in LATE]
+    values = []
+    for requests in (LATE.requests, late):
+        search = Search(Instance(30, requests, workers=2))
+        search_fluid_orders(search, 0.0)
+        values.append(search.objective)
+    assert values[0] == values[1] is not None
+
+
+def test_arrivals_too_far_apart_go_to_one_line() -> None:
+    apart = Instance(9, [Request(0, 1, 3), Request(0, 2, 4), Request(10**9, 1, 1)], workers=2)
+    search = Search(apart)
+    search.offer_schedule(one_after_another(apart), "one after another")
+    with pytest.raises(TooLarge, match="the limit is"):
+        search_fluid_orders(search, 0.0)
+    improve_fleet(search, 0.1)
+    assert any("no orders of fluids" in note for note in search.notes)
+    assert search.objective == 8
