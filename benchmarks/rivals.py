@@ -35,7 +35,7 @@ from pathlib import Path
 
 from rival_models import Offers, Problem
 
-from kvopt import Instance, KvoptError, Schedule, generate, run
+from kvopt import Instance, Schedule, generate, run
 from kvopt.bounds.windows import start_windows
 
 RIVALS = {
@@ -198,7 +198,7 @@ def answers(name: str, draw: tuple[str, int, int], options: argparse.Namespace) 
 
 def judged(name: str, instance: Instance, lines: Sequence[str]) -> Outcome:
     """Check what a rival wrote: schedules in integers, and that its bound is below them."""
-    found = Outcome(name, instance.name)
+    found = Outcome(name, instance.name or "")
     for line in lines:
         said = json.loads(line)
         found.wall, found.processor = said.get("wall", found.wall), said.get("cpu", found.processor)
@@ -214,12 +214,11 @@ def judged(name: str, instance: Instance, lines: Sequence[str]) -> Outcome:
 
 def take_schedule(found: Outcome, instance: Instance, starts: Sequence[int]) -> None:
     """Keep the better of the schedule known and another one, which is checked."""
-    try:
-        value = Schedule(instance, starts).objective
-    except KvoptError as error:
-        found.fault = f"error of the model: no schedule: {error}"
-    else:
-        found.value = value if found.value is None else min(value, found.value)
+    check = Schedule(instance, starts).check()
+    if not check.feasible:
+        found.fault = f"error of the model: no schedule: {check.violations[0]}"
+    elif found.value is None or check.objective < found.value:
+        found.value = check.objective
 
 
 def against_each_other(outcomes: Sequence[Outcome]) -> int | None:

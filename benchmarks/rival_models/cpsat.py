@@ -71,7 +71,7 @@ def _volume_rows(built: PairModel, problem: Problem) -> None:
         built.model.add(sum(ends) >= least + arrivals)
 
 
-class _Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+class _Improvements(cp_model.CpSolverSolutionCallback):
     """Offers each schedule that is better than the last."""
 
     def __init__(self, built: PairModel, offers: Offers) -> None:

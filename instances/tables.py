@@ -1,0 +1,277 @@
+"""The tables of two papers, whole: run them, keep what is best, and recompute them unsolved.
+
+    python instances/tables.py run DIR [--study NAME ...] [--draws K] [--time-limit S] [--jobs N]
+    python instances/tables.py keep DIR
+    python instances/tables.py show [--study NAME ...] [--check]
+    python instances/tables.py unpack DIR
+
+The studies are ``arrival-1`` and ``arrival-2`` (jaillet-2025-v2 section 5.1, 200 draws each) and
+``wang-table-4`` (10 draws of each of its five rows).  ``run`` makes a folder of each below DIR, as
+``kvopt study`` does: it may be ended at any moment, and the same command goes on.  ``keep`` takes
+over what a folder holds into ``instances/tables/``, a line for each draw with its records and its
+certificate, and keeps the better of old and new on each side, with who found it, when and in how
+many seconds.  ``show`` works out the tables from these files alone, without a solver.  With
+``--check`` each draw is made again from its seed, and its certificate goes through `kvopt.verify`.
+``unpack`` makes folders again, for ``kvopt report`` and to go on from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import lzma
+import sys
+import tempfile
+import time
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from kvopt import verify
+from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
+from kvopt.experiments.studies.claims import CLAIMS
+from kvopt.experiments.studies.description import resolved_text
+from kvopt.experiments.studies.intervals import by_policy
+from kvopt.experiments.studies.records import FILE, lines_of
+from kvopt.experiments.studies.tasks import tasks_of
+from kvopt.files.atomic import atomic_path, write_atomically
+
+STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
+KEPT = Path(__file__).parent / "tables"
+GOAL = Fraction(3, 100)
+"""Width that the interval of the mean ratio of the first scheduler should have at most."""
+
+Draw = dict[str, Any]
+"""A line: records, their certificate, and how each side came about."""
+
+
+def main() -> int:
+    """Do what is asked for; the status is 1 if a draw failed or a check did."""
+    options = parsed()
+    return max(done(builtin_study(name), options) for name in options.study)
+
+
+def done(study: Study, options: argparse.Namespace) -> int:
+    """Do what is asked for with one study; return the status."""
+    kept = KEPT / f"{study.name}.jsonl.xz"
+    if options.what == "show":
+        return show(study, kept, check=options.check)
+    folder = options.folder / study.name
+    if options.what == "run":
+        return run(study, folder, options)
+    if options.what == "keep":
+        return keep(study, folder, kept)
+    unpack(study, read(kept), folder)
+    return 0
+
+
+def parsed() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="what", required=True)
+    for what in ("run", "keep", "show", "unpack"):
+        command = commands.add_parser(what)
+        if what != "show":
+            command.add_argument("folder", type=Path, metavar="DIR")
+        command.add_argument("--study", nargs="+", choices=STUDIES, default=list(STUDIES))
+        if what == "run":
+            command.add_argument("--draws", type=int, help="only so many of each row")
+            command.add_argument("--time-limit", type=float, help="seconds of each draw")
+            command.add_argument("--jobs", type=int, default=1)
+        elif what == "show":
+            command.add_argument("--check", action="store_true")
+    return parser.parse_args()
+
+
+# ------------------------------------------------------------------------------ running, keeping
+
+
+def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
+    """Run a study, or what is left of it; print how long the whole would take."""
+    if options.time_limit is not None:
+        limits = tuple(replace(each, time_limit=options.time_limit) for each in study.limits)
+        study = replace(study, limits=limits)
+    result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
+    whole, found = sum(entry.instances for entry in study.entries), result.progress
+    print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
+    print(f"; {found.done - found.before} now, in {found.seconds:.0f} s", end="")
+    if found.rate:
+        print(f"; the whole at this rate: {whole / found.rate / 3600:.1f} hours", end="")
+    print(flush=True)
+    if result.signal_number is not None:
+        sys.exit(130)
+    return int(found.failed > 0)
+
+
+def _tell(progress: StudyProgress) -> None:
+    print(f"\r{progress.done}/{progress.instances}", end="\r", file=sys.stderr, flush=True)
+
+
+def keep(study: Study, folder: Path, path: Path) -> int:
+    """Take over what a folder holds; return 1 if a certificate of it is not valid."""
+    places = places_of(study)
+    kept = {hash_of(draw): draw for draw in read(path)}
+    new = list(draws_of(folder))
+    for draw in new:
+        old = kept.get(hash_of(draw))
+        kept[hash_of(draw)] = draw if old is None else better(old, draw)
+    changed = [kept[hash_of(draw)] for draw in new]
+    bad = [fault for draw in changed if (fault := fault_of(draw, places))]
+    if bad:
+        print("\n".join(bad), file=sys.stderr)
+        return 1
+    rows = sorted(kept.values(), key=lambda draw: places[hash_of(draw)])
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+    path.parent.mkdir(exist_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(lzma.compress(text.encode()))
+    print(f"{study.name}: {len(new)} draws of {folder} taken over, {len(rows)} kept")
+    return 0
+
+
+def draws_of(folder: Path) -> Iterator[Draw]:
+    """Yield what a folder of a study holds of each draw that has a certificate."""
+    by_draw: dict[str, dict[str, Record]] = {}
+    for record in lines_of(folder):
+        if record.policy is not None and record.certificate is not None:
+            by_draw.setdefault(record.instance.hash, {})[record.policy] = record
+    for mine in by_draw.values():
+        first, *_ = mine.values()
+        path = folder / str(first.certificate)
+        if path.is_file():
+            day = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat()
+            facts = {"version": first.versions["kvopt"], "date": day, "seconds": first.seconds}
+            yield {
+                "upper": {"by": first.found_by, **facts},
+                "lower": {"by": first.bounded_by, **facts},
+                "records": [record.to_json() for record in mine.values()],
+                "certificate": json.loads(path.read_text()),
+            }
+
+
+def better(old: Draw, new: Draw) -> Draw:
+    """Return a draw with the better of two schedules and the better of two bounds."""
+    found = dict(new)
+    for side, sign in (("upper", -1), ("lower", 1)):
+        if sign * _value(old, side) > sign * _value(new, side):
+            found[side] = old[side]
+            found["certificate"] = {**found["certificate"], side: old["certificate"][side]}
+    records = [
+        replace(
+            Record.from_json(row),
+            upper=_value(found, "upper"),
+            lower=_value(found, "lower"),
+            found_by=found["upper"]["by"],
+            bounded_by=found["lower"]["by"],
+        )
+        for row in new["records"]
+    ]
+    return {**found, "records": [record.to_json() for record in records]}
+
+
+def _value(draw: Draw, side: str) -> int:
+    return int(draw["certificate"][side]["value"])
+
+
+def hash_of(draw: Draw) -> str:
+    """Return the hash of the instance of a draw."""
+    return str(draw["certificate"]["hash"])
+
+
+def read(path: Path) -> list[Draw]:
+    """Return the draws that a file keeps, none if it is not there."""
+    if not path.exists():
+        return []
+    with lzma.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+# ---------------------------------------------------------------------- recomputing and checking
+
+
+def show(study: Study, path: Path, *, check: bool) -> int:
+    """Print the table of a study from what is kept; return 1 if a check fails."""
+    draws, places, began = read(path), places_of(study), time.monotonic()
+    print(f"## {study.name}: {study.title}\n\n{len(draws)} of {len(places)} draws are kept.")
+    faults = [fault for draw in draws if (fault := fault_of(draw, places))] if check else []
+    if check:
+        print(f"{len(draws)} certificates checked in {time.monotonic() - began:.0f} s: ", end="")
+        print(f"{len(faults)} faults.")
+        print("\n".join(faults))
+    records = [Record.from_json(row) for draw in draws for row in draw["records"]]
+    if records:
+        print("\n".join(["", *table(records), "", *verdicts(study, records)]))
+    print()
+    return int(bool(faults))
+
+
+def table(records: Sequence[Record]) -> list[str]:
+    """Return mean and worst ratio of each scheduler on each family as certified intervals."""
+    lines = ["| family | scheduler | draws | proved | mean x optimum | width | worst x optimum |"]
+    lines += ["|---|---|---|---|---|---|---|"]
+    for family in dict.fromkeys(record.instance.family for record in records):
+        mine = [record for record in records if record.instance.family == family]
+        for row in by_policy(mine):
+            width = row.mean.width
+            shown = "-" if width is None else f"{float(width):.2%}"
+            lines.append(
+                f"| {family} | `{row.policy}` | {row.completed} | {row.proved} | {row.mean} | "
+                f"{shown}{' (goal met)' if width is not None and width <= GOAL else ''} | "
+                f"{row.worst} |"
+            )
+    return lines
+
+
+def verdicts(study: Study, records: Sequence[Record]) -> list[str]:
+    """Return what became of the published claims."""
+    found = [verdict for claim in study.claims for verdict in CLAIMS[claim](records)]
+    lines = ["| claim | published | found | verdict |", "|---|---|---|---|"]
+    return lines + [f"| {v.claim} | {v.published} | {v.found} | **{v.verdict}** |" for v in found]
+
+
+def places_of(study: Study) -> dict[str, int]:
+    """Draw all instances of a study again; return the place of each hash among them."""
+    return {task.instance.hash: place for place, task in enumerate(tasks_of(study))}
+
+
+def fault_of(draw: Draw, places: Container[str]) -> str | None:
+    """Say what is wrong with a draw, None if its records follow from its certificate.
+
+    Its instance has to be one of those that were drawn again.
+    """
+    records = [Record.from_json(row) for row in draw["records"]]
+    instance, certificate = records[0].instance, draw["certificate"]
+    if hash_of(draw) not in places or any(r.instance.hash != hash_of(draw) for r in records):
+        return f"{instance.name}: the study draws no such instance"
+    runs = {run["policy"]: run["value"] for run in certificate["policies"]}
+    for record in records:
+        sides = {"upper": record.upper, "lower": record.lower}
+        said = {side: certificate[side]["value"] for side in sides}
+        if sides != said or runs[record.policy] != record.value:
+            return f"{instance.name}: its certificate says otherwise than its records"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "certificate.json"
+        path.write_text(json.dumps(certificate))
+        found = verify(path)
+    return None if found.valid else f"{instance.name}: {found.lines[-1]}"
+
+
+def unpack(study: Study, draws: Sequence[Draw], folder: Path) -> None:
+    """Write a folder of a study."""
+    (folder / "certificates").mkdir(parents=True)
+    write_atomically(folder / "study.toml", resolved_text(study))
+    rows = []
+    for draw in draws:
+        rows += draw["records"]
+        path = folder / draw["records"][0]["certificate"]
+        write_atomically(path, json.dumps(draw["certificate"]))
+    write_atomically(folder / FILE, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
