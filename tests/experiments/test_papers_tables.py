@@ -1,0 +1,125 @@
+"""The tables of the papers: what is kept of a study gives them again, and goes on."""
+
+from __future__ import annotations
+
+import copy
+import lzma
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from studied import tiny
+
+from kvopt.experiments.studies import (
+    Record,
+    Study,
+    builtin_study,
+    read_records,
+    read_study,
+    run_study,
+)
+from kvopt.experiments.studies.claims import CLAIMS
+
+sys.path.append(str(Path(__file__).parents[2] / "instances"))
+
+import tables
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return read_study(tiny(tmp_path_factory.mktemp("study") / "tiny.toml", draws=3))
+
+
+@pytest.fixture(scope="module")
+def folder(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("run")
+    run_study(study, found, limit=2, jobs=1)
+    return found
+
+
+def test_what_is_kept_gives_the_same_table(
+    study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = tmp_path / "kept" / "tiny.jsonl.xz"
+    assert tables.keep(study, folder, kept) == 0
+    assert tables.show(study, kept, check=True) == 0
+    said = capsys.readouterr().out
+    assert "2 of 3 draws are kept." in said
+    assert "0 faults." in said
+    for line in tables.table(read_records(folder)):
+        assert line in said
+
+
+def test_a_study_goes_on_from_what_is_kept(study: Study, folder: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "tiny.jsonl.xz"
+    tables.keep(study, folder, kept)
+    tables.unpack(study, tables.read(kept), tmp_path / "again")
+    result = run_study(study, tmp_path / "again", jobs=1)
+    assert (result.progress.before, result.progress.done) == (2, 3)
+    assert tables.keep(study, tmp_path / "again", kept) == 0
+    assert len(tables.read(kept)) == 3
+
+
+def test_the_better_of_two_sides_is_kept(folder: Path) -> None:
+    (best, *_) = tables.draws_of(folder)
+    poor = copy.deepcopy(best)
+    poor["lower"]["by"] = poor["upper"]["by"] = "a worse one"
+    poor["certificate"]["lower"] = {"value": 1, "proof": {"kind": "volume"}}
+    poor["records"] = [replace(Record.from_json(row), lower=1).to_json() for row in poor["records"]]
+    mixed = tables.better(best, poor)
+    assert mixed["certificate"]["lower"] == best["certificate"]["lower"]
+    assert mixed["lower"]["by"] == best["lower"]["by"]
+    assert mixed["upper"]["by"] == "a worse one"  # as good: what was found last
+    assert mixed["records"][0]["lower"] == best["certificate"]["lower"]["value"]
+    assert tables.fault_of(mixed, {tables.hash_of(best)}) is None
+
+
+def test_faults_are_seen(study: Study, folder: Path) -> None:
+    (draw, *_) = tables.draws_of(folder)
+    places = tables.places_of(study)
+    assert tables.fault_of(draw, places) is None
+    assert "draws no such instance" in (tables.fault_of(draw, {}) or "")
+    wrong = copy.deepcopy(draw)
+    wrong["certificate"]["lower"]["value"] += 1
+    assert "says otherwise" in (tables.fault_of(wrong, places) or "")
+    best = wrong["certificate"]["upper"]
+    wrong = copy.deepcopy(draw)
+    wrong["certificate"]["upper"]["starts"][0] += best["value"]
+    assert "INVALID" in (tables.fault_of(wrong, places) or "")
+
+
+def test_what_is_not_valid_is_not_kept(
+    study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = replace(study, entries=(replace(study.entries[0], draws=1),))
+    kept = tmp_path / "tiny.jsonl.xz"
+    assert tables.keep(other, folder, kept) == 1
+    assert "draws no such instance" in capsys.readouterr().err
+    assert not kept.exists()
+
+
+@pytest.mark.parametrize("name", tables.STUDIES)
+def test_what_is_shipped_can_be_recomputed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    study, kept = builtin_study(name), tables.KEPT / f"{name}.jsonl.xz"
+    assert tables.show(study, kept, check=False) == 0
+    said, draws = capsys.readouterr().out, tables.read(kept)
+    assert draws
+    assert f"{len(draws)} of {len(tables.places_of(study))} draws are kept." in said
+    assert set(map(tables.hash_of, draws)) <= set(tables.places_of(study))
+    assert all(claim in CLAIMS for claim in study.claims)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", tables.STUDIES)
+def test_what_is_shipped_is_valid(name: str) -> None:
+    study = builtin_study(name)
+    assert tables.show(study, tables.KEPT / f"{name}.jsonl.xz", check=True) == 0
+
+
+def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "1.jsonl.xz", tmp_path / "2.jsonl.xz"
+    tables.keep(study, folder, first)
+    tables.keep(study, folder, second)
+    tables.keep(study, folder, second)
+    assert lzma.decompress(first.read_bytes()) == lzma.decompress(second.read_bytes())
