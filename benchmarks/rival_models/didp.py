@@ -21,6 +21,7 @@ completions that it bounds the o_i are taken off, and the rounds until a request
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +29,8 @@ import didppy
 
 from kvopt.model.schedule import identical_groups
 from rival_models import Offers, Problem
+
+PASS = "a round passes"
 
 
 def cabs(problem: Problem, offers: Offers) -> None:
@@ -64,7 +67,7 @@ def _search(problem: Problem, offers: Offers, solver: Any, **options: Any) -> No
 def _starts(transitions: Any, count: int) -> list[int]:
     starts, clock = [0] * count, 0
     for transition in transitions:
-        if transition.name == "pass":
+        if transition.name == PASS:
             clock += 1
         else:
             starts[int(transition.name)] = clock
@@ -73,63 +76,95 @@ def _starts(transitions: Any, count: int) -> list[int]:
 
 def model_of(problem: Problem) -> Any:
     """Return the model; its cost is total latency less the sum of outputs."""
-    instance = problem.instance
-    requests, count, memory = instance.requests, len(instance), instance.memory
-    longest = max(request.output for request in instance)
-    last = max(request.arrival for request in instance)
-    model = didppy.Model()
-    request_type = model.add_object_type(number=count)
-    round_type = model.add_object_type(number=last + 1)
-    waiting = model.add_set_var(object_type=request_type, target=range(count))
-    clock = model.add_element_var(object_type=round_type, target=0)
-    following = model.add_int_resource_var(target=0, less_is_better=True)
-    held = [model.add_int_resource_var(target=0, less_is_better=True) for _ in range(longest)]
-    rounds = range(last + 1)
-    arrived = model.add_int_table([[int(r.arrival <= t) for r in requests] for t in rounds])
-    until = model.add_int_table([[max(0, r.arrival - t) for r in requests] for t in rounds])
+    return _Builder(problem).model
 
-    earlier = {j: i for group in identical_groups(instance) for i, j in pairwise(group)}
-    order = sorted(range(count), key=lambda i: (requests[i].arrival, i))
-    for place, i in enumerate(order):
-        request = requests[i]
-        growing = list(enumerate(held[: request.output], request.prompt + 1))
-        model.add_transition(
+
+class _Builder:
+    """State, transitions and dual bound, one method each."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.instance = problem.instance
+        self.model = didppy.Model()
+        count, self.last = len(self.instance), self.instance.last_arrival
+        self.longest = max(request.output for request in self.instance)
+        requests = self.model.add_object_type(number=count)
+        rounds = self.model.add_object_type(number=self.last + 1)
+        self.waiting = self.model.add_set_var(object_type=requests, target=range(count))
+        self.clock = self.model.add_element_var(object_type=rounds, target=0)
+        self.next = self.model.add_int_resource_var(target=0, less_is_better=True)
+        self.held = [
+            self.model.add_int_resource_var(target=0, less_is_better=True)
+            for _ in range(self.longest)
+        ]
+        self.model.add_base_case([self.waiting.is_empty()])
+        self.starts()
+        self.a_round_passes()
+        self.dual_bound()
+
+    def starts(self) -> None:
+        """A request starts, after those of its shape that arrived before it."""
+        requests = self.instance.requests
+        groups = identical_groups(self.instance)
+        earlier = {j: i for group in groups for i, j in pairwise(group)}
+        order = sorted(range(len(requests)), key=lambda i: (requests[i].arrival, i))
+        for place, i in enumerate(order):
+            growing = list(enumerate(self.held[: requests[i].output], requests[i].prompt + 1))
+            conditions = [
+                self.waiting.contains(i),
+                self.next <= place,
+                self.clock >= requests[i].arrival,
+                *(tokens + own <= self.instance.memory for own, tokens in growing),
+            ]
+            if i in earlier:
+                conditions.append(~self.waiting.contains(earlier[i]))
+            effects = [
+                (self.waiting, self.waiting.remove(i)),
+                (self.next, place + 1),
+                *((tokens, tokens + own) for own, tokens in growing),
+            ]
+            self._transition(str(i), didppy.IntExpr(0), conditions, effects)
+
+    def a_round_passes(self) -> None:
+        """A round passes, for which each request waits that has arrived and not started."""
+        arrived = self._table(lambda arrival, clock: int(arrival <= clock))
+        effects = [
+            (self.clock, didppy.min(self.clock + 1, self.last)),
+            (self.next, 0),
+            *zip(self.held, [*self.held[1:], 0], strict=True),
+        ]
+        cost = arrived[self.clock, self.waiting]
+        self._transition(PASS, cost, [~self.waiting.is_empty()], effects)
+
+    def dual_bound(self) -> None:
+        """Completions by volume, less outputs and the rounds until requests arrive."""
+        memory, model, waiting = self.instance.memory, self.model, self.waiting
+        volumes = [r.output * r.prompt + r.output * (r.output + 1) // 2 for r in self.instance]
+        # Both orders of a pair are in this table, so what stands for i and i counts twice.
+        pairs = model.add_int_table(
+            [
+                [min(v, w) * (1 + (i == j)) for j, w in enumerate(volumes)]
+                for i, v in enumerate(volumes)
+            ]
+        )
+        outputs = model.add_int_table([request.output for request in self.instance])
+        until = self._table(lambda arrival, clock: max(0, arrival - clock))
+        completions = (pairs[waiting, waiting] + 2 * memory - 1) // (2 * memory)
+        least = completions - outputs[waiting] - until[self.clock, waiting]
+        model.add_dual_bound(didppy.max(least, 0))
+
+    def _table(self, value: Callable[[int, int], int]) -> Any:
+        """Return a table of values of each round and each request."""
+        rounds = range(self.last + 1)
+        return self.model.add_int_table(
+            [[value(request.arrival, clock) for request in self.instance] for clock in rounds]
+        )
+
+    def _transition(self, name: str, cost: Any, conditions: list[Any], effects: list[Any]) -> None:
+        self.model.add_transition(
             didppy.Transition(
-                name=str(i),
-                cost=didppy.IntExpr.state_cost(),
-                preconditions=[
-                    waiting.contains(i),
-                    following <= place,
-                    *([clock >= request.arrival] if request.arrival else []),
-                    *([~waiting.contains(earlier[i])] if i in earlier else []),
-                    *(tokens + own <= memory for own, tokens in growing),
-                ],
-                effects=[
-                    (waiting, waiting.remove(i)),
-                    (following, place + 1),
-                    *((tokens, tokens + own) for own, tokens in growing),
-                ],
+                name=name,
+                cost=cost + didppy.IntExpr.state_cost(),
+                preconditions=conditions,
+                effects=effects,
             )
         )
-    model.add_transition(
-        didppy.Transition(
-            name="pass",
-            cost=arrived[clock, waiting] + didppy.IntExpr.state_cost(),
-            preconditions=[~waiting.is_empty()],
-            effects=[
-                (clock, didppy.min(clock + 1, last)),
-                (following, 0),
-                *zip(held, [*held[1:], 0], strict=True),
-            ],
-        )
-    )
-    model.add_base_case([waiting.is_empty()])
-    volumes = [r.output * r.prompt + r.output * (r.output + 1) // 2 for r in requests]
-    # Pairs are in this table twice, so what stands for one of i and i is too.
-    pairs = model.add_int_table(
-        [[min(v, w) * (1 + (i == j)) for j, w in enumerate(volumes)] for i, v in enumerate(volumes)]
-    )
-    outputs = model.add_int_table([request.output for request in requests])
-    completions = (pairs[waiting, waiting] + 2 * memory - 1) // (2 * memory)
-    model.add_dual_bound(didppy.max(completions - outputs[waiting] - until[clock, waiting], 0))
-    return model
