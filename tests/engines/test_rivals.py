@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -62,6 +63,17 @@ def test_a_rival_proves_the_optimum_of_brute_force(name: str) -> None:
         assert all(check.feasible for check in checks)
         assert min(check.objective for check in checks) == best
         assert max(heard.bounds) == pytest.approx(best, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ram", [6.0, 0.01])
+def test_a_rival_in_a_process_of_its_own(ram: float) -> None:
+    pytest.importorskip("ortools")
+    options = Namespace(limit=20.0, threads=1, ram=ram)
+    said = rivals.answers("cpsat-tuned", ("arrival-1", 5, 1), options)
+    found = rivals.judged("cpsat-tuned", generate("arrival-1", 5, seed=1), said)
+    assert found.proved == (ram > 1)
+    assert ("ended with status" in found.fault) == (ram < 1)
 
 
 def lines(*facts: dict[str, object]) -> list[str]:
