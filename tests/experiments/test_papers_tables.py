@@ -25,6 +25,8 @@ sys.path.append(str(Path(__file__).parents[2] / "instances"))
 
 import tables
 
+SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.iterdir())]
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
@@ -99,8 +101,9 @@ def test_what_is_not_valid_is_not_kept(
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("name", tables.STUDIES)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_what_is_shipped_can_be_recomputed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert name in tables.STUDIES
     study, kept = builtin_study(name), tables.KEPT / f"{name}.jsonl.xz"
     assert tables.show(study, kept, check=False) == 0
     said, draws = capsys.readouterr().out, tables.read(kept)
@@ -111,7 +114,7 @@ def test_what_is_shipped_can_be_recomputed(name: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", tables.STUDIES)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_what_is_shipped_is_valid(name: str) -> None:
     study = builtin_study(name)
     assert tables.show(study, tables.KEPT / f"{name}.jsonl.xz", check=True) == 0
