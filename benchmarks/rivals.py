@@ -279,6 +279,7 @@ def alone(options: argparse.Namespace) -> None:
     writer.starts(known.starts)
     work(Problem(instance, known, windows, options.limit, options.threads, clock), writer)
     writer.say(done=True)
+    os._exit(0)  # a solver that was stopped may have left threads behind
 
 
 def busyness() -> float:
