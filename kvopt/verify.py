@@ -122,6 +122,7 @@ _POLICY = (
 )
 _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
+_SHARES_2 = {**_SHARES, "mix?": [int], "parts?": int}
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
 _BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
 _SLOWER = {"machine": [int], "value": int}
@@ -178,9 +179,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         **_SECONDS,
         "schema": "kvopt.seconds-certificate/2",
         "upper": (None, {**_TIMED, **_FLEET}, _TIMED_PAUSED),
-        "lower": (None, {"value": int, "proof": {**_SHARES, "mix?": [int]}}),
+        "lower": (None, {"value": int, "proof": _SHARES_2}),
         "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
-        "slower?": [{**_SLOWER, "proof?": {**_SHARES, "mix?": [int]}}],
+        "slower?": [{**_SLOWER, "proof?": _SHARES_2}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -1831,6 +1832,10 @@ def _by_shares(
     of prompts.*  Where f is one line, or lines in a fixed ``mix``, the pieces take what the whole
     takes, and sooner.  Company is that of pieces: each token makes a round longer by f(1) - f(0) or
     more, with all lines, and a piece may begin ``early``, before the round of the first token.
+
+    *Parts.*  The rounds after the first may be cut into ``parts``.  What a request takes in rounds
+    of a part is not served before those of the parts before, alone, could have ended; and all parts
+    of it have one slope.  Company then counts the work of tokens as well, see `_company`.
     """
     chosen, weights = proof["lines"], proof["weights"] or [64] * len(requests)
     company = proof["company"] or [0] * len(requests)
@@ -1847,34 +1852,70 @@ def _by_shares(
         raise Invalid("lower: company is of one worker")
     if chunks and len(set(chosen)) > 1:
         raise Invalid("lower: several lines unmixed do not cover prompts in pieces")
+    count = proof.get("parts", 0)
+    if not 0 <= count <= 64 or (count and chunks):
+        raise Invalid("lower: needs 0 .. 64 parts, and none where prompts come in pieces")
     if not len(weights) == len(company) == len(requests):
         raise Invalid("lower: needs a weight, and company, for each request, or none at all")
     if min([*weights, *company, 0]) < 0 or max(map(add, weights, company), default=0) > 64:
         raise Invalid("lower: weight and company of a request are in 0 .. 64, and so is their sum")
     chosen = sorted(set(chosen))
-    work.spend((600 + 16 * (len(chosen) + len(clock.lines))) * len(requests), "lower: ")
-    work.check_room((500 + 12 * work.entry) * len(requests), "lower: ")
+    each = 600 + 16 * (len(chosen) + len(clock.lines)) + 600 * count
+    work.spend(each * len(requests), "lower: ")
+    work.check_room((500 + 12 * work.entry) * (1 + count) * len(requests), "lower: ")
     parts = [_part(memory, request, clock, chosen) for request in requests]
+    one = memory
     memory *= _used(memory, requests)  # one of this size is served as fast as all of them
     unit = max((takes for takes, *_ in parts), default=1) << 30
-    total, jobs = 0, []
-    for arrival, weight, (takes, delays, alone) in zip(arrivals, weights, parts, strict=True):
+    total, jobs, works = 0, [], []
+    for request, arrival, weight, (takes, delays, alone) in zip(
+        requests, arrivals, weights, parts, strict=True
+    ):
         slope = weight * unit // (64 * takes)
-        jobs.append((arrival * memory, slope, takes))
         total += 2 * memory * ((unit - slope * takes) * (arrival + alone) - unit * arrival)
         total += memory * slope * delays
+        cut = _cut(one, request, clock, chosen, count, (takes, alone))
+        jobs += [((arrival + begin) * memory, slope, part) for begin, part, _, _ in cut]
+        works.append([(begin, added, free) for begin, _, added, free in cut])
     total += _least_served(jobs)
     if any(company):
-        works = [_prompt(s, clock, chunks) for _, s, _ in requests]
+        if chunks or not count:
+            works = [[(0, *_prompt(s, clock, chunks))] for _, s, _ in requests]
         windows = [(a, a + alone) for a, (_, _, alone) in zip(arrivals, parts, strict=True)]
         rest = [64 - share for share in map(add, weights, company)]
         total += 2 * memory * (unit >> 6) * _company(windows, works, company, rest, work)
     return -(-total // (2 * memory * unit * scale)), "shares of the machine"
 
 
+def _cut(
+    memory: int, request: Request, clock: _Clock, chosen: list[int], count: int,
+    whole: tuple[int, int],
+) -> list[tuple[int, int, int, int]]:  # fmt: skip
+    """Return begins, M times what is taken, works and free delays of the parts of a request.
+
+    ``whole`` is what it takes in all, times M, and its time alone.  Its first part is its first
+    round, and all of it if the ``count`` of others is 0.  The others share its other rounds.
+    """
+    _, prompt, output = request
+    fixed, one = clock.line(0, chosen), clock.line(1, chosen)
+    none, least = clock.line(0), clock.line(1)
+    found, (taken, begin) = [], whole
+    for part in reversed(range(count)):
+        first, last = 2 + (output - 1) * part // count, 1 + (output - 1) * (part + 1) // count
+        if (rounds := last - first + 1) == 0:
+            continue
+        held = rounds * prompt + (first + last) * rounds // 2
+        takes = memory * ((one - fixed) * rounds + clock.kv * held) + fixed * held
+        alone = least * rounds + clock.kv * held
+        begin, taken = begin - alone, taken - takes
+        works = (least - none) * rounds + clock.kv * held
+        found.append((begin, takes, works, alone - least - clock.kv * (prompt + last)))
+    return [(0, taken, *_prompt(prompt, clock, False)), *reversed(found)]
+
+
 def _company(
     windows: list[tuple[int, int]],
-    works: list[tuple[int, int]],
+    works: list[list[tuple[int, int, int]]],
     company: list[int],
     rest: list[int],
     budget: _Work,
@@ -1889,27 +1930,32 @@ def _company(
     that begins at t pays the company of all windows around t for its work, and the rest for its
     delay: at least what is cheapest, which is at its arrival or where a window begins or ends.
     In pieces each token of it pays so, and its delay counts beyond ``early`` only.
+
+    The same holds with the works of tokens.  In parts, as triples of the earliest begin, work and
+    free delay: no part is delayed more than its request, so each is given the part of the rest that
+    its work is of all works of the request.
     """
     shares = zip(windows, company, strict=True)
     changes = sorted(pair for (a, end), c in shares if c for pair in ((a, c), (end, -c)))
     times = [time for time, _ in changes]
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
-    total: int = -sum(share * work for share, (work, _) in zip(company, works, strict=True))
-    why = "lower: company takes too long to check: "
-    for (arrival, _), (work, early), rate in zip(windows, works, rest, strict=True):
-        place = bisect_right(times, arrival)
-        best = work * prices[place] if rate else 0  # without rest it waits until all is over
-        free = arrival + early
-        while place < len(times) and rate * (times[place] - free) < best:
-            end = min((place | 63) + 1, len(times))
-            budget.spend(12, why)
-            if rate * max(times[place] - free, 0) + work * lows[place >> 6] < best:
-                budget.spend(6 * (end - place), why)
-                part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
-                best = min(best, *(rate * max(time - free, 0) + work * p for time, p in part))
-            place = end
-        total += best
+    total, why = 0, "lower: company takes too long to check: "
+    for (arrival, _), parts, share, rate in zip(windows, works, company, rest, strict=True):
+        work, paid = sum(added for _, added, _ in parts), 0
+        for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
+            place = bisect_right(times, arrival + begin)
+            best, free = work * prices[place], arrival + begin + early
+            while place < len(times) and rate * (times[place] - free) < best:
+                end = min((place | 63) + 1, len(times))
+                budget.spend(12, why)
+                if rate * max(times[place] - free, 0) + work * lows[place >> 6] < best:
+                    budget.spend(6 * (end - place), why)
+                    part = zip(times[place:end], prices[place + 1 : end + 1], strict=True)
+                    best = min(best, *(rate * max(t - free, 0) + work * p for t, p in part))
+                place = end
+            paid += added * best
+        total += (paid // work if work else 0) - share * work
     return total
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,18 +64,41 @@ def fluid_prices(instance: Instance) -> Floats:
         return np.zeros(0)
     memory = instance.total_memory
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
-        stretches = list(_stretches(instance))
-        values, slopes = _lines(instance, stretches)
-        begins, ends, _ = np.array(stretches, dtype=float).T / memory
+        falling = _lines([r.volume for r in instance], list(_stretches(instance)), memory)
     else:
-        begins, ends, values, slopes = _backlog(instance)
-    middles = np.arange(int(np.ceil(ends[-1]))) + 0.5
-    served = np.minimum(np.searchsorted(ends, middles), len(ends) - 1)
-    prices = values[served] + (ends[served] - middles) * slopes[served]
-    return np.where(middles >= begins[served], np.maximum(prices, 0.0), 0.0)
+        falling = _backlog(instance)
+    return _prices(falling, np.arange(0.5, int(np.ceil(falling.ends[-1]))))
 
 
-def _backlog(instance: Instance) -> tuple[Floats, Floats, Floats, Floats]:
+def machine_prices(arrivals: Sequence[int], takes: Floats, count: int) -> tuple[Floats, Floats]:
+    """Return times from the first arrival to the end of a fluid, and prices of the machine then.
+
+    The fluid serves what each request takes of a machine that serves one at a time.
+    """
+    works = takes.tolist()
+    falling = _lines(works, list(one_at_a_time(arrivals, works, works)))
+    times: Floats = np.linspace(min(arrivals), falling.ends[-1], count)
+    return times, _prices(falling, times)
+
+
+class _Falling(NamedTuple):
+    """Stretches of a fluid: begins, ends, prices at the ends, and by how much they fall a time."""
+
+    begins: Floats
+    ends: Floats
+    values: Floats
+    slopes: Floats
+
+
+def _prices(falling: _Falling, times: Floats) -> Floats:
+    """Return the prices at some times."""
+    begins, ends, values, slopes = falling
+    served = np.minimum(np.searchsorted(ends, times), len(ends) - 1)
+    prices = values[served] + (ends[served] - times) * slopes[served]
+    return np.where(times >= begins[served], np.maximum(prices, 0.0), 0.0)
+
+
+def _backlog(instance: Instance) -> _Falling:
     """Return what `_stretches` and `_lines` say of a backlog: one request after the other.
 
     Everything is rounded in the same order, so that not one bit differs.
@@ -85,7 +108,8 @@ def _backlog(instance: Instance) -> tuple[Floats, Floats, Floats, Floats]:
     slopes = 1.0 / volumes
     falls = volumes / instance.total_memory * slopes
     values = np.append(falls[:0:-1].cumsum()[::-1], 0.0)
-    return (last - volumes) / instance.total_memory, last / instance.total_memory, values, slopes
+    memory = instance.total_memory
+    return _Falling((last - volumes) / memory, last / memory, values, slopes)
 
 
 def fluid_end(instance: Instance) -> int:
@@ -100,18 +124,19 @@ def fluid_order(instance: Instance) -> list[int]:
     return list(dict.fromkeys(i for _, _, i in _stretches(instance)))
 
 
-def _lines(instance: Instance, stretches: list[Stretch]) -> tuple[Floats, Floats]:
-    """Return for each stretch the price at its end, and by how much it falls a round."""
-    slopes = [1.0 / instance.requests[i].volume for _, _, i in stretches]
+def _lines(works: Sequence[Any], stretches: list[Stretch], rate: int = 1) -> _Falling:
+    """Return for each stretch what a price is at its end, and by how much it falls."""
+    slopes = [1.0 / works[i] for _, _, i in stretches]
     values = np.zeros(len(stretches))
     completed: dict[int, tuple[int, float]] = {}  # completion, and the price there
     following, price = -1, 0.0  # begin of the stretch after this one, and the price there
     for number, (begin, end, i) in reversed(list(enumerate(stretches))):
         completion, level = completed.setdefault(i, (end, price if following == end else 0.0))
-        values[number] = level + (completion - end) / instance.total_memory * slopes[number]
+        values[number] = level + (completion - end) / rate * slopes[number]
         following = begin
-        price = values[number] + (end - begin) / instance.total_memory * slopes[number]
-    return values, np.array(slopes)
+        price = values[number] + (end - begin) / rate * slopes[number]
+    begins, ends, _ = np.array(stretches, dtype=float).T / rate
+    return _Falling(begins, ends, values, np.array(slopes))
 
 
 def _stretches(instance: Instance) -> Iterator[Stretch]:

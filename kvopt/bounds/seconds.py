@@ -13,7 +13,16 @@ from operator import itemgetter
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.seconds_evaluation import FULL, Shares, mixed, served, shares, shares_bound
+from kvopt.bounds.seconds_evaluation import (
+    FULL,
+    Parts,
+    Shares,
+    mixed,
+    parts_of,
+    served,
+    shares,
+    shares_bound,
+)
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns
@@ -31,11 +40,15 @@ _STEP = 0.1
 """First change of the share of a request whose two sides are an average difference apart, among
 those whose share can change."""
 _STEP_BESIDE = 0.05
-"""First change of a share in the stage with company, which starts near the end."""
+"""First change of a share with company, or of requests in parts: these start near the end."""
 _ENOUGH = 1e-5
 """Expected gain, as a share of the bound, at which a stage ends."""
+PARTS = 8
+"""Parts of the rounds of a request after the first."""
 _BUSY = 0.98
 """Mean weight from which on requests wait so long that company adds nothing."""
+_WORTH = 1e-4
+"""Gain of parts, as a share of the bound, that is worth the longer proof."""
 _COMPANY = 0.8
 """First company, as a share of what the weights leave."""
 
@@ -113,15 +126,26 @@ def _proofs(
 ) -> Iterator[tuple[float, SharesProof]]:
     """Yield about what proofs give, and them: of lines first, then of weights, then of company."""
     single = [SharesProof((line,)) for line in range(len(model.lines))]
-    alone = _part(instance, model, single[0]).alone
+    alone = _taken(instance, model, single[0])[0].alone
     when = _without_gaps(arrivals, 2.0 * alone.sum())
 
     def started(chosen: SharesProof) -> tuple[_Weights, SharesProof]:
-        return _Weights(instance.total_memory, when, _part(instance, model, chosen, chunks)), chosen
+        taken = _taken(instance, model, chosen, chunks)
+        return _Weights(instance.total_memory, when, *taken), chosen
 
     largest = max(map(started, _mixes(model) if chunks else _roofs(model)), key=_value)
+    best = largest[0].value, largest[1]
     for climb, chosen in (*map(started, single if chunks else ()), largest):
-        yield from _climbed(climb, chosen, instance.workers == 1, is_late)
+        for pair in _climbed(climb, chosen, instance.workers == 1, is_late):
+            best = max(best, pair, key=itemgetter(0))
+            yield pair
+    if len(instance) and not (chunks or is_late()):
+        weights = np.array(best[1].weights or (FULL,) * len(instance)) / FULL
+        climb, chosen = started(replace(best[1], weights=(), company=(), parts=PARTS))
+        least = best[0] * (1 + _WORTH)
+        if weights.mean() <= _BUSY or climb.value > least:
+            found = _climbed(climb, chosen, instance.workers == 1, is_late, weights)
+            yield from (pair for pair in found if pair[0] > least)
 
 
 def _value(pair: tuple[_Weights, SharesProof]) -> float:
@@ -129,21 +153,30 @@ def _value(pair: tuple[_Weights, SharesProof]) -> float:
 
 
 def _climbed(
-    climb: _Weights, chosen: SharesProof, company: bool, is_late: Callable[[], bool]
+    climb: _Weights,
+    chosen: SharesProof,
+    company: bool,
+    is_late: Callable[[], bool],
+    known: Floats | None = None,
 ) -> Iterator[tuple[float, SharesProof]]:
-    """Yield about what proofs by some lines give, and them: with better and better weights."""
+    """Yield about what proofs by some lines give, and them: with better and better weights.
+
+    Company then begins with the best of these weights, none, and those that are known.
+    """
     yield climb.value, chosen
     best, weights = climb.value, climb.weights
+    first = _STEP_BESIDE if chosen.parts else _STEP
     for step in range(MOST_STEPS):
         if is_late() or climb.room <= _ENOUGH * climb.value:
             break
-        climb.change(_STEP / (1 + step) ** 0.5)
+        climb.change(first / (1 + step) ** 0.5)
         yield climb.value, replace(chosen, weights=climb.parts)
         if climb.value > best:
             best, weights = climb.value, climb.weights
-    if not company or not len(weights) or weights.mean() > _BUSY:
+    least = weights if known is None else known
+    if not company or not len(weights) or least.mean() > _BUSY:
         return
-    climb.accompany([weights, np.zeros_like(weights)])
+    climb.accompany([weights, np.zeros_like(weights), least])
     for step in range(MOST_STEPS):
         if is_late():
             break
@@ -168,14 +201,17 @@ def _mixes(model: BatchTime) -> Iterator[SharesProof]:
             yield SharesProof(pair, mix=(share, MIX - share))
 
 
-def _part(
+def _taken(
     instance: Instance, model: BatchTime, chosen: SharesProof, chunks: bool = False
-) -> Shares:
-    """Return in floats what requests take, on the clock of the model."""
+) -> tuple[Shares, Parts]:
+    """Return in floats what requests take, in all and in parts, on the clock of the model."""
     slow, lines, by = mixed(model, chosen)
     part = shares(instance, slow, lines, float, chunks=chunks)
+    cut = parts_of(instance, slow, lines, part, chosen.parts)
     once = (part.alone / by, part.prompts / by, part.early / by)
-    return Shares(part.takes / by, part.delays / by**2, *once)
+    whole = Shares(part.takes / by, part.delays / by**2, *once)
+    columns = (column / by for column in (cut.takes, cut.begins, cut.works, cut.early))
+    return whole, Parts(cut.owners, *columns)
 
 
 def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
@@ -193,17 +229,19 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
 class _Weights:
     """Weights and company that follow a slope of the bound, which is concave in them."""
 
-    def __init__(self, memory: int, arrivals: Floats, part: Shares) -> None:
-        self._arrivals, self._alone = arrivals, part.alone
-        self._works, self._early = part.prompts, part.early
+    def __init__(self, memory: int, arrivals: Floats, part: Shares, cut: Parts) -> None:
+        self._arrivals, self._alone, self._cut = arrivals, part.alone, cut
         self._takes: Floats = part.takes / memory
         self._ends: Floats = part.delays / (2.0 * part.takes)  # from mean service to completion
+        self._owners = np.array(cut.owners, dtype=np.int64)
+        self._begins: list[float] = (arrivals[self._owners] + cut.begins).tolist()
+        self._works: list[float] = (cut.takes / memory).tolist()
         self._company: Company | None = None
         self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
 
     def accompany(self, choices: Sequence[Floats]) -> None:
         """Go on from the best of some weights, and with company too."""
-        self._company = Company(self._arrivals, self._alone, self._works, self._early)
+        self._company = Company(self._arrivals, self._alone, self._cut)
 
         def tried(weights: Floats) -> float:
             self._set(weights, _COMPANY * (1.0 - weights))
@@ -223,16 +261,17 @@ class _Weights:
         self._evaluate(whole / FULL, beside / FULL)
 
     def _evaluate(self, weights: Floats, company: Floats) -> None:
-        slopes = (weights / self._takes).tolist()
-        squares = served(self._arrivals.tolist(), self._takes.tolist(), slopes)
-        fluid = np.array(squares) / (2.0 * self._takes) + self._ends - self._arrivals
+        slopes = (weights / self._takes)[self._owners].tolist()
+        each = served(self._begins, self._works, slopes)
+        squares = np.bincount(self._owners, each, len(weights))
+        fluid = squares / (2.0 * self._takes) + self._ends - self._arrivals
         self.value = float((self._alone + weights * (fluid - self._alone)).sum())
         latency = self._alone
         if self._company is not None:
             added, delays, met = self._company.evaluate(company, 1.0 - weights - company)
             self.value += added
             latency = latency + delays
-            self._beside: Floats = met - self._works - delays
+            self._beside: Floats = met - delays
         self._gain: Floats = fluid - latency
 
     @property
@@ -258,30 +297,35 @@ def _scaled(gain: Floats, share: Floats) -> Floats:
 
 
 class Company:
-    """What shares of company add, and where each prompt begins then."""
+    """What shares of company add, and where each part of a request begins then."""
 
-    def __init__(self, arrivals: Floats, alone: Floats, works: Floats, early: Floats) -> None:
-        self._arrivals, self._alone, self._works, self._early = arrivals, alone, works, early
+    def __init__(self, arrivals: Floats, alone: Floats, cut: Parts) -> None:
+        self._arrivals, self._alone = arrivals, alone
+        self._works, self._early, self._owners = cut.works, cut.early, np.array(cut.owners, int)
+        self._all: Floats = np.bincount(self._owners, cut.works, len(arrivals)).astype(float)
+        self._part: Floats = cut.works / np.maximum(self._all, np.finfo(float).tiny)[self._owners]
+        self._first: Floats = arrivals[self._owners] + cut.begins
         times = np.concatenate([arrivals, arrivals + alone])
         self._order = np.argsort(times, kind="stable")
         self._times: Floats = times[self._order]
-        self._after = np.searchsorted(self._times, arrivals, side="right")
+        self._after = np.searchsorted(self._times, self._first, side="right")
 
     def evaluate(self, company: Floats, free: Floats) -> tuple[float, Floats, Floats]:
-        """Return what company adds, how long each is delayed, and the works in each window."""
+        """Return what company adds, how long each is delayed, and others' works in each window."""
         changes = np.concatenate([company, -company])[self._order]
         prices = np.concatenate([[0.0], np.maximum(np.cumsum(changes), 0.0)])
-        costs, waits = np.zeros(len(free)), np.zeros(len(free))
+        costs, waits = np.zeros((2, len(self._works)))
         machine_code(_cheapest)(
-            self._times, prices, self._after, self._arrivals, self._works, self._early, free,
-            costs, waits,
+            self._times, prices, self._after, self._first, self._all[self._owners], self._early,
+            free[self._owners], costs, waits,
         )  # fmt: skip
-        begins, delays = self._arrivals + waits, np.maximum(waits - self._early, 0.0)
+        begins, delays = self._first + waits, np.maximum(waits - self._early, 0.0)
         ranked = np.argsort(begins, kind="stable")
         sums = np.concatenate([[0.0], np.cumsum(self._works[ranked])])
         edges = np.searchsorted(begins[ranked], self._arrivals + self._alone)
         met = sums[edges] - sums[np.searchsorted(begins[ranked], self._arrivals)]
-        return float(costs.sum() - company @ self._works), delays, met
+        delayed = np.bincount(self._owners, delays * self._part, len(company)).astype(float)
+        return float(costs @ self._part - company @ self._all), delayed, met - self._all
 
 
 def _cheapest(

@@ -31,6 +31,11 @@ to its arrival + E_i, its own left out.
 So each prompt that begins at t pays for its work the sum of company over all windows that t is
 in, and for its delay until then with the rest; what is cheapest counts.
 
+*Parts*: the rounds after the first may be cut into parts.  What a request takes in a part is not
+served before the rounds of the parts before it, alone, can have ended.  Company then counts the
+work of tokens as well: no part is delayed more than its request, so each is given a part of the
+rest.
+
 *Company of pieces*: a piece of a prompt makes a round longer by f(1) - f(0) for each token at
 least, and may be processed while its request waits for the rest of it.  So the work of a prompt is
 less, and its delay is counted only beyond what its prompt takes alone.
@@ -40,7 +45,7 @@ less, and its delay is counted only beyond what its prompt takes alone.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,12 +85,19 @@ def shares_bound(
     memory = instance.total_memory  # one of this size is served as fast as all workers
     model, lines, scale = mixed(model, proof)
     when = [scale * a for a in (arrivals_ns(instance) if arrivals is None else arrivals)]
+    assert not (chunks and proof.parts), "parts are not of prompts in pieces"
     part = shares(instance, model, lines, object, chunks=chunks)
+    cut = parts_of(instance, model, lines, part, proof.parts)
     takes, delays, alone = (column.tolist() for column in (part.takes, part.delays, part.alone))
     weights = proof.weights or (FULL,) * len(instance)
     unit = max(takes, default=1) << _FINE
     slopes = [w * unit // (FULL * x) for w, x in zip(weights, takes, strict=True)]
-    squares = served([a * memory for a in when], takes, slopes)
+    begins = [(when[i] + begin) * memory for i, begin in cut.begun()]
+    squares = [0] * len(instance)
+    for i, square in zip(
+        cut.owners, served(begins, cut.takes.tolist(), [slopes[i] for i in cut.owners]), strict=True
+    ):
+        squares[i] += square
     # Everything is 2 M unit times a time in nanoseconds.
     total = 0
     for a, x, delay, own, slope, square in zip(
@@ -96,8 +108,7 @@ def shares_bound(
     if proof.company:
         assert instance.workers == 1, "company is of one worker"
         rest = [FULL - w - c for w, c in zip(weights, proof.company, strict=True)]
-        prompts, early = part.prompts.tolist(), part.early.tolist()
-        added = company_value(when, alone, prompts, early, proof.company, rest)
+        added = company_value(when, alone, cut, proof.company, rest)
         total += 2 * memory * (unit // FULL) * added
     return -(-total // (2 * memory * unit * scale))
 
@@ -127,8 +138,7 @@ def served(arrivals: list[Any], takes: list[Any], slopes: list[Any]) -> list[Any
 def company_value(
     arrivals: Sequence[int],
     alone: Sequence[int],
-    works: Sequence[int],
-    early: Sequence[int],
+    cut: Parts,
     company: Sequence[int],
     rest: Sequence[int],
 ) -> int:
@@ -136,36 +146,52 @@ def company_value(
 
     Parameters
     ----------
-    arrivals, alone, works
+    arrivals, alone
         Of each request, in nanoseconds.
-    early
-        How late each of them may begin and delay nothing, in nanoseconds too.
+    cut
+        What requests do that makes rounds longer, and when at the earliest.
     company, rest
-        Shares of its latency, in parts of 64.
+        Shares of the latency of each request, in parts of 64.
     """
-    changes = [(a, c) for a, c in zip(arrivals, company, strict=True) if c]
-    changes += [(a + e, -c) for a, e, c in zip(arrivals, alone, company, strict=True) if c]
-    changes.sort()
-    times, prices, price = [time for time, _ in changes], [0], 0
-    for _, change in changes:
-        price += change
-        prices.append(price)
-    lows = [min(prices[i + 1 : i + 1 + _BLOCK]) for i in range(0, len(times), _BLOCK)]
-    total = -sum(c * w for c, w in zip(company, works, strict=True))
-    for a, work, free, rate in zip(arrivals, works, early, rest, strict=True):
-        if rate == 0:
-            continue  # it begins when no request is there
-        after = bisect_right(times, a)
-        best, a = work * prices[after], a + free
-        while after < len(times) and rate * (times[after] - a) < best:
+    windows = _Windows(arrivals, alone, company)
+    works, paid = [0] * len(arrivals), [0] * len(arrivals)
+    for i, work in zip(cut.owners, cut.works, strict=True):
+        works[i] += work
+    for (i, begin), work, free in zip(cut.begun(), cut.works, cut.early, strict=True):
+        if rest[i] and work:  # without rest it begins when no request is there
+            paid[i] += work * windows.least(arrivals[i] + begin, works[i], free, rest[i])
+    total = sum(all_ // work for all_, work in zip(paid, works, strict=True) if work)
+    return total - sum(c * work for c, work in zip(company, works, strict=True))
+
+
+class _Windows:
+    """The sum of company over the windows around each time."""
+
+    def __init__(
+        self, arrivals: Sequence[int], alone: Sequence[int], company: Sequence[int]
+    ) -> None:
+        changes = [(a, c) for a, c in zip(arrivals, company, strict=True) if c]
+        changes += [(a + e, -c) for a, e, c in zip(arrivals, alone, company, strict=True) if c]
+        changes.sort()
+        self._times, self._prices = [time for time, _ in changes], [0]
+        for _, change in changes:
+            self._prices.append(self._prices[-1] + change)
+        blocks = range(0, len(changes), _BLOCK)
+        self._lows = [min(self._prices[i + 1 : i + 1 + _BLOCK]) for i in blocks]
+
+    def least(self, begin: int, work: int, free: int, rate: int) -> int:
+        """Return the least of work times company and rate times delay, from a time on."""
+        times, prices = self._times, self._prices
+        after = bisect_right(times, begin)
+        best, begin = work * prices[after], begin + free
+        while after < len(times) and rate * (times[after] - begin) < best:
             block = after // _BLOCK
             end = min((block + 1) * _BLOCK, len(times))
-            if rate * max(times[after] - a, 0) + work * lows[block] < best:
+            if rate * max(times[after] - begin, 0) + work * self._lows[block] < best:
                 part = zip(times[after:end], prices[after + 1 : end + 1], strict=True)
-                best = min(best, *(rate * max(t - a, 0) + work * p for t, p in part))
+                best = min(best, *(rate * max(t - begin, 0) + work * p for t, p in part))
             after = end
-        total += best
-    return total
+        return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +279,81 @@ def shares(
         prompts=own + ((least - none) * (prompt + 1) if chunks else whole - none),
         early=whole - least + model.prompt_ns * prompt if chunks else 0 * prompt,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What requests take, cut into parts of consecutive rounds, in columns.
+
+    Parameters
+    ----------
+    owners
+        Position of the request.
+    takes
+        Time of the machine, times M.
+    begins
+        How long after the arrival its first round begins at the earliest.
+    works
+        By how much it makes rounds longer at least, by all lines.
+    early
+        How late any of its rounds may begin, from the earliest begin on, and delay nothing.
+    """
+
+    owners: list[int]
+    takes: Numbers
+    begins: Numbers
+    works: Numbers
+    early: Numbers
+
+    def begun(self) -> Iterator[tuple[int, Any]]:
+        """Yield owners and begins."""
+        return zip(self.owners, self.begins.tolist(), strict=True)
+
+
+def parts_of(
+    instance: Instance, model: BatchTime, lines: Sequence[Line], whole: Shares, count: int
+) -> Parts:
+    """Return each request as one part, or its first round and so many parts of the rest.
+
+    As one part it makes rounds longer by its prompt alone.
+
+    Parameters
+    ----------
+    instance, model, lines
+        As of `shares`.
+    whole
+        What that returned.
+    count
+        Parts of the rounds after the first; 0 for one part in all.
+    """
+    owners = np.arange(len(instance))
+    if count == 0:
+        parts = (whole.takes, 0 * whole.takes, whole.prompts, whole.early)
+        return Parts(owners.tolist(), *parts)
+    kind = whole.takes.dtype
+    prompt: Numbers = np.array([request.prompt for request in instance], dtype=kind)
+    rest = np.array([request.output - 1 for request in instance], dtype=object)
+    base, one = (_time(lines, b) for b in (0, 1))
+    none, least = (_time(model.lines, b) for b in (0, 1))
+    memory, kv = instance.memory, model.kv_ns
+    rows = []
+    for part in range(count):
+        first, last = rest * part // count + 2, rest * (part + 1) // count + 1  # its rounds
+        rounds = last - first + 1
+        held = prompt * rounds.astype(kind) + ((first + last) * rounds // 2).astype(kind)
+        rounds, last = rounds.astype(kind), last.astype(kind)
+        alone = least * rounds + kv * held
+        takes = memory * ((one - base) * rounds + kv * held) + base * held
+        early = alone - least - kv * (prompt + last)
+        rows.append((rounds > 0, takes, alone, (least - none) * rounds + kv * held, early))
+    begins = whole.alone - sum(alone for _, _, alone, _, _ in rows)
+    prefill = np.maximum(whole.takes - sum(takes for _, takes, _, _, _ in rows), 0 * begins)
+    columns = [(owners, prefill, 0 * begins, whole.prompts, whole.early)]
+    for there, takes, alone, works, early in rows:
+        columns.append(tuple(x[there] for x in (owners, takes, begins, works, early)))
+        begins = begins + alone
+    owner, *others = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Parts(owner.tolist(), *others)
 
 
 def _time(lines: Sequence[Line], tokens: int) -> int:

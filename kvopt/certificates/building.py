@@ -40,8 +40,8 @@ GIVEN = "schedule"
 _SLOWER_SHARE = 0.2
 """Share of a limit for slower machines."""
 
-_OF_SEARCH = ("seed", "threads", "compile_seconds", "stop_reason", "bounded_by")
-"""What is said only of a search in rounds: in seconds none of it changes anything."""
+_OF_SEARCH = ("stop_reason", "bounded_by")
+"""What is said only of a search in rounds."""
 
 
 def certify(

@@ -38,6 +38,8 @@ _OF_A_PRICE = 400
 """Steps for a time with a price, in the table by which the cheapest starts are found."""
 _OF_SHARES = 1500
 """Steps for a request in a proof by shares of the machine, with arrivals in nanoseconds."""
+_OF_A_PART = 1200
+"""Steps for a part of a request in such a proof."""
 _OF_A_LABEL = 4000
 """Steps for a label that a search keeps; draws of 8 to 20 requests took 900 to 3,500.
 
@@ -104,8 +106,8 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case ConfigurationProof(stages, _, _, kept):
             steps = sum(_of_stage(instance, stage) for stage in stages)
             return steps + _OF_A_LABEL * kept
-        case SharesProof():
-            return _OF_SHARES * count
+        case SharesProof(parts=parts):
+            return (_OF_SHARES + _OF_A_PART * parts) * count
         case SplitProof(parts):
             found = parts_from(instance, [part.begin for part in parts])
             pairs = zip(found, parts, strict=True)

@@ -183,7 +183,8 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
             return Prices(numerators, proof["denominator"])
         case "shares":
             names = ("lines", "weights", "company", "mix")
-            return SharesProof(*(tuple(proof.get(name, ())) for name in names))
+            lines, weights, company, mix = (tuple(proof.get(name, ())) for name in names)
+            return SharesProof(lines, weights, company, mix, proof.get("parts", 0))
         case "block-prices":
             prices = proof_from_json({**proof, "kind": "prices"}, begin)
             assert isinstance(prices, Prices)

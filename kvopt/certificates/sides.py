@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from signal import SIGINT
 
@@ -35,7 +36,7 @@ from kvopt.search.proofs import CheckedBound
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 from kvopt.simulation.simulator import Stopped
 
 _BOUND_SHARE = 0.2
@@ -275,7 +276,7 @@ class SidesInSeconds:
             self._best = made
 
     def rest(self) -> None:
-        """Run the orders in which the fluid of the bound serves requests."""
+        """Run the orders in which the fluid of the bound serves requests, and roll from them."""
         assert self._bound is not None, "the bound comes first"
         model, lines = self._clock.batch_time, self._bound.proof.lines
         for way in _WAYS:
@@ -286,6 +287,9 @@ class SidesInSeconds:
         if self._search.instance.workers > 1:
             with _left_at_a_signal(self._search):
                 self._search_fleet()
+        if self._search.instance.workers == 1 and self._search.remaining > 0:
+            with _left_at_a_signal(self._search):
+                self._roll(lines)
 
     def _search_fleet(self) -> None:
         """Look for better runs behind every router, and by moves between workers."""
@@ -302,6 +306,25 @@ class SidesInSeconds:
         search_runs(timed)
         if timed.run is not None:
             self.offer(timed.run)
+
+    def _roll(self, lines: Sequence[int]) -> None:
+        from kvopt.heuristics.timed_rollouts import rolled_in_seconds  # loads numba
+
+        search = self._search
+        found = rolled_in_seconds(
+            search.instance, self._clock.batch_time, lines, time_limit=search.remaining,
+            threads=search.threads, seed=search.seed,
+            should_stop=lambda: search.signal_number is not None,
+        )  # fmt: skip
+        if found is None:
+            return
+        made = PolicyRun(
+            search.instance, "rollouts", found.starts, (), Outcome.COMPLETED, math.nan,
+            clock=self._clock, resumed=dict(found.resumed),
+        )  # fmt: skip
+        if broken := made.violations():
+            raise AssertionError(broken[0])
+        self.offer(made)
 
 
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses

@@ -94,7 +94,9 @@ def _plain_text(certificate: Certificate) -> str:
     is_wider = not Scope.RESTARTS.covers(certificate.scope)
     is_newer = is_wider or certificate.instance.workers > 1 or certificate.in_time is not None
     is_newer |= any(run.segments for run in (best, *certificate.runs))
-    is_newer |= proof is not None and (proof["kind"] in _NEWER_KINDS or "mix" in proof)
+    is_newer |= proof is not None and (
+        proof["kind"] in _NEWER_KINDS or "mix" in proof or "parts" in proof
+    )
     is_newer |= bool(certificate.slower)
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
@@ -237,9 +239,10 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
             }
         case BlockPrices(prices):
             return {**proof_to_json(prices, begin), "kind": "block-prices"}
-        case SharesProof(lines, weights, company, mix):
+        case SharesProof(lines, weights, company, mix, parts):
             said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
-            return {**said, "mix": mix} if mix else said
+            newer = {"mix": mix, "parts": parts}
+            return {**said, **{name: value for name, value in newer.items() if value}}
         case ConfigurationProof(stages, target, searched, _):
             return {
                 "kind": "configurations",

@@ -27,6 +27,7 @@ from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.placing import Tries
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
+from kvopt.heuristics.timed_rollouts import rolled_in_seconds
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
@@ -152,7 +153,9 @@ def _deadlines() -> None:
 
 def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
-    seconds_bound(chat, BatchTime([Line(10_000_000, 10_000)]))
+    model = BatchTime([Line(10_000_000, 10_000)])
+    seconds_bound(chat, model)
+    rolled_in_seconds(chat, model, [0])
 
 
 def _policies() -> None:
@@ -187,7 +190,7 @@ _PARTS: dict[str, Callable[[], int | None]] = {
     "bounds by prices": _prices,
     "pauses": _pauses,
     "memory in whole blocks": _blocks,
-    "bounds in seconds": _seconds,
+    "both sides in seconds": _seconds,
     "deadlines": _deadlines,
     "schedulers": _policies,
     "hunting": _hunting,

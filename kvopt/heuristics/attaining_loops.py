@@ -47,7 +47,7 @@ class Line(NamedTuple):
 
 
 @compiled
-def _length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
+def round_length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
     """Return how long a round lasts."""
     most = 0
     for line in range(len(timed.fixed)):
@@ -56,7 +56,7 @@ def _length(timed: Timed, tokens: int, prompts: int, held: int) -> int:
 
 
 @compiled
-def _fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
+def fits(active: Integers, count: int, end: int, peak: int, memory: int) -> bool:
     """Whether memory holds at all completions if one joins: tokens at t are offset + number t."""
     offset, number, joined = 0, 0, False
     for place in range(count - 1, -1, -1):
@@ -72,11 +72,12 @@ def _fits(active: Integers, count: int, end: int, peak: int, memory: int) -> boo
 
 
 @compiled
-def _join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
+def join(active: Integers, count: int, end: int, peak: int, request: int) -> None:
     """Put a request where its end belongs."""
     place = count
     while place > 0 and active[place - 1, 0] > end:
-        active[place] = active[place - 1]
+        for entry in range(3):
+            active[place, entry] = active[place - 1, entry]
         place -= 1
     active[place, 0], active[place, 1], active[place, 2] = end, peak, request
 
@@ -92,10 +93,10 @@ def _delays(
     estimated times the care.
     """
     number, tokens = len(active), base + len(active) * (now + 1)
-    alone = _length(timed, number + prompts, prompts, tokens)
+    alone = round_length(timed, number + prompts, prompts, tokens)
     slower, slow = (
-        care * _length(timed, number + 1, 0, held),
-        care * _length(timed, number, 0, tokens),
+        care * round_length(timed, number + 1, 0, held),
+        care * round_length(timed, number, 0, tokens),
     )
     for place in range(number):
         left, due = active[place, 0] - now - 1, timed.due[active[place, 2]]
@@ -136,8 +137,8 @@ def serve(
             left -= 1
             s, o = timed.prompts[i], timed.outputs[i]
             held = base + (number + 1) * (now + 1) + s - now
-            first = _length(timed, number + 1 + prompts + s, prompts + s, held)
-            later = _length(timed, number + 1, 0, held + o - 1)
+            first = round_length(timed, number + 1 + prompts + s, prompts + s, held)
+            later = round_length(timed, number + 1, 0, held + o - 1)
             rest = 0.0 if timed.first else patience * later * (o - 1)
             if in_time and time + first + rest > timed.due[i]:
                 lines.waiting[rank] = 0
@@ -146,14 +147,14 @@ def serve(
                 kept[i] = 0
             elif (
                 held <= timed.memory
-                and _fits(lines.active, number, now + o, s + o, timed.memory)
+                and fits(lines.active, number, now + o, s + o, timed.memory)
                 and not (in_time and care and _delays(
                     timed, lines.active[:number], now, time, base, prompts, care, first, held
                 ))
             ):  # fmt: skip
                 lines.waiting[rank] = 0
                 waiting -= 1
-                _join(lines.active, number, now + o, s + o, i)
+                join(lines.active, number, now + o, s + o, i)
                 number, base, prompts, starts[i] = number + 1, base + s - now, prompts + s, now
                 if is_idle:
                     resumed[waits, 0], resumed[waits, 1] = now, time
@@ -174,7 +175,7 @@ def serve(
                 time, now, is_idle = max(time, timed.arrivals[timed.coming[coming]]), now + 1, True
             continue
         rounds, passed = lines.active[0, 0] - now, 1
-        ended = time + _length(timed, number + prompts, prompts, base + number * (now + 1))
+        ended = time + round_length(timed, number + prompts, prompts, base + number * (now + 1))
         if timed.first:
             for i in lines.active[:number, 2]:
                 if starts[i] == now and ended <= timed.due[i]:
@@ -184,7 +185,7 @@ def serve(
         until = timed.arrivals[timed.coming[coming]] if coming < count else np.int64(2**63 - 1)
         while passed < rounds and ended < until:
             passed += 1
-            ended += _length(timed, number, 0, base + number * (now + passed))
+            ended += round_length(timed, number, 0, base + number * (now + passed))
         time, now = ended, now + passed
         while number > 0 and lines.active[0, 0] == now:
             i = lines.active[0, 2]

@@ -148,12 +148,15 @@ class SharesProof:
         The same, beside the weights; empty if all are 0.
     mix
         Numbers of at least 1 by which the lines are mixed into one; empty if the largest counts.
+    parts
+        Parts of its rounds after the first in which a request is served; 0 if it is one part.
     """
 
     lines: tuple[int, ...]
     weights: tuple[int, ...] = ()
     company: tuple[int, ...] = ()
     mix: tuple[int, ...] = ()
+    parts: int = 0
 
 
 Proof = Prices | BlockPrices | VolumeProof | ConfigurationProof | SplitProof | SharesProof

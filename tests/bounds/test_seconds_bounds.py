@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from timed_oracle import Lines, Server, timed_optimum, timed_schedules, timed_te
 
 from kvopt import BatchTime, Instance, Line, Request, generate
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.bounds.seconds_evaluation import FULL, served, shares, shares_bound
+from kvopt.bounds.seconds_evaluation import FULL, parts_of, served, shares, shares_bound
 from kvopt.errors import InvalidInput
 from kvopt.search.proofs import SharesProof
 from kvopt.simulation.clocks import Seconds
@@ -58,7 +60,8 @@ def proofs(draw: st.DrawFn, lines: int, requests: int) -> SharesProof:
     weights = draw(st.just([]) | st.lists(weight, min_size=requests, max_size=requests))
     left = [FULL - weight for weight in weights] or [0] * requests
     company = [draw(st.sampled_from([0, most // 2, most])) for most in left]
-    return SharesProof(tuple(chosen), tuple(weights), draw(st.sampled_from([(), tuple(company)])))
+    beside, parts = draw(st.sampled_from([(), tuple(company)])), draw(st.integers(0, 3))
+    return SharesProof(tuple(chosen), tuple(weights), beside, parts=parts)
 
 
 @pytest.mark.slow
@@ -141,6 +144,45 @@ def test_closed_forms_are_the_sums_over_rounds(
     assert found.takes[0] == takes * memory
     assert found.delays[0] == 2 * delays * memory
     assert found.alone[0] == alone
+
+
+@given(
+    model=st.sampled_from(MODELS),
+    prompt=st.integers(0, 40),
+    output=st.integers(1, 40),
+    count=st.integers(1, 9),
+    kind=st.sampled_from([object, float]),
+)
+def test_parts_are_the_rounds_they_say(
+    model: tuple[Lines, int, int], prompt: int, output: int, count: int, kind: type
+) -> None:
+    server, memory = Server(*model), 80
+    chosen, lines = batch_time(server), [Line(*server.lines[-1])]
+    instance = Instance(memory, [Request(0, 1, 1), Request(0, prompt, output)])
+    whole = shares(instance, chosen, lines, kind)
+    found = parts_of(instance, chosen, lines, whole, count)
+    assert sorted(set(found.owners)) == [0, 1]
+    rows = [
+        (begin, takes, work, early)
+        for (i, begin), takes, work, early in zip(
+            found.begun(), found.takes, found.works, found.early, strict=True
+        )
+        if i == 1
+    ]
+    edges = [1 + (output - 1) * part // count for part in range(count + 1)]
+    groups = [range(1, 2), *(range(a + 1, b + 1) for a, b in pairwise(edges) if a < b)]
+    part, none = Server(server.lines[-1:], server.prompt_ns, server.kv_ns), max(x for x, _ in server.lines)  # fmt: skip  # noqa: E501
+    base, began = server.lines[-1][0], 0
+    for (begin, takes, work, early), group in zip(rows, groups, strict=True):
+        given = [(1 + prompt * (j == 1), prompt * (j == 1), prompt + j) for j in group]
+        alone = [server.round_ns(*each) for each in given]
+        assert begin == began
+        assert takes == sum(
+            memory * (part.round_ns(*each) - base) + base * each[2] for each in given
+        )
+        assert work == sum(alone) - len(alone) * none
+        assert early == sum(alone[:-1])
+        began += sum(alone)
 
 
 def test_floats_are_near_the_exact_numbers() -> None:
@@ -254,6 +296,19 @@ def test_company_counts_prompts_that_others_wait_for() -> None:
     without = seconds_bound(instance, A100, time_limit=0)
     assert not without.proof.company
     assert without.value_ns < found.value_ns
+
+
+def test_parts_count_the_work_of_tokens_and_rounds_that_take_their_time() -> None:
+    """Requests that decode side by side: no prompt to speak of, rounds get longer by tokens."""
+    requests = [Request(0, 1, 60, arrival_seconds=0.4 * i) for i in range(40)]
+    instance = Instance(16_000, requests)
+    model = BatchTime([Line(10_000_000, 2_000_000)], 80)
+    found = seconds_bound(instance, model)
+    assert found.proof.parts > 0
+    assert any(found.proof.company)
+    assert found.value_ns > 1.03 * shares_bound(instance, model, replace(found.proof, parts=0))
+    run = simulate(instance, "fcfs", clock=Seconds(model))
+    assert found.value_ns <= (run.objective or 0)
 
 
 def test_a_limit_is_kept_and_gives_a_bound() -> None:

@@ -62,7 +62,9 @@ def shares_hold(count: int, seed: int) -> None:
         first = source.choice(lines)
         some = tuple(range(first, source.choice(lines[first:]) + 1))
         whole = random_shares(source, some, len(requests), company=True)
-        assert proved(problem, whole) <= scoped_optimum(*problem, "pauses")
+        for parts in range(3):
+            cut = replace(whole, parts=parts)
+            assert proved(problem, cut) <= scoped_optimum(*problem, "pauses")
         optimum = scoped_optimum(*problem, "pauses+chunks")
         for _ in range(9):
             single = random_shares(source, (first,), len(requests), company=True)

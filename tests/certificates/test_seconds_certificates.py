@@ -19,7 +19,8 @@ import kvopt.verify as checker
 from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.certificates import writing
-from kvopt.certificates.writing import certificate_text, write_certificate
+from kvopt.certificates.reading import proof_from_json
+from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
 from kvopt.errors import TooLarge
 from kvopt.files import instance_from_json
 from kvopt.files.batch_times import write_batch_time
@@ -191,16 +192,18 @@ def test_verifier_and_producer_agree_on_random_proofs() -> None:
         weights = [source.randint(0, 64) for _ in requests] if source.random() < 0.7 else []
         left = [64 - weight for weight in weights] or [0] * len(requests)
         company = [source.choice((most // 2, most)) for most in left] * (source.random() < 0.8)
+        parts = source.choice((0, 1, 3, 8))
         found, how = checker._by_shares(
             20,
             [checker.Request(0, r.prompt, r.output) for r in instance],
             arrivals_ns(instance),
             checker._Clock(model.to_json()),
             checker._Work(),
-            {"kind": "shares", "lines": chosen, "weights": weights, "company": company},
-        )
+            {"kind": "shares", "lines": chosen, "weights": weights, "company": company,
+             "parts": parts},
+        )  # fmt: skip
         assert how == "shares of the machine"
-        proof = SharesProof(tuple(chosen), tuple(weights), tuple(company))
+        proof = SharesProof(tuple(chosen), tuple(weights), tuple(company), parts=parts)
         assert found == shares_bound(instance, model, proof)
 
 
@@ -229,6 +232,24 @@ def test_certificates_of_traffic_verify(tmp_path: Path, arrivals: bool) -> None:
     text = "\n".join(verdict.lines)
     assert "no schedule of these 150 requests has a mean latency below" in text
     assert "'a-min:intervals=relative,eps=0.5' is at most" in text
+
+
+def test_parts_are_written_read_and_checked(tmp_path: Path) -> None:
+    requests = [Request(0, 1, 60, arrival_seconds=0.4 * i) for i in range(40)]
+    side_by_side = Instance(16_000, requests)
+    model = BatchTime([Line(10_000_000, 2_000_000)], 80)
+    found = content(side_by_side, model)
+    assert found["schema"].endswith("/2")
+    proof = found["lower"]["proof"]
+    assert proof["parts"] > 0
+    assert judged(tmp_path / "c", found).valid
+    again = json.loads(json.dumps(proof_to_json(proof_from_json(proof))))
+    assert again == proof
+    for parts, status in ((0, 1), (-1, 1), (65, 1), ("8", 2), (8.0, 2)):
+        proof["parts"] = parts
+        assert judged(tmp_path / "c", found).exit_status == status
+    proof.update(again)
+    assert judged(tmp_path / "c", {**found, "scope": "chunks"}).exit_status == 1
 
 
 def test_a_livelock_claims_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,323 @@
+"""A list scheduler on a clock of seconds that can be copied, run on, and judged by its way.
+
+Of the first in line that fit, it starts the one of least key, where the key is what a request
+takes of the machine less a preference for long prompts.  That fills memory that would stay
+empty: what is left beside a long prompt is filled by a short one later, and not the other way
+round.
+
+The total latency of a run is a bound by prices of machine time (``docs/seconds-bounds.md``), plus
+the *reduced costs* of starts, plus the price of all time that no request takes.  So a run can be
+judged by its first rounds.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.kinds import Floats, Integers
+from kvopt.heuristics.attaining_loops import Timed, fits, join, round_length
+from kvopt.kernels.compiled import compiled
+
+_COME, _ACTIVE, _BASE, NOW, _TIME, DONE, _ASK, WAITING, WAITS, _IDLE = range(10)
+"""Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less
+starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
+often the server resumed work, whether it is idle."""
+_SEEN = 2048
+"""Waiting requests that a copy of a scene has at most, the first in line."""
+_UNHURRIED = 300
+"""Requests in a row that lose nothing by waiting, after which those behind are not asked."""
+
+
+class Habits(NamedTuple):
+    """How requests are taken from the line.
+
+    Parameters
+    ----------
+    window
+        Requests that are looked at.
+    fill
+        How much a prompt of all of the memory counts, as a power of e of what a request takes.
+    together
+        Requests that may start with one round.
+    """
+
+    window: int
+    fill: float
+    together: int
+
+
+class Times(NamedTuple):
+    """Prices of machine time, and what requests take of it.
+
+    Parameters
+    ----------
+    prices, begin, step
+        Prices of a nanosecond from ``begin`` on, every ``step`` nanoseconds, with 0 after the last.
+    takes, works, waits
+        Of each request: what it takes, the work of its first round, and the time from its start to
+        its mean service.
+    least, cheapest
+        Least cost of each request, and a start that has it.
+    fixed, decode
+        Fixed part of a round, and work of a round of one token, by the lines of the bound.
+    """
+
+    prices: Floats
+    begin: int
+    step: float
+    takes: Floats
+    works: Floats
+    waits: Floats
+    least: Floats
+    cheapest: Floats
+    fixed: float
+    decode: float
+
+
+class TimedScene(NamedTuple):
+    """How far a run has got.
+
+    Parameters
+    ----------
+    counts
+        Numbers, see `NOW` and others.
+    queue
+        Ranks of waiting requests, ascending.
+    active
+        End, peak and request of each active one, by its end.
+    """
+
+    counts: Integers
+    queue: Integers
+    active: Integers
+
+
+class Ranked(NamedTuple):
+    """Requests by rank, the ranks, and the logarithms of what requests take."""
+
+    line: Integers
+    ranks: Integers
+    keys: Floats
+
+
+class Done(NamedTuple):
+    """What a run did.
+
+    Parameters
+    ----------
+    starts, ends
+        Rounds in which requests start, and times at which they end.
+    resumed
+        Rounds and times at which an idle server resumed work.
+    """
+
+    starts: Integers
+    ends: Integers
+    resumed: Integers
+
+
+def empty_scene(count: int) -> TimedScene:
+    """Return the scene before any request has arrived."""
+    counts = np.zeros(10, dtype=np.int64)
+    counts[_ASK] = counts[_IDLE] = 1
+    return TimedScene(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
+
+
+@compiled
+def copy_timed(scene: TimedScene, copy: TimedScene) -> None:
+    """Copy what matters for the next while: not those far behind in the queue."""
+    copy.counts[:] = scene.counts
+    waiting = copy.counts[WAITING] = min(scene.counts[WAITING], _SEEN)
+    for place in range(waiting):
+        copy.queue[place] = scene.queue[place]
+    for place in range(scene.counts[_ACTIVE]):
+        for entry in range(3):
+            copy.active[place, entry] = scene.active[place, entry]
+
+
+@compiled
+def run_on(
+    timed: Timed, times: Times, ranked: Ranked, noise: Floats, habits: Habits, scene: TimedScene,
+    until: int, done: Done,
+) -> float:  # fmt: skip
+    """Run a scene on until a round, and return what that cost above the bound of the prices.
+
+    The noise of each rank is added to its key.
+    """
+    counts, cost = scene.counts, 0.0
+    while counts[NOW] < until and counts[DONE] < len(timed.arrivals):
+        if counts[_ACTIVE] == 0 and counts[WAITING] == 0:
+            arrival = timed.arrivals[timed.coming[counts[_COME]]]
+            counts[_TIME] = max(counts[_TIME], arrival)
+            counts[_IDLE] = 1
+        _meet_arrivals(timed, ranked, scene)
+        started, prompts, works = 0, 0, 0.0
+        while counts[_ASK] and started < habits.together:
+            i = _next(timed, ranked, noise, habits, scene)
+            if i < 0:
+                counts[_ASK] = 0
+                break
+            if counts[_IDLE]:
+                done.resumed[counts[WAITS], 0] = counts[NOW]
+                done.resumed[counts[WAITS], 1] = counts[_TIME]
+                counts[WAITS] += 1
+                counts[_IDLE] = 0
+            done.starts[i] = counts[NOW]
+            started, prompts = started + 1, prompts + timed.prompts[i]
+            works += times.works[i]
+            cost += reduced_cost(timed, times, i, counts[_TIME])
+        cost += _pass_rounds(timed, times, scene, started, prompts, works, until, done)
+    return cost
+
+
+@compiled
+def _pass_rounds(
+    timed: Timed, times: Times, scene: TimedScene, started: int, prompts: int, works: float,
+    until: int, done: Done,
+) -> float:  # fmt: skip
+    """Let rounds pass until the line is asked again; return the price of what no request takes."""
+    counts, active = scene.counts, scene.active
+    now, time, number = counts[NOW] + 1, counts[_TIME], counts[_ACTIVE]
+    stop = now if counts[_ASK] else min(until, active[0, 0])
+    arrival = np.int64(2**63 - 1)
+    if counts[_COME] < len(timed.arrivals):
+        arrival = timed.arrivals[timed.coming[counts[_COME]]]
+    share, kv, decode = times.fixed / timed.memory, timed.kv_ns, times.decode * number
+    held = counts[_BASE] + number * now
+    length = round_length(timed, number + prompts, prompts, held)
+    taken = works + decode - times.decode * started + (kv + share) * held
+    cost = price_at(times, float(time)) * (length - taken)
+    time += length
+    began, spare, flat = time, 0.0, round_length(timed, number, 0, 0)
+    while now < stop and time < arrival:
+        now += 1
+        held += number
+        time += flat + kv * held
+        spare += flat - decode - share * held
+    cost += price_at(times, 0.5 * (began + time)) * spare
+    counts[NOW], counts[_TIME] = now, time
+    _complete(scene, done)
+    return float(cost)
+
+
+@compiled
+def _complete(scene: TimedScene, done: Done) -> None:
+    """Let completed requests leave."""
+    counts, active = scene.counts, scene.active
+    gone, now, number = 0, counts[NOW], counts[_ACTIVE]
+    while gone < number and active[gone, 0] == now:
+        counts[_BASE] -= active[gone, 1] - now
+        done.ends[active[gone, 2]] = counts[_TIME]
+        gone += 1
+    if gone == 0:
+        return
+    for place in range(gone, number):
+        for entry in range(3):
+            active[place - gone, entry] = active[place, entry]
+    counts[_ACTIVE] -= gone
+    counts[DONE] += gone
+    counts[_ASK] = 1
+
+
+@compiled
+def _meet_arrivals(timed: Timed, ranked: Ranked, scene: TimedScene) -> None:
+    """Let arrived requests join the line."""
+    counts, queue = scene.counts, scene.queue
+    while counts[_COME] < len(timed.arrivals):
+        i = timed.coming[counts[_COME]]
+        if timed.arrivals[i] > counts[_TIME]:
+            return
+        rank, waiting = ranked.ranks[i], counts[WAITING]
+        place = np.searchsorted(queue[:waiting], rank)
+        for x in range(waiting, place, -1):
+            queue[x] = queue[x - 1]
+        queue[place] = rank
+        counts[WAITING] += 1
+        counts[_COME] += 1
+        counts[_ASK] = 1
+
+
+@compiled
+def _next(
+    timed: Timed, ranked: Ranked, noise: Floats, habits: Habits, scene: TimedScene
+) -> int:  # fmt: skip
+    """Start one of the first in line, and return which; -1 where none fits."""
+    counts, queue, now = scene.counts, scene.queue, scene.counts[NOW]
+    number, best, least = counts[_ACTIVE], -1, np.inf
+    room, first = timed.memory - counts[_BASE], scene.active[0, 0] if number else np.int64(2**62)
+    for place in range(min(counts[WAITING], habits.window)):
+        rank = queue[place]
+        i = ranked.line[rank]
+        prompt, output = timed.prompts[i], timed.outputs[i]
+        key = ranked.keys[i] + noise[rank] - habits.fill * prompt / timed.memory
+        soon = min(first, now + output)  # the first completion, where most is refused
+        if key >= least or (number + 1) * soon + prompt - now > room:
+            continue
+        if fits(scene.active, number, now + output, prompt + output, timed.memory):
+            best, least = place, key
+    if best < 0:
+        return -1
+    i = ranked.line[queue[best]]
+    end = now + timed.outputs[i]
+    join(scene.active, number, end, timed.prompts[i] + timed.outputs[i], i)
+    counts[_ACTIVE] += 1
+    counts[_BASE] += timed.prompts[i] - now
+    for x in range(best, counts[WAITING] - 1):
+        queue[x] = queue[x + 1]
+    counts[WAITING] -= 1
+    return int(i)
+
+
+@compiled
+def cost_of_line(timed: Timed, times: Times, ranked: Ranked, scene: TimedScene) -> float:
+    """Return what waiting requests have lost by now against their cheapest starts."""
+    cost, unhurried, now = 0.0, 0, scene.counts[_TIME]
+    for place in range(scene.counts[WAITING]):
+        i = ranked.line[scene.queue[place]]
+        if times.cheapest[i] < now:
+            cost += reduced_cost(timed, times, i, now)
+            unhurried = 0
+        else:
+            unhurried += 1
+            if unhurried > _UNHURRIED:
+                break
+    return cost
+
+
+@compiled
+def reduced_cost(timed: Timed, times: Times, i: int, start: int) -> float:
+    """Return by how much a start costs more than the cheapest, about."""
+    served = start + times.waits[i]
+    paid = times.takes[i] * price_at(times, served)
+    return float(served - timed.arrivals[i] + paid - times.least[i])
+
+
+@compiled
+def price_at(times: Times, time: float) -> float:
+    """Return the price of a nanosecond."""
+    place = (time - times.begin) / times.step
+    before = int(place)
+    if place < 0 or before >= len(times.prices) - 1:
+        return 0.0
+    low, high = times.prices[before], times.prices[before + 1]
+    return float(low + (place - before) * (high - low))
+
+
+@compiled
+def find_cheapest(timed: Timed, times: Times) -> None:
+    """Find the least cost of each request, at its arrival or where prices are given."""
+    for i in range(len(timed.arrivals)):
+        arrival = timed.arrivals[i]
+        served = arrival + times.waits[i]
+        best, where = times.waits[i] + times.takes[i] * price_at(times, served), float(arrival)
+        first = max(int((served - times.begin) / times.step) + 1, 0)
+        for place in range(first, len(times.prices)):
+            late = times.begin + place * times.step
+            if late - arrival >= best:
+                break
+            cost = late - arrival + times.takes[i] * times.prices[place]
+            if cost < best:
+                best, where = cost, late - times.waits[i]
+        times.least[i], times.cheapest[i] = best, where

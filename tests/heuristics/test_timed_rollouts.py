@@ -1,0 +1,88 @@
+"""Rolls in seconds: real runs, better than lists, the same for a seed, whole when stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from timed_oracle import Server, timed_optimum
+
+from kvopt import BatchTime, Instance, Line, Request, certify, generate, run
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.heuristics.timed_rollouts import TimedRun, rolled_in_seconds
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.runs import Outcome, PolicyRun
+
+ROOF = BatchTime([Line(42_000_000, 200_000), Line(25_000_000, 310_000)], kv_ns=80, prompt_ns=90)
+MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)
+
+
+def as_run(instance: Instance, model: BatchTime, found: TimedRun | None) -> PolicyRun:
+    """Return a roll as a run, which computes all times again."""
+    assert found is not None
+    return PolicyRun(
+        instance, "rollouts", found.starts, (), Outcome.COMPLETED, nan, clock=Seconds(model),
+        resumed=dict(found.resumed),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@given(
+    lines=st.sampled_from([[(10, 0)], [(0, 3)], [(7, 1), (2, 3)]]),
+    costs=st.tuples(st.integers(0, 2), st.integers(0, 1)),
+    rows=st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 4), st.integers(1, 3)), min_size=2, max_size=3
+    ),
+)
+def test_a_roll_is_a_run_with_the_value_it_says(
+    lines: list[tuple[int, int]], costs: tuple[int, int], rows: list[tuple[int, int, int]]
+) -> None:
+    model = BatchTime([Line(*line) for line in lines], *costs)
+    requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
+    instance = Instance(8, requests)
+    found = as_run(instance, model, roll := rolled_in_seconds(instance, model, [0]))
+    assert roll is not None
+    assert found.violations() == []
+    assert found.objective == roll.value
+    assert roll.value >= timed_optimum(Server(lines, costs[1], costs[0]), 8, rows)
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_rolls_beat_lists_where_many_wait(arrivals: bool) -> None:
+    late = [replace(r, arrival_seconds=0.4 * i * arrivals) for i, r in enumerate(MIXED)]
+    instance = replace(MIXED, requests=tuple(late))
+    one, same, other = (rolled_in_seconds(instance, ROOF, [0, 1], seed=seed) for seed in (1, 1, 2))
+    assert one == same != other
+    found = as_run(instance, ROOF, one)
+    assert found.violations() == []
+    lists = [
+        run(instance, name, clock=Seconds(ROOF)).objective or inf for name in ("svf", "patient")
+    ]
+    assert seconds_bound(instance, ROOF).value_ns <= (found.objective or 0) < 0.99 * min(lists)
+
+
+def test_a_roll_that_has_to_stop_is_whole() -> None:
+    found = as_run(MIXED, ROOF, rolled_in_seconds(MIXED, ROOF, [0], should_stop=lambda: True))
+    assert found.violations() == []
+    assert found.completed == len(MIXED)
+
+
+def test_what_is_too_large_or_too_small_is_left_alone() -> None:
+    pair = [Request(0, 1, 1), Request(0, 1, 1)]
+    for requests in (pair[:1], [Request(0, 1, 2**40)] * 2):
+        assert rolled_in_seconds(Instance(2**50, requests), ROOF, [0]) is None
+    long, slow = Instance(900, [Request(0, 1, 400)] * 2), BatchTime([Line(2**51, 0)], 2**52)
+    assert rolled_in_seconds(long, slow, [0]) is None
+    far = [replace(r, arrival_seconds=1.7e9) for r in pair]
+    assert as_run(Instance(9, far), ROOF, rolled_in_seconds(Instance(9, far), ROOF, [0])).completed
+
+
+def test_certify_takes_the_best_roll() -> None:
+    found = certify(MIXED, ["svf"], clock=Seconds(ROOF), seed=1)
+    assert isinstance(found.upper, PolicyRun)
+    assert found.upper.policy == "rollouts"
+    assert found.objective is not None
+    assert found.objective < 0.99 * (found.runs[0].value or 0)
