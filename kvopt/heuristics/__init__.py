@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from itertools import count
 
+import numpy as np
+
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -37,6 +39,9 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.local_search import search_orders
 
     end, params = working_time() + seconds, search.params.improve
+    if _comes_in_bursts(search):
+        _search_windows(search, seconds, seed)
+        return
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
         return
     search_orders(search, share_of(end - working_time(), params.orders_share), seed)
@@ -61,6 +66,31 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
         return False
     search_rollouts(search, end - working_time(), seed)
     return True
+
+
+def _comes_in_bursts(search: Search) -> bool:
+    """Whether many requests wait in many bursts, with times between when none does."""
+    from kvopt.heuristics.time_windows import are_apart, requests_of, standing_of
+
+    params, schedule = search.params.improve, search.schedule
+    if len(search.instance) < params.burst_requests or schedule is None:
+        return False
+    if not search.instance.last_arrival or search.instance.workers > 1:
+        return False
+    requests = requests_of(search)
+    standing = standing_of(requests, np.array(schedule.starts, dtype=np.int64))
+    return are_apart(requests, standing, params.burst_part)
+
+
+def _search_windows(search: Search, seconds: float, seed: int) -> None:
+    """Search windows of time: by beams, then by annealing what they found."""
+    from kvopt.heuristics.bursts import search_bursts
+    from kvopt.heuristics.window_orders import search_window_orders
+
+    end = working_time() + seconds
+    search_bursts(search, share_of(seconds, search.params.improve.burst_share), seed)
+    with search.surviving("local search in time windows"):
+        search_window_orders(search, end - working_time(), seed)
 
 
 def _value(search: Search) -> int:
