@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from itertools import count
 
-import numpy as np
-
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -70,15 +68,15 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
 
 def _comes_in_bursts(search: Search) -> bool:
     """Whether many requests wait in many bursts, with times between when none does."""
-    from kvopt.heuristics.time_windows import are_apart, requests_of, standing_of
+    from kvopt.heuristics.time_windows import are_apart, begun_in, requests_of, standing_of
 
-    params, schedule = search.params.improve, search.schedule
-    if len(search.instance) < params.burst_requests or schedule is None:
+    params = search.params.improve
+    if len(search.instance) < params.burst_requests or search.schedule is None:
         return False
     if not search.instance.last_arrival or search.instance.workers > 1:
         return False
     requests = requests_of(search)
-    standing = standing_of(requests, np.array(schedule.starts, dtype=np.int64))
+    standing = standing_of(requests, begun_in(search))
     return are_apart(requests, standing, params.burst_part)
 
 

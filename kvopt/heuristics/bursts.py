@@ -8,10 +8,7 @@ fits, until all is as it was: so the latency of the whole is known exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +19,18 @@ from kvopt.heuristics.passing import Crowd, Floats, Worth
 from kvopt.heuristics.rollouts import crowd_of, worth_of
 from kvopt.heuristics.time_windows import (
     Change,
+    IsLate,
     Job,
     Requests,
     Standing,
     Window,
+    begun_in,
     drawn_size,
-    requests_of,
-    run_pass,
+    search_windows,
     standing_of,
     windows_of,
 )
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices
 
@@ -65,41 +62,32 @@ def search_bursts(
     search: Search, seconds: float, seed: int = 0, most_passes: float = math.inf
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    if search.schedule is None or len(search.instance) < 2:
+    if search.schedule is None or not len(search.instance):
         return
-    end = working_time() + seconds
     crowd, keys = crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
     known = proof if isinstance(proof, Prices) else None
     trace = Trace(crowd, worth_of(search.instance, known, search.threads), keys)
-    requests, random = requests_of(search), np.random.default_rng(seed)
-    idle, width = 0, float(_FIRST_WIDTH)
+    random = np.random.default_rng(seed)
 
-    def is_late() -> bool:
-        return working_time() >= end or search.should_stop()
+    def jobs_of(requests: Requests, number: int, is_late: IsLate) -> list[Job]:
+        width = int(min(_FIRST_WIDTH * _GROWTH**number, _WIDEST))
+        return _jobs(
+            standing_of(requests, begun_in(search)), requests, trace, width, random, is_late
+        )
 
-    with ThreadPoolExecutor(search.threads) as pool:
-        for passed in count():
-            if is_late() or passed >= most_passes or idle >= search.params.improve.idle_cycles:
-                return
-            before = search.schedule.objective
-            jobs = _jobs(search, trace, requests, int(width), random, is_late)
-            run_pass(search, pool, requests, jobs, "beam over time windows")
-            idle = 0 if search.schedule.objective < before else idle + 1
-            width = min(_GROWTH * width, _WIDEST)
+    search_windows(search, seconds, "beams over time windows", jobs_of, most_passes)
 
 
 def _jobs(
-    search: Search,
-    trace: Trace,
+    standing: Standing,
     requests: Requests,
+    trace: Trace,
     width: int,
     random: np.random.Generator,
-    is_late: Callable[[], bool],
+    is_late: IsLate,
 ) -> list[Job]:
     """Return a job for each window in which much waits, and for some of the others."""
-    assert search.schedule is not None
-    standing = standing_of(requests, np.array(search.schedule.starts, dtype=np.int64))
     size = drawn_size(_SIZES, random)
     windows = windows_of(requests, standing, size, _REACH, random)
     mean = sum(window.waiting for window in windows) / len(requests.arrivals)
@@ -124,7 +112,7 @@ def rerun(
     window: Window,
     plan: BeamPlan,
     width: int,
-    is_late: Callable[[], bool],
+    is_late: IsLate,
     standing: Standing,
 ) -> Change | None:
     """Start the requests of a window anew; return what that changes where latency falls."""

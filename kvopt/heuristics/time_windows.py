@@ -8,14 +8,16 @@ change is made unless another one, made meanwhile, met its times.  The next pass
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, as_completed
-from itertools import pairwise
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from itertools import count, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.heuristics.decode import Integers
+from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
 _NEXT = 20
@@ -71,10 +73,20 @@ Job = Callable[[Standing], Change | None]
 """Looks for a change of a schedule that makes the total latency fall."""
 
 
+IsLate = Callable[[], bool]
+"""Tells whether time is up."""
+
+
 def requests_of(search: Search) -> Requests:
     """Return the requests of a search as arrays."""
     rows = [(r.arrival, r.prompt, r.output) for r in search.instance]
     return Requests(*(np.ascontiguousarray(column) for column in np.array(rows, np.int64).T))
+
+
+def begun_in(search: Search) -> Integers:
+    """Return the starts of the schedule of a search."""
+    assert search.schedule is not None
+    return np.array(search.schedule.starts, dtype=np.int64)
 
 
 def standing_of(requests: Requests, starts: Integers) -> Standing:
@@ -128,12 +140,38 @@ def are_apart(requests: Requests, standing: Standing, share: float) -> bool:
     return longest <= share * len(line)
 
 
+def search_windows(
+    search: Search,
+    seconds: float,
+    found_by: str,
+    jobs_of: Callable[[Requests, int, IsLate], Iterable[Job]],
+    most_passes: float = math.inf,
+) -> None:
+    """Go over windows pass by pass, for so long or until nothing improves any more.
+
+    ``jobs_of`` is told the number of the pass, and what to ask whether time is up.
+    """
+    if search.schedule is None or len(search.instance) < 2:
+        return
+    requests, idle, end = requests_of(search), 0, working_time() + seconds
+
+    def is_late() -> bool:
+        return working_time() >= end or search.should_stop()
+
+    with ThreadPoolExecutor(search.threads) as pool:
+        for number in count():
+            if is_late() or number >= most_passes or idle >= search.params.improve.idle_cycles:
+                return
+            before = search.schedule.objective
+            run_pass(search, pool, requests, jobs_of(requests, number, is_late), found_by)
+            idle = 0 if search.schedule.objective < before else idle + 1
+
+
 def run_pass(
     search: Search, pool: Executor, requests: Requests, jobs: Iterable[Job], found_by: str
 ) -> Standing:
     """Do all jobs, each on the schedule as it is by then; offer and return what they lead to."""
-    assert search.schedule is not None
-    tally = _Tally(requests, np.array(search.schedule.starts, dtype=np.int64))
+    tally = _Tally(requests, begun_in(search))
     for done in as_completed([pool.submit(tally.work, job) for job in jobs]):
         if tally.takes(*done.result()):
             search.offer_starts(tally.standing.starts.tolist(), found_by)

@@ -8,10 +8,7 @@ in a long trace as in a short one.  After a pass every request moves to where it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import count
 
 import numpy as np
 
@@ -20,19 +17,21 @@ from kvopt.heuristics.decode import LARGEST_HORIZON, Integers, Problem, earliest
 from kvopt.heuristics.local_search import anneal, trial_of
 from kvopt.heuristics.time_windows import (
     Change,
+    IsLate,
+    Job,
     Requests,
     Standing,
     Window,
+    begun_in,
     drawn_size,
-    requests_of,
-    run_pass,
+    search_windows,
     standing_of,
     windows_of,
 )
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
+_NAME = "local search in time windows"
 _SIZES = (100, 400)
 """Least requests of a window, drawn between these."""
 _STEPS, _GROWTH, _MOST_STEPS = 200, 1.3, 20_000
@@ -49,39 +48,28 @@ def search_window_orders(
     search: Search, seconds: float, seed: int = 0, most_passes: float = math.inf
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    if search.schedule is None or len(search.instance) < 2:
+    if search.schedule is None or not len(search.instance):
         return
     if search.schedule.makespan > LARGEST_HORIZON:
         raise TooLarge(f"schedules span more than {LARGEST_HORIZON:,} rounds")
-    end = working_time() + seconds
-    requests, random = requests_of(search), np.random.default_rng(seed)
-    idle, steps = 0, float(_STEPS)
+    random = np.random.default_rng(seed)
 
-    def is_late() -> bool:
-        return working_time() >= end or search.should_stop()
+    def jobs_of(requests: Requests, number: int, is_late: IsLate) -> list[Job]:
+        starts = begun_in(search)
+        before = standing_of(requests, starts)
+        move_earlier(
+            search.instance.memory, requests, starts, before.order, held_by(requests, before)
+        )
+        search.offer_starts(starts.tolist(), _NAME)
+        standing, size = standing_of(requests, begun_in(search)), drawn_size(_SIZES, random)
+        steps = int(min(_STEPS * _GROWTH**number, _MOST_STEPS))
+        held, turn = held_by(requests, standing), int(random.integers(2**30))
+        return [
+            partial(annealed, search, requests, held, window, steps, turn + place, is_late)
+            for place, window in enumerate(windows_of(requests, standing, size, size // 2, random))
+        ]
 
-    with ThreadPoolExecutor(search.threads) as pool:
-        for passed in count():
-            if is_late() or passed >= most_passes or idle >= search.params.improve.idle_cycles:
-                return
-            before = search.schedule.objective
-            standing = standing_of(requests, np.array(search.schedule.starts, dtype=np.int64))
-            size = drawn_size(_SIZES, random)
-            held = held_by(requests, standing)
-            jobs = [
-                partial(annealed, search, requests, held, window, int(steps), seed + place, is_late)
-                for place, window in enumerate(
-                    windows_of(requests, standing, size, size // 2, random)
-                )
-            ]
-            found = run_pass(search, pool, requests, jobs, "local search in time windows")
-            starts = found.starts.copy()
-            move_earlier(
-                search.instance.memory, requests, starts, found.order, held_by(requests, found)
-            )
-            search.offer_starts(starts.tolist(), "local search in time windows")
-            idle = 0 if search.schedule.objective < before else idle + 1
-            steps, seed = min(_GROWTH * steps, _MOST_STEPS), seed + len(jobs)
+    search_windows(search, seconds, _NAME, jobs_of, most_passes)
 
 
 def annealed(
@@ -91,7 +79,7 @@ def annealed(
     window: Window,
     steps: int,
     seed: int,
-    is_late: Callable[[], bool],
+    is_late: IsLate,
     standing: Standing,
 ) -> Change | None:
     """Cool the order of a window down once; return what that changes where latency falls.
