@@ -37,7 +37,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.local_search import search_orders
 
     end, params = working_time() + seconds, search.params.improve
-    if _comes_in_bursts(search):
+    if _has_windows(search):
         _search_windows(search, seconds, seed)
         return
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
@@ -66,18 +66,15 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
     return True
 
 
-def _comes_in_bursts(search: Search) -> bool:
-    """Whether many requests wait in many bursts, with times between when none does."""
-    from kvopt.heuristics.time_windows import are_apart, begun_in, requests_of, standing_of
+def _has_windows(search: Search) -> bool:
+    """Whether many requests arrive over time, so that windows of time can be searched alone."""
+    if search.schedule is None or len(search.instance) < search.params.improve.window_requests:
+        return False
+    from kvopt.heuristics.decode import LARGEST_HORIZON
 
-    params = search.params.improve
-    if len(search.instance) < params.burst_requests or search.schedule is None:
-        return False
-    if not search.instance.last_arrival or search.instance.workers > 1:
-        return False
-    requests = requests_of(search)
-    standing = standing_of(requests, begun_in(search))
-    return are_apart(requests, standing, params.burst_part)
+    instance = search.instance
+    is_short = search.schedule.makespan <= LARGEST_HORIZON
+    return bool(instance.last_arrival) and instance.workers == 1 and is_short
 
 
 def _search_windows(search: Search, seconds: float, seed: int) -> None:
@@ -86,9 +83,8 @@ def _search_windows(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.window_orders import search_window_orders
 
     end = working_time() + seconds
-    search_bursts(search, share_of(seconds, search.params.improve.burst_share), seed)
-    with search.surviving("local search in time windows"):
-        search_window_orders(search, end - working_time(), seed)
+    search_bursts(search, share_of(seconds, search.params.improve.beams_share), seed)
+    search_window_orders(search, end - working_time(), seed)
 
 
 def _value(search: Search) -> int:

@@ -12,8 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from kvopt.errors import TooLarge
-from kvopt.heuristics.decode import LARGEST_HORIZON, Integers, Problem, earliest, line_of
+from kvopt.heuristics.decode import Integers, Problem, earliest, line_of
 from kvopt.heuristics.local_search import anneal, trial_of
 from kvopt.heuristics.time_windows import (
     Change,
@@ -50,8 +49,6 @@ def search_window_orders(
     """Improve the schedule of a search for so long, or until nothing improves any more."""
     if search.schedule is None or not len(search.instance):
         return
-    if search.schedule.makespan > LARGEST_HORIZON:
-        raise TooLarge(f"schedules span more than {LARGEST_HORIZON:,} rounds")
     random = np.random.default_rng(seed)
 
     def jobs_of(requests: Requests, number: int, is_late: IsLate) -> list[Job]:
@@ -114,7 +111,7 @@ def _problem(
     ends = standing.starts + requests.outputs
     members = np.flatnonzero((standing.starts >= begin) & (ends <= stop))
     outputs, begun = requests.outputs[members], standing.starts[members] - begin
-    # A place behind the full stretch is always free, but never as early as one before.
+    # What gets behind the window, and then behind a full stretch, is out: its change is not made.
     full = span + int(outputs.max(initial=0))
     left = np.zeros(2 * span + full + int(outputs.sum()) + 2, dtype=np.int64)
     left[1 : span + 1] = held[begin + 1 : stop + 1]
