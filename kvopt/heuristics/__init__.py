@@ -1,4 +1,4 @@
-"""Where exact engines end: rollouts, local search over orders, large neighbourhoods."""
+"""Where exact engines end: rollouts, windows of time, local search, large neighbourhoods."""
 
 from __future__ import annotations
 
