@@ -37,7 +37,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.local_search import search_orders
 
     end, params = working_time() + seconds, search.params.improve
-    if _has_windows(search):
+    if _comes_in_bursts(search):
         _search_windows(search, seconds, seed)
         return
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
@@ -66,15 +66,23 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
     return True
 
 
-def _has_windows(search: Search) -> bool:
-    """Whether many requests arrive over time, so that windows of time can be searched alone."""
-    if search.schedule is None or len(search.instance) < search.params.improve.window_requests:
-        return False
-    from kvopt.heuristics.decode import LARGEST_HORIZON
+def _comes_in_bursts(search: Search) -> bool:
+    """Whether many requests wait in bursts, with times between when none does.
 
-    instance = search.instance
-    is_short = search.schedule.makespan <= LARGEST_HORIZON
-    return bool(instance.last_arrival) and instance.workers == 1 and is_short
+    Where one burst has nearly all of them, which come first of thousands that wait is decided by
+    rollouts: windows keep what a list schedule says about that.
+    """
+    from kvopt.heuristics.decode import LARGEST_HORIZON
+    from kvopt.heuristics.time_windows import are_apart, begun_in, requests_of, standing_of
+
+    instance, params = search.instance, search.params.improve
+    if search.schedule is None or len(instance) < params.burst_requests:
+        return False
+    if not instance.last_arrival or instance.workers > 1:
+        return False
+    requests = requests_of(search)
+    standing = standing_of(requests, begun_in(search))
+    return standing.end <= LARGEST_HORIZON and are_apart(requests, standing, params.burst_part)
 
 
 def _search_windows(search: Search, seconds: float, seed: int) -> None:

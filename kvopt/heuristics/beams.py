@@ -108,8 +108,8 @@ def beam_from(crowd: Crowd, running: Rows, now: int, width: int) -> Beam:
     """Return a beam that begins where requests are running, of each the prompt and output left."""
     count = len(crowd.line)
     even, odd, room = (_side(rows, count, count + len(running)) for rows in (width, width, 1))
-    copy = _row(room.scenes, 0)
-    _begin(_row(even.scenes, 0), running, now)
+    copy, first = (Scene(*(field[0] for field in side.scenes)) for side in (room, even))
+    _begin(first, running, now)
     habits, counts = np.tile(np.array(USUAL), (width, 1)), np.array([1, 0], dtype=np.int64)
     return Beam(even, odd, np.zeros(width), habits, counts, copy, nothing_made(count))
 
@@ -152,8 +152,9 @@ def go_on(
             for row in range(beam.counts[_ALIVE]):
                 skip_idle_rounds(crowd, _row(side.scenes, row))
         kept = side.scenes.counts[0, NOW] + plan.stretch
-        chosen = _try_on(crowd, worth, keys, beam, plan, side, kept)
-        _keep(crowd, worth, keys, beam, plan, side, other, kept, chosen)
+        chosen = np.empty(len(beam.costs), dtype=np.int64)
+        taken = _try_on(crowd, worth, keys, beam, plan, side, kept, chosen)
+        _keep(crowd, worth, keys, beam, plan, side, other, kept, chosen[:taken])
         beam.counts[_NUMBER] += 1
     return False
 
@@ -193,9 +194,19 @@ def _habit_of(
 
 @compiled
 def _try_on(
-    crowd: Crowd, worth: Worth, keys: Floats, beam: Beam, plan: BeamPlan, side: Side, kept: int
-) -> Integers:
-    """Run each scene on in many ways; return the cheapest ones, row times draws plus draw."""
+    crowd: Crowd,
+    worth: Worth,
+    keys: Floats,
+    beam: Beam,
+    plan: BeamPlan,
+    side: Side,
+    kept: int,
+    chosen: Integers,
+) -> int:
+    """Run each scene on in many ways, and choose the cheapest ones: row times draws plus draw.
+
+    Returned is how many were chosen.
+    """
     alive, draws, copy = beam.counts[_ALIVE], plan.draws, beam.copy
     seen, paid = np.empty((2, alive * draws))
     bases = np.empty(alive * draws, dtype=np.int64)
@@ -208,8 +219,7 @@ def _try_on(
             bases[x] = copy.bases[0]
             seen[x] = paid[x] + advance(crowd, copy, worth, habit, kept + plan.ahead, beam.made)
             seen[x] += cost_of_waiting(crowd, copy, worth)
-    chosen, heirs = np.empty(len(beam.costs), dtype=np.int64), np.zeros(alive, dtype=np.int64)
-    taken = 0
+    heirs, taken = np.zeros(alive, dtype=np.int64), 0
     for x in np.argsort(seen):
         new = heirs[x // draws] < _HEIRS
         for place in range(taken):
@@ -221,7 +231,7 @@ def _try_on(
             taken += 1
             if taken == len(chosen):
                 break
-    return chosen[:taken]
+    return taken
 
 
 @compiled

@@ -131,6 +131,15 @@ def windows_of(
     ]
 
 
+def are_apart(requests: Requests, standing: Standing, share: float) -> bool:
+    """Whether no more than a share of the requests is between two times when none waits."""
+    line = standing.starts[standing.order]
+    come = np.searchsorted(np.sort(requests.arrivals), line, "left")
+    quiet = np.flatnonzero(come == np.searchsorted(line, line, "left"))
+    longest = int(np.diff([0, *quiet.tolist(), len(line)]).max())
+    return longest <= share * len(line)
+
+
 def search_windows(
     search: Search,
     seconds: float,

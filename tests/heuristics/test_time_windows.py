@@ -27,6 +27,7 @@ from kvopt.heuristics.rollouts import crowd_of, worth_of
 from kvopt.heuristics.time_windows import (
     Change,
     Standing,
+    are_apart,
     requests_of,
     run_pass,
     standing_of,
@@ -194,9 +195,19 @@ def test_bursts_get_better_one_by_one() -> None:
     assert values[0] != values[1]
 
 
+@pytest.mark.parametrize(
+    ("instance", "apart"),
+    [(bursts(), True), (generate("conversation", n=120, memory=1_000, seed=2), False)],
+)
+def test_bursts_are_apart_where_a_backlog_is_not(instance: Instance, apart: bool) -> None:
+    search = begun(instance)
+    requests = requests_of(search)
+    assert are_apart(requests, standing_of(requests, starts_of(search)), 0.5) == apart
+
+
 @pytest.mark.slow
 def test_improve_searches_windows_where_requests_come_in_bursts() -> None:
-    params = SolveParams.of({"improve": {"window_requests": 50}})
+    params = SolveParams.of({"improve": {"burst_requests": 50}})
     search = Search(bursts(), params=params, time_limit=60.0, stop=lambda _: False)
     offer_list_schedules(search)
     before = search.objective
