@@ -96,8 +96,10 @@ def _local() -> None:
     offer_list_schedules(search)
     search_rollouts(search, math.inf)
     search_orders(search, math.inf)
-    search_bursts(search, math.inf, most_passes=1)
-    search_window_orders(search, math.inf, most_passes=1)
+    burst = Search(generate("uniform", n=60, seed=1), params=_brief())  # so many that some wait
+    burst.offer_schedule(one_after_another(burst.instance), "one after another")
+    search_bursts(burst, math.inf, most_passes=1)
+    search_window_orders(burst, math.inf, most_passes=1)
     crowd, keys = crowd_of(chat)  # to the end as where time is up
     rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
 
