@@ -18,6 +18,7 @@ from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
+from kvopt.heuristics.bursts import search_bursts
 from kvopt.heuristics.central_line import offer_central_lines
 from kvopt.heuristics.fluid_orders import fluid_of, placed
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -28,6 +29,7 @@ from kvopt.heuristics.placing import Tries
 from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.heuristics.timed_rollouts import rolled_in_seconds
+from kvopt.heuristics.window_orders import search_window_orders
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
@@ -95,6 +97,10 @@ def _local() -> None:
     offer_list_schedules(search)
     search_rollouts(search, math.inf)
     search_orders(search, math.inf)
+    burst = Search(generate("uniform", n=60, seed=1), params=_brief())  # so many that some wait
+    burst.offer_schedule(one_after_another(burst.instance), "one after another")
+    search_bursts(burst, math.inf, most_passes=1)
+    search_window_orders(burst, math.inf, most_passes=1)
     crowd, keys = crowd_of(chat)  # to the end as where time is up
     rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
 

@@ -1,4 +1,4 @@
-"""Where exact engines end: rollouts, local search over orders, large neighbourhoods."""
+"""Where exact engines end: rollouts, windows of time, local search, large neighbourhoods."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.local_search import search_orders
 
     end, params = working_time() + seconds, search.params.improve
+    if _comes_in_bursts(search):
+        _search_windows(search, seconds, seed)
+        return
     if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
         return
     search_orders(search, share_of(end - working_time(), params.orders_share), seed)
@@ -61,6 +64,35 @@ def _roll(search: Search, seconds: float, seed: int) -> bool:
         return False
     search_rollouts(search, end - working_time(), seed)
     return True
+
+
+def _comes_in_bursts(search: Search) -> bool:
+    """Whether many requests wait in bursts, with times between when none does.
+
+    Where one burst has nearly all of them, which come first of thousands that wait is decided by
+    rollouts: windows keep what a list schedule says about that.
+    """
+    from kvopt.heuristics.decode import LARGEST_HORIZON
+    from kvopt.heuristics.time_windows import are_apart, begun_in, requests_of, standing_of
+
+    instance, params = search.instance, search.params.improve
+    if search.schedule is None or len(instance) < params.burst_requests:
+        return False
+    if not instance.last_arrival or instance.workers > 1:
+        return False
+    requests = requests_of(search)
+    standing = standing_of(requests, begun_in(search))
+    return standing.end <= LARGEST_HORIZON and are_apart(requests, standing, params.burst_part)
+
+
+def _search_windows(search: Search, seconds: float, seed: int) -> None:
+    """Search windows of time: by beams, then by annealing what they found."""
+    from kvopt.heuristics.bursts import search_bursts
+    from kvopt.heuristics.window_orders import search_window_orders
+
+    end = working_time() + seconds
+    search_bursts(search, share_of(seconds, search.params.improve.beams_share), seed)
+    search_window_orders(search, end - working_time(), seed)
 
 
 def _value(search: Search) -> int:

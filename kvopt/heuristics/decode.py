@@ -51,7 +51,8 @@ class Problem(NamedTuple):
     """An instance as arrays; rounds count from the first arrival.
 
     Nothing is tried more than ``depth`` rounds before the latest start so far, and no release
-    is after ``last``.
+    is after ``last``.  ``held`` are tokens at each time that belong to none of the requests: all
+    of it spans whatever releases up to the last can lead to.
     """
 
     memory: int
@@ -60,6 +61,7 @@ class Problem(NamedTuple):
     outputs: Integers
     depth: int
     last: int
+    held: Integers
 
 
 class Line(NamedTuple):
@@ -100,20 +102,14 @@ def problem_of(instance: Instance, depth: int | None = None) -> Problem:
     arrivals, prompts, outputs = (np.ascontiguousarray(table[:, c]) for c in range(3))
     if depth is None:
         depth = max(_LEAST_DEPTH, _DEPTH_IN_OUTPUTS * int(outputs.max(initial=0)))
-    return Problem(instance.memory, arrivals, prompts, outputs, min(depth, span), span)
+    # Each start is at most its release, or the last completion so far.
+    held = np.zeros(span + int(outputs.sum()) + 2, dtype=np.int64)
+    return Problem(instance.memory, arrivals, prompts, outputs, min(depth, span), span, held)
 
 
 def first_arrival(instance: Instance) -> int:
     """Return the round that the arrays call 0."""
     return min((request.arrival for request in instance), default=0)
-
-
-def empty_profile(problem: Problem) -> Integers:
-    """Return a profile that spans whatever releases up to the last can lead to.
-
-    Each start is at most its release, or the last completion so far.
-    """
-    return np.zeros(problem.last + int(problem.outputs.sum()) + 2, dtype=np.int64)
 
 
 def line_of(problem: Problem, order: Sequence[int], releases: Sequence[int] | None = None) -> Line:
@@ -134,7 +130,7 @@ def line_of(problem: Problem, order: Sequence[int], releases: Sequence[int] | No
         ends=np.zeros(rows, dtype=np.int64),
         stride=stride,
     )
-    decode(problem, line, empty_profile(problem))
+    decode(problem, line, problem.held.copy())
     return line
 
 
@@ -194,7 +190,7 @@ def recall(
     for time in range(base, end + 1):
         profile[time] = line.bands[row, time - base]
     for time in range(max(base, end + 1), dirty + 1):
-        profile[time] = 0
+        profile[time] = problem.held[time]
     for earlier in range(row * line.stride, position):
         i = line.order[earlier]
         hold(problem, profile, i, line.starts[i])

@@ -18,7 +18,6 @@ from kvopt.heuristics.decode import (
     Integers,
     Line,
     Problem,
-    empty_profile,
     first_arrival,
     hold,
     keep,
@@ -133,7 +132,7 @@ def trial_of(problem: Problem, line: Line, seed: int) -> Trial:
     total = int(line.starts.sum())
     state, random = np.array([total, total, 0]), np.array([seed])
     copies = line.order.copy(), line.releases.copy(), line.starts.copy()
-    return Trial(*copies, empty_profile(problem), state, random, line.starts.copy())
+    return Trial(*copies, problem.held.copy(), state, random, line.starts.copy())
 
 
 @compiled

@@ -294,7 +294,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
         i = crowd.line[queue[place]]
         worker = _choose(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
         if worker >= 0:
-            _start(scene, worker, crowd.prompts[i], crowd.outputs[i])
+            start_on(scene, worker, crowd.prompts[i], crowd.outputs[i])
             made.starts[i], made.workers[i] = now, worker
             cost += _cost_of_start(crowd, worth, i, now)
             if place > front:
@@ -359,7 +359,7 @@ def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> 
 
 
 @compiled
-def _start(scene: Scene, worker: int, prompt: int, output: int) -> None:
+def start_on(scene: Scene, worker: int, prompt: int, output: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
     now = scene.counts[NOW]

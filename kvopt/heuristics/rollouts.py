@@ -51,7 +51,7 @@ _SLICE = 500
 """Tries between two questions whether to stop."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Largest window in requests, and largest patience in times passed over, that are drawn."""
-_USUAL = (32.0, 16.0, float(FULLEST))
+USUAL = (32.0, 16.0, float(FULLEST))
 """Window in requests, patience in times passed over, and choice of workers, to begin with."""
 
 
@@ -153,7 +153,7 @@ def rolled(
     """Return what one roll makes; once it has to stop it goes on without tries."""
     count = len(crowd.line)
     scene, copy, made = *(first_scene(count, workers) for _ in range(2)), nothing_made(count)
-    usual = np.array(_USUAL)
+    usual = np.array(USUAL)
     stretches = max(1, _SLICE // plan.draws)
     number = 0
     while not is_over(crowd, scene):
@@ -189,19 +189,19 @@ def roll(
         for draw in range(plan.draws):
             copy_scene(scene, copy)
             reseed(rng, plan.seed, stretch, draw)
-            habit = Habit(*_arrange(crowd, keys, copy, usual, rng, draw == 0))
+            habit = Habit(*arrange(crowd, keys, copy, usual, rng, draw == 0))
             cost = advance(crowd, copy, worth, habit, kept + plan.ahead, made)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
         reseed(rng, plan.seed, stretch, best)
-        habit = Habit(*_arrange(crowd, keys, scene, usual, rng, best == 0))
+        habit = Habit(*arrange(crowd, keys, scene, usual, rng, best == 0))
         advance(crowd, scene, worth, habit, kept, made)
         usual[0], usual[1], usual[2] = habit.window, habit.patience, habit.choice
 
 
 @compiled
-def _arrange(
+def arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
 ) -> tuple[int, int, int]:
     """Shuffle the front of the line a little, and return the parts of a habit.

@@ -196,6 +196,15 @@ class ImproveParams:
     idle_rollouts: int = _param(
         6, "Rollouts without improvement after which they end, where there is no limit.", least=1
     )
+    burst_requests: int = _param(
+        1_000, "Requests with arrivals from which on windows of time are searched, burst by burst."
+    )
+    burst_part: float = _share(
+        0.7, "Share of the requests that one burst may have there, from quiet to quiet."
+    )
+    beams_share: float = _share(
+        0.7, "Share of the time for beams over windows of time; annealing in windows has the rest."
+    )
     first_cycle: int = _param(20_000, "Steps of the first cycle of annealing.", least=1)
     longest_cycle: int = _param(2_000_000, "Most steps of a cycle.", least=1)
     coldest: float = _param(
