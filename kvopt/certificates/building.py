@@ -141,7 +141,7 @@ def certify(
     )
     runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    labelled = [_labelled(search, choice, clock, router) for choice in chosen]
+    labelled = [_labelled(search, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
     sides = sides_of(search, clock, covered, router)
@@ -150,6 +150,9 @@ def certify(
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
     attainment = None if aimed is None else Attainment(search, clock, aimed)
     with signals_remembered(search.interrupt):
+        for label, one in labelled:
+            if not isinstance(one, PolicyRun):
+                refuse_misfit(instance, one, label, clock, router)
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
             sides.offer(PausedRun.of(schedule, GIVEN))
         if attainment is not None:
@@ -250,12 +253,11 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
 
 
 def _labelled(
-    search: Search, choice: str | Policy | PolicyRun, clock: Clock, router: str | Router
+    search: Search, choice: str | Policy | PolicyRun, clock: Clock
 ) -> tuple[str, Policy | PolicyRun]:
     if not isinstance(choice, PolicyRun):
         policy = policy_from(choice) if isinstance(choice, str) else choice
         label = choice if isinstance(choice, str) else policy.name
-        refuse_misfit(search.instance, policy, label, clock, router)
         return label, policy
     field = f"policy {choice.policy}"
     if choice.instance.hash != search.instance.hash:
