@@ -34,6 +34,8 @@ from kvopt.simulation.clocks import ROUNDS, Seconds
 LIMIT = 0.2
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)
+FEW = CONVERSATIONS[:14]
+"""Certificates of these are verified in a moment."""
 
 
 def assert_bands_hold(found: FleetSizes, optima: dict[int, int]) -> None:
@@ -166,7 +168,7 @@ def test_seconds_and_rounds_are_one_target() -> None:
 
 class TestFolder:
     def test_certificates_prove_each_claim(self, tmp_path: Path) -> None:
-        found = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path)
+        found = fleet_sizes(FEW, "mean=75", time_limit=LIMIT, out=tmp_path)
         for band in found.bands:
             path = tmp_path / f"{band.workers}.cert.json"
             assert verify(path).valid
@@ -177,14 +179,14 @@ class TestFolder:
                 assert value in (of.lower_bound, of.objective)
 
     def test_what_is_there_is_not_done_again(self, tmp_path: Path) -> None:
-        first = fleet_sizes(CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path)
+        first = fleet_sizes(FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path)
         said: list[str] = []
         again = fleet_sizes(
-            CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path, observer=said.append
+            FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path, observer=said.append
         )
         assert (again.to_json(), said) == (first.to_json(), [])
         more = fleet_sizes(
-            CONVERSATIONS, "mean=60", time_limit=LIMIT, out=tmp_path, policies=["fcfs"]
+            FEW, "mean=75", counts=[1, 2, 3], time_limit=LIMIT, out=tmp_path, policies=["fcfs"]
         )
         assert "central + fcfs" in more.labels
         for old, new in zip(first.bands, more.bands, strict=True):
@@ -198,27 +200,27 @@ class TestFolder:
 
         counts = [1, 2, 3]
         found = fleet_sizes(
-            CONVERSATIONS, "mean=60", counts=counts, time_limit=LIMIT, out=tmp_path,
+            FEW, "mean=75", counts=counts, time_limit=LIMIT, out=tmp_path,
             observer=interrupt,
         )  # fmt: skip
         assert found.signal_number == signal.SIGINT
         assert found.left[-1] == 3
         assert (tmp_path / "1.cert.json").exists()
-        after = fleet_sizes(CONVERSATIONS, "mean=60", counts=counts, time_limit=LIMIT, out=tmp_path)
+        after = fleet_sizes(FEW, "mean=75", counts=counts, time_limit=LIMIT, out=tmp_path)
         assert [band.workers for band in after.bands] == counts
         assert (after.left, after.signal_number) == ((), None)
 
     def test_folders_of_something_else_are_refused(self, tmp_path: Path) -> None:
-        fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], time_limit=LIMIT, out=tmp_path)
-        other = generate("conversation", 30, 400, seed=2)
+        fleet_sizes(FEW, "mean=75", counts=[2], time_limit=LIMIT, out=tmp_path)
+        other = generate("conversation", 14, 400, seed=2)
         with pytest.raises(InvalidInput, match=r"2\.cert\.json: --out: .* another instance"):
-            fleet_sizes(other, "mean=60", counts=[2], out=tmp_path)
+            fleet_sizes(other, "mean=75", counts=[2], out=tmp_path)
         clock = Seconds(BatchTime([Line(10**9, 0)]))
         with pytest.raises(InvalidInput, match="another clock"):
-            fleet_sizes(CONVERSATIONS, "mean=60s", clock=clock, out=tmp_path)
+            fleet_sizes(FEW, "mean=75s", clock=clock, out=tmp_path)
 
     def test_false_certificates_are_refused(self, tmp_path: Path) -> None:
-        fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], time_limit=LIMIT, out=tmp_path)
+        fleet_sizes(FEW, "mean=75", counts=[2], time_limit=LIMIT, out=tmp_path)
         path = tmp_path / "2.cert.json"
         text = path.read_text()
         value = read_certificate(path).lower_bound
@@ -227,4 +229,4 @@ class TestFolder:
         )
         assert path.read_text() != text
         with pytest.raises(InvalidInput, match=r"2\.cert\.json"):
-            fleet_sizes(CONVERSATIONS, "mean=60", counts=[2], out=tmp_path)
+            fleet_sizes(FEW, "mean=75", counts=[2], out=tmp_path)

@@ -103,7 +103,7 @@ def check_change(search: Search, standing: Standing, change: Change) -> None:
 @pytest.mark.parametrize("poor", [False, True])
 def test_what_a_beam_finds_is_a_change_for_the_better(poor: bool) -> None:
     found = 0
-    for seed in range(many(60)):
+    for seed in range(many(20)):
         instance = drawn(random.Random(seed))
         search = begun(instance, poor)
         requests = requests_of(search)
@@ -117,7 +117,7 @@ def test_what_a_beam_finds_is_a_change_for_the_better(poor: bool) -> None:
             if change is not None:
                 found += 1
                 check_change(search, standing, change)
-    assert found >= many(60) // 6
+    assert found >= many(20) // 6
 
 
 @pytest.mark.parametrize("poor", [False, True])
