@@ -126,11 +126,11 @@ def fleet_sizes(
     >>> found.machines
     (2, 2)
 
-    Within two rounds one machine gets two of them done, and three do all:
+    Within one round each machine gets one of them done.  The bound lets three share two caches:
 
     >>> late = fleet_sizes(found.instance, "misses=0", deadline=1, time_limit=2)
     >>> [(band.workers, band.lower, band.upper) for band in late.bands]
-    [(1, 3, 3), (2, 2, 2), (3, 1, 1), (4, 0, 0)]
+    [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     instance, aimed = as_instance(instance), deadline_of(deadline)
     checked_limit(time_limit)
