@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.timed_exact import search_all
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.timed_runs import (
     TimedSearch,
@@ -154,6 +154,8 @@ def solve_in_seconds(
     (172000000, 'optimal')
     """
     instance = as_instance(instance)
+    if not isinstance(clock, Seconds):
+        raise InvalidInput(f"must be Seconds(model), got {shown(clock)}", field="clock")
     refuse_blocks(instance, "a clock of seconds")
     search = TimedSearch(
         instance, clock, time_limit=time_limit, threads=threads, seed=seed, observer=observer,

@@ -11,7 +11,17 @@ from commands import Run
 from fleet_oracle import timed_fleet_optimum
 from timed_oracle import Server
 
-from kvopt import BatchTime, Instance, Line, Request, gap_below, generate, run, write_instance
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    gap_below,
+    generate,
+    run,
+    write_instance,
+)
 from kvopt.engines.timing import TimedResult, solve_in_seconds
 from kvopt.heuristics.timed_runs import TimedSearch, search_moves, search_routed
 from kvopt.simulation.clocks import Seconds
@@ -184,3 +194,8 @@ def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_pa
     assert status == 2
     assert "seconds" in err
     assert run("solve", file, "--batch-time", "llama-2-70b-2xa100")[0] == 2
+
+
+def test_a_model_in_place_of_a_clock_is_refused_with_what_to_write() -> None:
+    with pytest.raises(InvalidInput, match=r"clock: must be Seconds\(model\)"):
+        solve_in_seconds(CHAT, BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
