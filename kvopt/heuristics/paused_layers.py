@@ -229,7 +229,7 @@ def _extend(
     count = 0
     for label in range(begin, len(labels)):
         size, left = 0, 0
-        place[:], width[:] = given.firsts, 0
+        place[:], first[:], width[:] = given.firsts, 0, 0
         for i in range(requests):
             bits, g = _tokens_of(given, labels[label], i), given.group[i]
             place[g] += bits * given.strides[i]
@@ -263,10 +263,7 @@ def _extend(
                 continue
             cost = known
             for g in range(groups):
-                if width[g]:
-                    cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
-                else:
-                    cost += parts[g, 0]
+                cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
             if cost > (upper - 1) * given.unit:
                 continue
             least, fits = now + left, False
