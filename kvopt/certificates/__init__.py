@@ -4,7 +4,8 @@
 """
 
 from kvopt.certificates.building import certify
-from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.judged import JudgedRun
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
+from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput

@@ -11,7 +11,8 @@ from math import nan
 from typing import Any
 
 from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
-from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.attaining import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining_fleets import attaining_on_workers

@@ -6,8 +6,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.certificate import Certificate, JudgedRun
+from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import InTime, in_time_from
+from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.batch_times import SCHEMA, batch_time_from_json
 from kvopt.files.instances import instance_from_json

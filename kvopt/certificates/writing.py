@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.certificate import UNFINISHED, Certificate, JudgedRun
+from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import InTime
 from kvopt.certificates.effort import budget_needed
+from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
 from kvopt.files.instances import instance_to_json, request_to_json

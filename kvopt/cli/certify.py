@@ -14,8 +14,8 @@ import typer
 from rich.markup import escape
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.certificate import JudgedRun
 from kvopt.certificates.deadlines import deadline_of
+from kvopt.certificates.judged import JudgedRun
 from kvopt.certificates.writing import write_with_budget
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock

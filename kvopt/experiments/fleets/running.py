@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kvopt.certificates import Certificate, certify
-from kvopt.certificates.certificate import UNFINISHED
 from kvopt.certificates.deadlines import deadline_of
+from kvopt.certificates.judged import UNFINISHED
 from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvopt.certificates import Certificate, JudgedRun, certify
-from kvopt.certificates.certificate import UNFINISHED
+from kvopt.certificates.judged import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies.tasks import Task

@@ -1,0 +1,111 @@
+"""What a policy did, as far as a certificate keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import nan
+from typing import Self
+
+from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule, Segment
+from kvopt.model.schedule import Schedule
+from kvopt.model.scopes import Scope
+from kvopt.simulation.clocks import Clock
+from kvopt.simulation.fleet_runs import FleetRun
+from kvopt.simulation.measures import Measures
+from kvopt.simulation.paused_runs import Chunks, PausedRun
+from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+
+UNFINISHED = "unfinished"
+"""Outcome of a policy that did not come to an end."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """What a policy, or another source, did with the instance.
+
+    Parameters
+    ----------
+    policy
+        The policy and its parameters, as they were given.
+    outcome
+        ``completed``, ``livelock``, or ``unfinished`` when time ran out.
+    value
+        Total latency on the clock of the certificate; None unless completed.
+    starts, lost
+        Round of the last start of each request, and the work that evictions threw away; None
+        where a file does not say.
+    resumed
+        As in `PolicyRun`.
+    waited
+        What its users waited, where that was counted before.
+    segments, chunks
+        As in `PausedRun`; empty where the starts say it all.
+    scope
+        What it made use of.
+    workers, resumed_by_worker
+        Of a fleet the worker of each request, and ``resumed`` of each worker.
+    """
+
+    policy: str
+    outcome: str
+    value: int | None = None
+    starts: tuple[int, ...] = ()
+    lost: tuple[Lost, ...] | None = ()
+    resumed: Mapping[int, int] = field(default_factory=dict)
+    waited: Measures | None = field(default=None, compare=False, repr=False)
+    segments: tuple[tuple[Segment, ...], ...] = ()
+    chunks: tuple[Chunks, ...] = ()
+    scope: Scope = Scope.RUNS
+    workers: tuple[int, ...] = ()
+    resumed_by_worker: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, run: PolicyRun) -> Self:
+        """Return what is kept of a run: of one that never ended, no starts."""
+        starts = tuple(start for start in run.starts if start is not None)
+        if run.objective is None:
+            starts = ()
+        made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
+        if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
+            chunks = () if run.clock.is_even else run.chunks
+            made = replace(made, segments=run.segments, chunks=chunks)
+        if isinstance(run, FleetRun) and run.objective is not None:
+            workers = tuple(worker for worker in run.workers if worker is not None)
+            resumed = {number: part.resumed for number, part in enumerate(run.parts)}
+            made = replace(made, workers=workers, resumed_by_worker=resumed)
+        return replace(made, scope=run.scope)
+
+    @classmethod
+    def scheduled(cls, name: str, schedule: Schedule) -> Self:
+        """Return a schedule in rounds as what a policy did."""
+        workers = schedule.workers if schedule.instance.workers > 1 else ()
+        said = (name, str(Outcome.COMPLETED), schedule.objective, schedule.starts)
+        return cls(*said, workers=workers)
+
+    @classmethod
+    def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
+        """Return a schedule with pauses, in rounds, as what a policy did."""
+        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
+        return cls(
+            name, str(Outcome.COMPLETED), schedule.objective, starts,
+            segments=schedule.segments, scope=Scope.PAUSES,
+        )  # fmt: skip
+
+    @property
+    def evictions(self) -> int | None:
+        """Number of evictions, None if unknown."""
+        return None if self.lost is None or self.outcome == UNFINISHED else len(self.lost)
+
+    def on(self, instance: Instance, clock: Clock) -> PolicyRun | None:
+        """Return the run in full, None of one that never ended: nothing is kept of it."""
+        if self.value is None:
+            return None
+        said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
+        if self.segments:
+            return PausedRun(*said, None, clock, self.resumed, self.segments, self.chunks)
+        run = PolicyRun(*said, None, clock, self.resumed)
+        if instance.workers == 1:
+            return run
+        return FleetRun.of(run, self.workers, self.resumed_by_worker)
