@@ -36,7 +36,7 @@ from kvopt.search.proofs import CheckedBound
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
 
 _BOUND_SHARE = 0.2
@@ -311,20 +311,13 @@ class SidesInSeconds:
         from kvopt.heuristics.timed_rollouts import rolled_in_seconds  # loads numba
 
         search = self._search
-        found = rolled_in_seconds(
-            search.instance, self._clock.batch_time, lines, time_limit=search.remaining,
+        made = rolled_in_seconds(
+            search.instance, self._clock, lines, time_limit=search.remaining,
             threads=search.threads, seed=search.seed,
             should_stop=lambda: search.signal_number is not None,
         )  # fmt: skip
-        if found is None:
-            return
-        made = PolicyRun(
-            search.instance, "rollouts", found.starts, (), Outcome.COMPLETED, math.nan,
-            clock=self._clock, resumed=dict(found.resumed),
-        )  # fmt: skip
-        if broken := made.violations():
-            raise AssertionError(broken[0])
-        self.offer(made)
+        if made is not None:
+            self.offer(made)
 
 
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses

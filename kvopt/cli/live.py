@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from rich.cells import cell_len
 
@@ -27,11 +28,14 @@ class LiveProgress:
     """An observer that prints both sides as they move, and says when code is compiled.
 
     On a terminal one line is kept up to date; elsewhere there is a line for an improvement, at
-    most one a second, and one for compiling.  Details are all improvements, line by line.
+    most one a second, and one for compiling.  Details are all improvements, line by line.  Total
+    latencies are worded by ``total``.
     """
 
-    def __init__(self, label: str, quiet: bool = False) -> None:
-        self._label = label
+    def __init__(
+        self, label: str, quiet: bool = False, total: Callable[[int | None], str] = or_dash
+    ) -> None:
+        self._label, self._total = label, total
         self._quiet = quiet
         self._live = is_watched() and not quiet and not is_loud()
         self._latest: Progress | None = None
@@ -99,8 +103,8 @@ class LiveProgress:
     def _line(self, progress: Progress, seconds: float, width: int | None = None) -> str:
         """Return both sides; where ``width`` is too little, without names rather than cut."""
         sides = (
-            f"latency {or_dash(progress.objective)}  bound {or_dash(progress.lower_bound)}  "
-            f"gap {percent(progress.gap)}"
+            f"latency {self._total(progress.objective)}  "
+            f"bound {self._total(progress.lower_bound)}  gap {percent(progress.gap)}"
         )
         clock = f"{seconds:6.1f} s"
         whole = f"{self._label}  {clock}  {progress.engine}  {sides}"

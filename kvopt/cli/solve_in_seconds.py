@@ -13,6 +13,7 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import StopCriterion
 from kvopt.simulation.clocks import Seconds
@@ -47,8 +48,7 @@ def solve_files_in_seconds(
     results: list[TimedResult] = []
     with common.undisturbed() as signals:
         for file, instance in given:
-            label = f"{common.label(file)}, nanoseconds"
-            with LiveProgress(label, quiet=json) as observer:
+            with LiveProgress(common.label(file), quiet=json, total=_seconds) as observer:
                 found = solve_in_seconds(
                     instance, clock, time_limit=time_limit, threads=threads, seed=seed,
                     observer=observer, stop=stop,
@@ -60,6 +60,10 @@ def solve_files_in_seconds(
     common.exit_by_signal(results[-1].signal_number)
     if any(result.run is None for result in results):
         raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _seconds(nanoseconds: int | None) -> str:
+    return "-" if nanoseconds is None else f"{nanoseconds / NANOSECONDS:,.6g} s"
 
 
 def _report(

@@ -40,6 +40,8 @@ from kvopt.kernels.random_numbers import State, normal, reseed, uniform
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
+from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 SLOWER = (1.05, 1.03, 1.07, 1.0)
 """How many times as slow the machine of the prices is, in turn."""
@@ -88,20 +90,20 @@ class TimedRun(NamedTuple):
 
 def rolled_in_seconds(
     instance: Instance,
-    model: BatchTime,
+    clock: Seconds,
     lines: Sequence[int],
     *,
     time_limit: float = math.inf,
     threads: int = 1,
     seed: int = 0,
     should_stop: Callable[[], bool] = lambda: False,
-) -> TimedRun | None:
+) -> PolicyRun | None:
     """Return the best run of some rolls, with more and more tries; None where they are too large.
 
     Parameters
     ----------
-    instance, model
-        The requests, and how long rounds last.
+    instance, clock
+        The requests, on one worker, and how long rounds last.
     lines
         Positions of the lines of the bound.
     time_limit
@@ -113,13 +115,14 @@ def rolled_in_seconds(
     should_stop
         Asked now and then.
     """
-    arrivals = arrivals_ns(instance)
+    model, arrivals = clock.batch_time, arrivals_ns(instance)
     chosen = [model.lines[i] for i in lines]
     part = shares(instance, model, chosen, float)
     late = max(arrivals, default=0) + float(part.alone.sum())
     if len(instance) < 2 or instance.total_output > _MOST_ROUNDS or late >= _LARGEST:
         return None
-    end = working_time() + time_limit
+    start = working_time()
+    end = start + time_limit
 
     def is_over() -> bool:
         return should_stop() or working_time() >= end
@@ -143,7 +146,14 @@ def rolled_in_seconds(
             if draws == most and time_limit == math.inf:
                 break
             draws = min(_next_draws(draws, working_time() - began, end - working_time()), most)
-    return best
+    made_run = PolicyRun(
+        instance, "rollouts", best.starts, (), Outcome.COMPLETED, working_time() - start,
+        clock=clock, resumed=dict(best.resumed),
+    )  # fmt: skip
+    broken = made_run.violations()
+    assert not broken, broken[0]
+    assert made_run.objective == best.value, "both compute the same times"
+    return made_run
 
 
 def _next_draws(draws: int, took: float, left: float) -> int:

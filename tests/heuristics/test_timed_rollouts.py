@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, nan
+from math import inf
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from timed_oracle import Server, timed_optimum
 
-from kvopt import BatchTime, Instance, Line, Request, certify, generate, run
+from kvopt import (
+    BatchTime,
+    Instance,
+    Line,
+    Request,
+    certify,
+    generate,
+    run,
+    solve_in_seconds,
+)
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.heuristics.timed_rollouts import TimedRun, rolled_in_seconds
+from kvopt.heuristics.timed_rollouts import rolled_in_seconds
 from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.runs import PolicyRun
 
 ROOF = BatchTime([Line(42_000_000, 200_000), Line(25_000_000, 310_000)], kv_ns=80, prompt_ns=90)
 MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)
 
 
-def as_run(instance: Instance, model: BatchTime, found: TimedRun | None) -> PolicyRun:
-    """Return a roll as a run, which computes all times again."""
-    assert found is not None
-    return PolicyRun(
-        instance, "rollouts", found.starts, (), Outcome.COMPLETED, nan, clock=Seconds(model),
-        resumed=dict(found.resumed),
-    )  # fmt: skip
+def rolled(instance: Instance, model: BatchTime, *lines: int, **options: Any) -> PolicyRun:
+    """Return a roll, which the run has checked and whose times it has computed again."""
+    made = rolled_in_seconds(instance, Seconds(model), lines or (0,), **options)
+    assert made is not None
+    assert made.violations() == []
+    return made
 
 
 @pytest.mark.slow
@@ -37,27 +46,23 @@ def as_run(instance: Instance, model: BatchTime, found: TimedRun | None) -> Poli
         st.tuples(st.integers(0, 60), st.integers(0, 4), st.integers(1, 3)), min_size=2, max_size=3
     ),
 )
-def test_a_roll_is_a_run_with_the_value_it_says(
+def test_a_roll_is_a_run_and_not_below_the_optimum(
     lines: list[tuple[int, int]], costs: tuple[int, int], rows: list[tuple[int, int, int]]
 ) -> None:
     model = BatchTime([Line(*line) for line in lines], *costs)
     requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
     instance = Instance(8, requests)
-    found = as_run(instance, model, roll := rolled_in_seconds(instance, model, [0]))
-    assert roll is not None
-    assert found.violations() == []
-    assert found.objective == roll.value
-    assert roll.value >= timed_optimum(Server(lines, costs[1], costs[0]), 8, rows)
+    found = rolled(instance, model).objective
+    assert found is not None
+    assert found >= timed_optimum(Server(lines, costs[1], costs[0]), 8, rows)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
 def test_rolls_beat_lists_where_many_wait(arrivals: bool) -> None:
     late = [replace(r, arrival_seconds=0.4 * i * arrivals) for i, r in enumerate(MIXED)]
     instance = replace(MIXED, requests=tuple(late))
-    one, same, other = (rolled_in_seconds(instance, ROOF, [0, 1], seed=seed) for seed in (1, 1, 2))
-    assert one == same != other
-    found = as_run(instance, ROOF, one)
-    assert found.violations() == []
+    found, same, other = (rolled(instance, ROOF, 0, 1, seed=seed) for seed in (1, 1, 2))
+    assert found.starts == same.starts != other.starts
     lists = [
         run(instance, name, clock=Seconds(ROOF)).objective or inf for name in ("svf", "patient")
     ]
@@ -65,19 +70,18 @@ def test_rolls_beat_lists_where_many_wait(arrivals: bool) -> None:
 
 
 def test_a_roll_that_has_to_stop_is_whole() -> None:
-    found = as_run(MIXED, ROOF, rolled_in_seconds(MIXED, ROOF, [0], should_stop=lambda: True))
-    assert found.violations() == []
+    found = rolled(MIXED, ROOF, should_stop=lambda: True)
     assert found.completed == len(MIXED)
 
 
 def test_what_is_too_large_or_too_small_is_left_alone() -> None:
     pair = [Request(0, 1, 1), Request(0, 1, 1)]
     for requests in (pair[:1], [Request(0, 1, 2**40)] * 2):
-        assert rolled_in_seconds(Instance(2**50, requests), ROOF, [0]) is None
+        assert rolled_in_seconds(Instance(2**50, requests), Seconds(ROOF), [0]) is None
     long, slow = Instance(900, [Request(0, 1, 400)] * 2), BatchTime([Line(2**51, 0)], 2**52)
-    assert rolled_in_seconds(long, slow, [0]) is None
+    assert rolled_in_seconds(long, Seconds(slow), [0]) is None
     far = [replace(r, arrival_seconds=1.7e9) for r in pair]
-    assert as_run(Instance(9, far), ROOF, rolled_in_seconds(Instance(9, far), ROOF, [0])).completed
+    assert rolled(Instance(9, far), ROOF).completed
 
 
 def test_certify_takes_the_best_roll() -> None:
@@ -86,3 +90,9 @@ def test_certify_takes_the_best_roll() -> None:
     assert found.upper.policy == "rollouts"
     assert found.objective is not None
     assert found.objective < 0.99 * (found.runs[0].value or 0)
+
+
+def test_solve_takes_it_too() -> None:
+    found = solve_in_seconds(MIXED, Seconds(ROOF), time_limit=10.0, seed=1, threads=1)
+    assert found.objective is not None
+    assert found.objective < 0.99 * (run(MIXED, "svf", clock=Seconds(ROOF)).objective or 0)
