@@ -1172,8 +1172,11 @@ def _by_configurations(
         raise Invalid("lower: must have a stage, and just one and no search without a target")
     if any(stage.times[-1] != stages[0].times[-1] for stage in stages):
         raise Invalid("lower: the stages must have the same last time")
-    last = stages[0].last
-    cells = last * (len(requests) + 9)
+    last, kept = stages[0].last, len(requests)
+    if target is None:  # no start will be ruled out, so costs of one peak at a time are enough
+        peaks = Counter(request.prompt + request.output for request in requests)
+        kept = max(peaks.values(), default=0)
+    cells = last * (kept + 9)
     with work.room(
         cells * (205 + 2 * work.entry),
         "lower: has too many requests and rounds for configurations: ",
@@ -1186,13 +1189,14 @@ def _by_stages(
 ) -> tuple[int, str]:
     """Return what stages prove, one after the other, and in words what was looked at."""
     last, times = stages[0].last, 0
+    starts: Sequence[Sequence[int]]
     # From the last priced time on a start pays nothing: the first of those stands for them all.
-    starts = [[*range(request.arrival, last), max(request.arrival, last)] for request in requests]
+    starts = [range(request.arrival, max(request.arrival, last) + 1) for request in requests]
     for used, stage in enumerate(stages, 1):
         times += len(stage.times)
         how = f"prices of configurations at {times:,} time" + "s" * (times > 1)
         how += f" in {used:,} stages" * (used > 1)
-        costs = stage.evaluate(starts)
+        costs = stage.evaluate(starts, keep=target is not None)
         value = -(-stage.total // stage.scale)
         if target is None:
             return value, how
@@ -1202,7 +1206,7 @@ def _by_stages(
         work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
         pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
         left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
-        starts = [list(own) for own in left]
+        starts = list(map(list, left))
     if searched:
         assert target is not None
         count = _Search(stage, left, target, budget).run()
@@ -1262,10 +1266,10 @@ class _Stage:
         gap, later = self.times[x + 1] - known, self.rows[x + 1][places[r]]
         return int(((gap - time + known) * price + (time - known) * later) // gap)
 
-    def evaluate(self, starts: list[list[int]]) -> list[list[int]]:
+    def evaluate(self, starts: Sequence[Sequence[int]], *, keep: bool) -> list[list[int]]:
         """Set R, which is ``most`` at 0, 1, ... and ``before`` in all earlier, and ``total``, L.
 
-        Return the reduced cost of each start.
+        Return the reduced cost of each start, or of the cheapest ones only.
         """
         self.work.spend(9 * self.last + 30 * len(self.times) + 20 * len(starts))
         costs: list[list[int]] = [[]] * len(starts)
@@ -1273,7 +1277,7 @@ class _Stage:
         for i, request in enumerate(self.requests):
             alike[request.prompt + request.output].append(i)
         states = [
-            state for peak in alike for state in self._along(peak, alike[peak], starts, costs)
+            state for peak in alike for state in self._along(peak, alike[peak], starts, costs, keep)
         ]
         states.sort(reverse=True)
         heaviest = []
@@ -1290,15 +1294,20 @@ class _Stage:
         return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
 
     def _along(
-        self, peak: int, alike: list[int], starts: list[list[int]], costs: list[list[int]]
+        self,
+        peak: int,
+        alike: list[int],
+        starts: Sequence[Sequence[int]],
+        costs: list[list[int]],
+        keep: bool,
     ) -> list[tuple[int, int, int, list[int]]]:
-        """Set the costs of the requests of one peak; return its states (r, h, place, copies).
+        """Set the costs of the requests of one peak, or keep the least; return the peak's states.
 
-        What completes at c is in the state of r at the time c - r.  ``paid[c]`` is the sum of
-        those prices below some r; ``ends[c]`` counts the requests of more than r rounds that may
-        complete at c.  So at time t at most ends[t + r] are in the state of r.  The price at
-        times[x] has weight strictly between its neighbours: the largest of those counts limits
-        the copies of a state in R.
+        A state is (r, h, place, copies).  What completes at c is in the state of r at the time
+        c - r.  ``paid[c]`` is the sum of those prices below some r; ``ends[c]`` counts the
+        requests of more than r rounds that may complete at c.  So at time t at most ends[t + r]
+        are in the state of r.  The price at times[x] has weight strictly between its neighbours:
+        the largest of those counts limits the copies of a state in R.
         """
         places, last, scale = self.places.get(peak, range(0)), self.last, self.scale
         outputs = {i: self.requests[i].output for i in alike}
@@ -1322,6 +1331,8 @@ class _Stage:
                 delay = outputs[i] - self.requests[i].arrival
                 pairs = zip(starts[i], done[i], strict=True)
                 costs[i] = [scale * (k + delay) + paid[c] for k, c in pairs]
+                if not keep:
+                    costs[i] = [min(costs[i])]
             if r < rounds:
                 self.work.spend(6 * last + 15 * len(windows))
                 column = _filled(self.times, [row[places[r]] for row in self.rows])

@@ -47,7 +47,9 @@ With less, a certificate would not say that its search needs more than the defau
 _OF_A_PLACE = 5
 """Steps for an entry in the table of a request that may pause."""
 _OF_A_START = 6
-"""Steps for a start of which whole blocks are priced."""
+"""Steps for a start of which whole blocks or states are priced."""
+_OF_A_KEPT_START = 15
+"""Steps for one that may be ruled out by the prices of its states."""
 _OF_A_BYTE = 10
 """Steps for a byte that is read."""
 
@@ -103,8 +105,9 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case VolumeProof(staircases):
             each = 100 * count + 5 * instance.total_output
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
-        case ConfigurationProof(stages, _, _, kept):
-            steps = sum(_of_stage(instance, stage) for stage in stages)
+        case ConfigurationProof(stages, target, _, kept):
+            start = _OF_A_START if target is None else _OF_A_KEPT_START
+            steps = sum(_of_stage(instance, stage, start) for stage in stages)
             return steps + _OF_A_LABEL * kept
         case SharesProof(parts=parts):
             return (_OF_SHARES + _OF_A_PART * parts) * count
@@ -131,10 +134,10 @@ def _of_blocks(instance: Instance, prices: Prices, pauses: bool) -> int:
     return _OF_A_START * scanner.starts(prices) + _OF_A_PLACE * scanner.places(prices)
 
 
-def _of_stage(instance: Instance, stage: StatePrices) -> int:
-    """Return the steps of a stage, as if no start had been ruled out."""
+def _of_stage(instance: Instance, stage: StatePrices, start: int) -> int:
+    """Return the steps of a stage, with so many for a start, as if none had been ruled out."""
     last, count = stage.times[-1], len(instance)
-    steps = 1000 + last * (9 + 15 * count)
+    steps = 1000 + last * (9 + start * count)
     earliest = defaultdict(list)  # for each state, from when on each request may be in it
     for request in instance:
         for r in range(request.output):

@@ -9,13 +9,15 @@ many take the last per cent.  The best hard value of all is what counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from kvopt.configurations.smoothing import (
+    add_scaled,
     configurations_part,
     dot,
     requests_part,
@@ -23,6 +25,7 @@ from kvopt.configurations.smoothing import (
     sums_along_lives,
 )
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.search.params import ConfigurationStage
 
 _HOTTER = 1.25
 """Factor on the temperature of a knot whose sums leave the range of floats."""
@@ -57,17 +60,29 @@ class Evaluator:
         The temperature, in rounds of latency.
     threads
         Threads that share the work.
+    copies
+        How many requests can be in each state at each knot, if that is known.
+    apart
+        Requests may complete every so many rounds only, which is enough to steer by.
     """
 
     def __init__(
-        self, states: States, knots: Knots, starts: Flags, tau: float, threads: int = 1
+        self,
+        states: States,
+        knots: Knots,
+        starts: Flags,
+        tau: float,
+        threads: int = 1,
+        copies: Integers | None = None,
+        apart: int = 1,
     ) -> None:
         self.states, self.knots, self._starts = states, knots, starts
-        self._copies = knots.copies(states, starts)
+        self._copies = knots.copies(states, starts) if copies is None else copies
         self._weights = states.workers * knots.weights()
         self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
-        rows = knots.last + int(states.outputs.max()) + 1
-        self._sums = np.empty((rows, len(states)))
+        self._completions = np.arange(apart, knots.last + int(states.outputs.max()), apart)
+        self._between = knots.between()
+        self._sums = np.empty((len(self._completions), len(states)))
         self._lives = np.empty_like(self._sums)
         self.tau, self._taus = tau, np.full(len(knots), tau)
 
@@ -88,11 +103,12 @@ class Evaluator:
 
     def __call__(self, prices: Floats) -> Point:
         """Evaluate prices; where floats cannot hold all sums the point is not finite."""
-        states, knots = self.states, self.knots
+        states = self.states
         padded = np.concatenate((prices, np.zeros((1, len(states)))))
-        self._sums[:] = 0.0
-        sums_along_lives(knots.times, padded, states.lefts, self._sums)
+        grid = (self._completions, *self._between)
+        sums_along_lives(*grid, padded, states.lefts, self._sums)
         hard, smooth = requests_part(
+            self._completions,
             self._sums,
             states.arrivals,
             states.outputs,
@@ -102,7 +118,7 @@ class Evaluator:
             self._lives,
         )
         gradient = np.zeros_like(padded)
-        shares_of_lives(knots.times, self._lives, states.lefts, gradient)
+        shares_of_lives(*grid, self._lives, states.lefts, gradient)
         largest, smooth_largest, shares = self._configurations(prices)
         with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` tells
             return Point(
@@ -179,6 +195,32 @@ def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
         yield at
 
 
+def climb_stage(
+    evaluate: Evaluator,
+    prices: Floats,
+    stage: ConfigurationStage,
+    value: int,
+    should_stop: Callable[[], bool],
+) -> tuple[Floats, Floats]:
+    """Climb until that hardly pays; return the best prices, and the last ones to go on from.
+
+    The value of a good schedule says what pays.
+    """
+    best = at = evaluate.begin(prices)
+    before = at.smooth
+    for count, there in enumerate(islice(climb(evaluate, at), stage.steps), 1):
+        at = there
+        if at.hard > best.hard:
+            best = at
+        if should_stop():
+            break
+        if count % stage.window == 0:
+            if at.smooth - before < stage.gain * value:
+                break
+            before = at.smooth
+    return best.prices, at.prices
+
+
 def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None:
     """Return a point in a direction that is better by enough, None if there is none nearby."""
     slope = dot(direction, at.gradient)
@@ -200,9 +242,9 @@ def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats
     factors = []
     for moved, change, weight in reversed(pairs):
         factors.append(weight * dot(moved, direction))
-        direction -= factors[-1] * change
+        add_scaled(direction, -factors[-1], change)
     _, change, weight = pairs[-1]
     direction /= weight * dot(change, change)
     for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
-        direction += (factor - weight * dot(change, direction)) * moved
+        add_scaled(direction, factor - weight * dot(change, direction), moved)
     return direction

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kvopt.configurations.evaluation import Evaluation
+from kvopt.configurations.large import rising_large_bounds
+from kvopt.configurations.size import check_size
 from kvopt.configurations.stages import Rising
+from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 
 
-def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> None:
+def offer_configuration_bound(
+    search: Search, time_limit: float = math.inf, *, few_knots: bool = False
+) -> None:
     """Offer better and better bounds, until they hardly rise or the search has to stop.
 
+    Prices are given at few knots if that is asked for, or where all starts are too many.
     The search needs a schedule: it sets the scale, and says which starts cannot pay any more.
 
     Raises
@@ -22,7 +28,14 @@ def offer_configuration_bound(search: Search, time_limit: float = math.inf) -> N
     TooLarge
         If states and times are more than memory should hold.
     """
-    for _ in rising_bounds(search, time_limit):
+    assert search.schedule is not None
+    if not few_knots:
+        try:
+            check_size(search.instance, search.schedule.makespan)
+        except TooLarge:
+            few_knots = True
+    rise: Callable[..., Iterator[object]] = rising_large_bounds if few_knots else rising_bounds
+    for _ in rise(search, time_limit):
         pass
 
 

@@ -93,6 +93,32 @@ def evaluate(
     return Evaluation(denominator, total, reduced_costs, by_time, largest)
 
 
+def total_of(
+    states: States, knots: Knots, copies: Integers, prices: Integers, denominator: int
+) -> int:
+    """Return the total that `evaluate` would find with all starts, without its tables.
+
+    What a request costs is laid out for one peak at a time, so requests may be thousands.
+    """
+    largest = states.workers * _largest_at_knots(states, copies, prices)
+    total = -int(largest[-1])
+    for a, b, low, high in zip(
+        knots.times[:-1], knots.times[1:], largest[:-1], largest[1:], strict=True
+    ):
+        steps = np.arange(b - a)
+        total -= int((((b - a - steps) * low + steps * high) // (b - a)).sum())
+    together = np.lexsort((states.outputs, states.firsts))
+    return total + _least_costs(
+        together,
+        states.arrivals,
+        states.outputs,
+        states.firsts,
+        knots.times,
+        np.ascontiguousarray(prices.T),
+        denominator,
+    )
+
+
 def _largest_at_knots(states: States, copies: Integers, prices: Integers) -> Integers:
     sums = np.empty(len(prices), dtype=np.int64)
     steps = np.empty(int(copies.sum(axis=1).max()), dtype=np.int64)
@@ -129,3 +155,42 @@ def _costs(
         if starts[i, last]:
             late = max(last, arrivals[i])
             costs[i, last] = denominator * (late + outputs[i] - arrivals[i])
+
+
+@compiled
+def _least_costs(
+    together: Integers,
+    arrivals: Integers,
+    outputs: Integers,
+    firsts: Integers,
+    times: Integers,
+    prices: Integers,
+    denominator: int,
+) -> int:
+    """Return the sum of what the cheapest start of each request costs.
+
+    Requests come peak by peak, outputs upwards.  ``paid[c]`` is what one that completes at c
+    passes in the states of the peak so far; there is a row of prices for each state.
+    """
+    last, total = times[-1], 0
+    paid = np.zeros(last + outputs.max() + 1, dtype=np.int64)
+    peak, states = -1, 0
+    for i in together:
+        if firsts[i] != peak:
+            peak, states = firsts[i], 0
+            paid[:] = 0
+        while states < outputs[i]:
+            row = prices[peak + states]
+            for knot in range(len(times) - 1):
+                begin, end = times[knot], times[knot + 1]
+                low, high = row[knot], row[knot + 1]
+                for t in range(begin, end):
+                    paid[t + states] += ((end - t) * low + (t - begin) * high) // (end - begin)
+            paid[last + states] += row[-1]
+            states += 1
+        delay = outputs[i] - arrivals[i]
+        least = denominator * (max(last, arrivals[i]) + delay)
+        for k in range(arrivals[i], last):
+            least = min(least, denominator * (k + delay) + paid[k + outputs[i]])
+        total += least
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 
 from kvopt.errors import TooLarge
 from kvopt.model.instance import Instance
@@ -15,6 +16,49 @@ _MOST_CHECKED = 3_000_000
 """Limit of the cells of a table of `kvopt verify`, which refuses more."""
 _MOST_ROUNDS = 2_000_000
 """Limit of requests times rounds: `kvopt verify` refuses half as many again, a search adds some."""
+_MOST_KEPT = 20_000_000
+"""Limit of what the steps of a dynamic program keep for the way back, as floats; some 0.05 s."""
+_MOST_LARGE_STARTS = 60_000_000
+"""Limit of requests times rounds where no start is ruled out: a byte each."""
+_MOST_LARGE_STATES = 70_000_000
+"""Limit of states times rounds there: `kvopt verify` takes 8 steps for each."""
+
+
+def check_large(instance: Instance, last: int) -> None:
+    """Raise if prices at few knots, with all starts left, take too much memory or checking.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    longest, peaks = _longest_of_peaks(instance), Counter(request.peak for request in instance)
+    states = sum(longest.values())
+    if states * last > _MOST_LARGE_STATES or last * len(instance) > _MOST_LARGE_STARTS:
+        raise TooLarge(f"{len(instance):,} requests and {last:,} rounds are too many to check")
+    together = _most_together(instance)
+    kept = 0
+    for peak, rounds in longest.items():
+        copies = min(peaks[peak], instance.memory // peak)
+        for left in range(rounds):
+            free = instance.memory - peak + left
+            members = min(together, free // left) if left else together
+            kept += copies * (members * (free + 1) - left * (members * (members + 1) // 2))
+    if kept > _MOST_KEPT:
+        raise TooLarge(f"sets of requests in {states:,} states take too much memory")
+
+
+def _longest_of_peaks(instance: Instance) -> dict[int, int]:
+    longest: dict[int, int] = {}
+    for request in instance:
+        longest[request.peak] = max(request.output, longest.get(request.peak, 0))
+    return longest
+
+
+def _most_together(instance: Instance) -> int:
+    """Return how many requests fit at most, each with one token."""
+    held = accumulate(sorted(request.prompt + 1 for request in instance))
+    return sum(tokens <= instance.memory for tokens in held)
 
 
 def check_size(instance: Instance, last: int) -> None:
@@ -25,10 +69,7 @@ def check_size(instance: Instance, last: int) -> None:
     TooLarge
         With the number that is too large.
     """
-    longest: dict[int, int] = {}
-    for request in instance:
-        longest[request.peak] = max(request.output, longest.get(request.peak, 0))
-    states = sum(longest.values())
+    states = sum(_longest_of_peaks(instance).values())
     if states * last > _MOST_PRICES:
         raise TooLarge(
             f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
@@ -37,10 +78,7 @@ def check_size(instance: Instance, last: int) -> None:
         raise TooLarge(f"{len(instance):,} requests can start in too many of {last:,} rounds")
     counts = Counter((r.peak, left) for r in instance for left in range(r.output))
     added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
-    together, held = 0, 0
-    for first in sorted(request.prompt + 1 for request in instance):
-        held += first
-        together += held <= instance.memory
+    together = _most_together(instance)
     least = min((request.prompt + 1 for request in instance), default=1)
     members = min(added, instance.memory // least)
     cells = max(

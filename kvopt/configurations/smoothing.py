@@ -43,6 +43,24 @@ def steps_of(
 
 
 @steering
+def _members_before(most: int, free: int, left: int) -> int:
+    """Return beside how many members a state fits that leaves so much free and has so much to go.
+
+    Negative if it does not fit alone.
+    """
+    return min(most, free // left - 1) if left > 0 else most
+
+
+@steering
+def _least_held(steps: Integers, count: int, holds: Integers) -> int:
+    """Return the least that a member holds: so many times that is held at least by more."""
+    least = 0
+    for step in range(count):
+        least = holds[steps[step]] if step == 0 else min(least, holds[steps[step]])
+    return least
+
+
+@steering
 def largest_sums(
     prices: Any, steps: Integers, count: int, holds: Integers, lefts: Integers, best: Any
 ) -> int:
@@ -54,21 +72,19 @@ def largest_sums(
     memory = best.shape[1] - 1
     best[:, :] = _OUT_OF_REACH
     best[0, 0] = 0
-    reached = 0
+    reached, least = 0, _least_held(steps, count, holds)
     for step in range(count):
         state = steps[step]
         price, hold, left = prices[state], holds[state], lefts[state]
         if price <= 0:
             continue
-        for c in range(min(reached, best.shape[0] - 2), -1, -1):
-            room = memory - hold - (c + 1) * left
-            if room < 0:
-                continue
+        top = _members_before(min(reached, best.shape[0] - 2), memory - hold, left)
+        for c in range(top, -1, -1):
             source, target = best[c], best[c + 1]
-            for held in range(room + 1):
+            for held in range(c * least, memory - hold - (c + 1) * left + 1):
                 target[held + hold] = max(target[held + hold], source[held] + price)
-            if c == reached:
-                reached += 1
+        if top == reached:
+            reached += 1
     return reached
 
 
@@ -101,47 +117,43 @@ def _smooth_sums(
     lefts: Integers,
     tau: float,
     scale: tuple[float, float, float],
-    tables: Floats,
     table: Floats,
-    reaches: Integers,
+    kept: Floats,
+    tops: Integers,
+    weights: Floats,
     shares: Floats,
 ) -> float:
     """Return the smooth largest sum, and add the share of configurations that hold a state.
 
     A sum over configurations of e to the price over tau would leave the range of floats.
     What a token is worth on average is taken out of every price, and put back at the end.
+    The way back needs what each step has added to: that is kept, the rest of a table is not.
     """
     largest, tilt, shift = scale
-    memory = tables.shape[2] - 1
-    most = tables.shape[1] - 1
-    tables[0, :, :] = 0.0
-    tables[0, 0, 0] = np.exp(shift)
-    reached = 0
+    most, memory = table.shape[0] - 1, table.shape[1] - 1
+    table[:, :] = 0.0
+    table[0, 0] = np.exp(shift)
+    reached, place, least = 0, 0, _least_held(steps, count, holds)
     for step in range(count):
         state = steps[step]
         hold, left = holds[state], lefts[state]
         weight = np.exp((prices[state] - tilt * hold) / tau)
-        reaches[step] = reached
-        for c in range(reached + 1):
-            tables[step + 1, c, :] = tables[step, c, :]
-        if reached < most:
-            tables[step + 1, reached + 1, :] = 0.0
-        grown = reached
-        for c in range(min(reached, most - 1) + 1):
-            room = memory - hold - (c + 1) * left
-            if room < 0:
-                break
-            source, target = tables[step, c], tables[step + 1, c + 1]
-            for held in range(room + 1):
+        top = _members_before(min(reached, most - 1), memory - hold, left)
+        tops[step], weights[step] = top, weight
+        for c in range(top, -1, -1):
+            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            source, target = table[c], table[c + 1]
+            for held in range(begin, end):
+                kept[place + held - begin] = source[held]
                 target[held + hold] += weight * source[held]
-            if c == reached:
-                grown = reached + 1
-        reached = grown
+            place += max(0, end - begin)
+        if top == reached:
+            reached += 1
     total = 0.0
     for held in range(memory + 1):
         end = np.exp((tilt * held - largest) / tau - shift)
         for c in range(reached + 1):
-            total += tables[count, c, held] * end
+            total += table[c, held] * end
     if not 0.99 < total < np.inf:
         return np.inf
     for held in range(memory + 1):
@@ -149,16 +161,15 @@ def _smooth_sums(
     for step in range(count - 1, -1, -1):
         state = steps[step]
         hold, left = holds[state], lefts[state]
-        weight = np.exp((prices[state] - tilt * hold) / tau)
+        top, weight = tops[step], weights[step]
         share = 0.0
-        for c in range(min(reaches[step], most - 1) + 1):
-            room = memory - hold - (c + 1) * left
-            if room < 0:
-                break
-            source, after, now = tables[step, c], table[c + 1], table[c]
-            for held in range(room + 1):
+        for c in range(top + 1):
+            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            place -= max(0, end - begin)
+            after, now = table[c + 1], table[c]
+            for held in range(begin, end):
                 gained = weight * after[held + hold]
-                share += source[held] * gained
+                share += kept[place + held - begin] * gained
                 now[held] += gained
         shares[state] += share
     smooth: float = largest + tau * np.log(total)
@@ -188,10 +199,10 @@ def configurations_part(
     for row in rows:
         longest = max(longest, copies[row].sum())
     steps = np.empty(longest, dtype=np.int64)
-    reaches = np.empty(longest, dtype=np.int64)
+    tops, weights = np.empty(longest, dtype=np.int64), np.empty(longest)
     best = np.empty((most + 1, memory + 1))
     table = np.empty((most + 1, memory + 1))
-    tables = np.empty((longest + 1, most + 1, memory + 1))
+    kept = np.empty(_room_for(copies, holds, lefts, memory, most))
     for row in rows:
         tau = taus[row]
         count = steps_of(prices[row], copies[row], order, -_FAINT * tau, steps)
@@ -209,15 +220,29 @@ def configurations_part(
             lefts,
             tau,
             scale,
-            tables,
             table,
-            reaches,
+            kept,
+            tops,
+            weights,
             shares[row],
         )
 
 
 @steering
+def _room_for(copies: Integers, holds: Integers, lefts: Integers, memory: int, most: int) -> int:
+    """Return how many numbers the steps of any knot keep."""
+    room = 0
+    for state in range(len(holds)):
+        free, left = memory - holds[state], lefts[state]
+        members = _members_before(most - 1, free, left) + 1
+        own = members * (free + 1) - left * (members * (members + 1) // 2)
+        room += copies[:, state].max() * own
+    return room
+
+
+@steering
 def requests_part(
+    completions: Integers,
     sums: Floats,
     arrivals: Integers,
     outputs: Integers,
@@ -226,73 +251,86 @@ def requests_part(
     tau: float,
     weights: Floats,
 ) -> tuple[float, float]:
-    """Return the sum of least costs, the smooth one, and the weight of every start.
+    """Return the sum of least costs, the smooth one, and the weight of every completion.
 
-    ``sums[c, state]`` is the price of what a request passes to complete at c.
+    ``sums[row, state]`` is the price of what a request passes to complete at a time of the grid.
+    Starts from the last priced time on pass nothing that has a price: the first stands for all.
     """
     weights[:, :] = 0.0
     last = starts.shape[1] - 1
     hard, smooth = 0.0, 0.0
     for i in range(len(outputs)):
-        output, end = outputs[i], max(last, arrivals[i])
+        output, arrival = outputs[i], arrivals[i]
         state = firsts[i] + output - 1
-        least = np.inf
-        for k in range(arrivals[i], end + 1):
-            if starts[i, min(k, last)]:
-                least = min(least, k + output - arrivals[i] + sums[min(k, last) + output, state])
-        total = 0.0
-        for k in range(arrivals[i], end + 1):
-            if starts[i, min(k, last)]:
-                cost = k + output - arrivals[i] + sums[min(k, last) + output, state] - least
+        late = max(last, arrival) + output - arrival if starts[i, last] else np.inf
+        least, begin = late, np.searchsorted(completions, arrival + output)
+        end = np.searchsorted(completions, last + output)
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                least = min(least, completions[row] - arrival + sums[row, state])
+        total = np.exp((least - late) / tau)
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                cost = completions[row] - arrival + sums[row, state] - least
                 if cost < 30.0 * tau:
                     total += np.exp(-cost / tau)
-        for k in range(arrivals[i], min(end, last - 1) + 1):
-            if starts[i, k]:
-                cost = k + output - arrivals[i] + sums[k + output, state] - least
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                cost = completions[row] - arrival + sums[row, state] - least
                 if cost < 30.0 * tau:
-                    weights[k + output, state] += np.exp(-cost / tau) / total
+                    weights[row, state] += np.exp(-cost / tau) / total
         hard += least
         smooth += least - tau * np.log(total)
     return hard, smooth
 
 
 @steering
-def sums_along_lives(times: Integers, prices: Floats, lefts: Integers, sums: Floats) -> None:
-    """Fill ``sums[c, state]`` with the prices of a life that completes at c, from state on.
+def sums_along_lives(
+    completions: Integers,
+    knots: Integers,
+    shares: Floats,
+    prices: Floats,
+    lefts: Integers,
+    sums: Floats,
+) -> None:
+    """Fill ``sums[row, state]`` with the prices of a life that completes then, from state on.
 
-    Prices between knots are interpolated; there are none before the first and after the last.
+    At time t the price lies between those of two neighbouring knots, ``knots[t]`` the first of
+    them, ``shares[t]`` of the way.  There are none before the first knot and after the last.
     """
-    for state in range(len(lefts)):
-        for knot in range(len(times)):
-            begin = times[knot]
-            end = times[knot + 1] if knot + 1 < len(times) else begin + 1
-            slope = (prices[knot + 1, state] - prices[knot, state]) if end > begin + 1 else 0.0
-            slope /= end - begin
-            for time in range(begin, end):
-                sums[time + lefts[state], state] += prices[knot, state] + slope * (time - begin)
-    for c in range(len(sums)):
+    for row in range(len(completions)):
         for state in range(len(lefts)):
+            time, price = completions[row] - lefts[state], 0.0
+            if 0 < time < len(knots):
+                knot, share = knots[time], shares[time]
+                price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
             if lefts[state]:
-                sums[c, state] += sums[c, state - 1]
+                price += sums[row, state - 1]
+            sums[row, state] = price
 
 
 @steering
-def shares_of_lives(times: Integers, weights: Floats, lefts: Integers, shares: Floats) -> None:
+def shares_of_lives(
+    completions: Integers,
+    knots: Integers,
+    shares: Floats,
+    weights: Floats,
+    lefts: Integers,
+    gradient: Floats,
+) -> None:
     """Add to each knot the weight of the lives that pass its states: the transpose of the sums."""
-    for c in range(len(weights)):
-        for state in range(len(lefts) - 1, 0, -1):
+    for row in range(len(completions)):
+        for state in range(len(lefts) - 1, -1, -1):
+            weight = weights[row, state]
+            if weight == 0.0:
+                continue
             if lefts[state]:
-                weights[c, state - 1] += weights[c, state]
-    for state in range(len(lefts)):
-        for knot in range(len(times)):
-            begin = times[knot]
-            end = times[knot + 1] if knot + 1 < len(times) else begin + 1
-            for time in range(begin, end):
-                weight = weights[time + lefts[state], state]
-                share = (time - begin) / (end - begin)
-                shares[knot, state] += (1.0 - share) * weight
-                if share > 0.0:
-                    shares[knot + 1, state] += share * weight
+                weights[row, state - 1] += weight
+            time = completions[row] - lefts[state]
+            if 0 < time < len(knots):
+                knot, share = knots[time], shares[time]
+                gradient[knot, state] += (1.0 - share) * weight
+                gradient[knot + 1, state] += share * weight
 
 
 @steering
@@ -303,3 +341,11 @@ def dot(one: Floats, other: Floats) -> float:
         for column in range(one.shape[1]):
             total += one[row, column] * other[row, column]
     return total
+
+
+@steering
+def add_scaled(one: Floats, factor: float, other: Floats) -> None:
+    """Add a multiple of another vector, with no vector in between."""
+    for row in range(one.shape[0]):
+        for column in range(one.shape[1]):
+            one[row, column] += factor * other[row, column]

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import islice
 
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_prices
-from kvopt.configurations.ascent import Evaluator, climb
+from kvopt.configurations.ascent import Evaluator, climb_stage
 from kvopt.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
 from kvopt.configurations.size import check_size
 from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
 from kvopt.model.instance import Instance
 from kvopt.search.params import DEFAULT, ConfigurationParams, ConfigurationStage
 from kvopt.search.proofs import ConfigurationProof, StatePrices
+
+_LOOKS = 8
+"""Completions that are looked at from one knot to the next."""
 
 
 class Rising:
@@ -66,34 +68,23 @@ class Rising:
         self._last, self._threads, self._should_stop = last, threads, should_stop
         self._params = params
         self._knots = Knots.every(self._spacing(), last)
-        tokens = np.zeros(last)
-        fluid = fluid_prices(instance)[:last]
-        tokens[: len(fluid)] = fluid
-        self._prices: Floats = tokens[self._knots.times - 1, None] * self.states.holds
+        self._prices = prices_of_tokens(instance, self.states, self._knots)
         self._stages: list[StatePrices] = []
         self._latest: StatePrices | None = None
 
     def climb(self, stage: ConfigurationStage, value: int) -> Evaluation:
         """Go through a stage; the value of a good schedule sets the scale."""
-        knots = Knots.every(self._spacing(stage.refinement), self._last)
+        apart = self._spacing(stage.refinement)
+        knots = Knots.every(apart, self._last)
         prices = self._knots.moved_to(knots, self._prices)
         tau = stage.heat * value / self._last
-        evaluator = Evaluator(self.states, knots, self.starts, tau, self._threads)
-        best = at = evaluator.begin(prices)
-        before = at.smooth
-        for count, there in enumerate(islice(climb(evaluator, at), stage.steps), 1):
-            at = there
-            if at.hard > best.hard:
-                best = at
-            if self._should_stop():
-                break
-            if count % stage.window == 0:
-                if at.smooth - before < stage.gain * value:
-                    break
-                before = at.smooth
-        self._knots, self._prices = knots, at.prices
-        denominator = denominator_for(self.states, knots, best.prices)
-        numerators = rounded(best.prices, denominator)
+        evaluator = Evaluator(
+            self.states, knots, self.starts, tau, self._threads, apart=looked_at(apart)
+        )
+        best, self._prices = climb_stage(evaluator, prices, stage, value, self._should_stop)
+        self._knots = knots
+        denominator = denominator_for(self.states, knots, best)
+        numerators = rounded(best, denominator)
         self._latest = state_prices(self.states, knots, numerators, denominator)
         return evaluate(self.states, knots, self.starts, numerators, denominator)
 
@@ -129,8 +120,26 @@ class Rising:
         return bool(self._stages)
 
     def _spacing(self, refinement: int = 1) -> int:
-        coarsest = 1 << int(math.log2(max(1.0, self._last / self._params.first_knots)))
-        return max(1, coarsest // refinement)
+        return spacing(self._last, self._params.first_knots, refinement)
+
+
+def spacing(last: int, first_knots: int, refinement: int = 1) -> int:
+    """Return a distance of knots: a power of two for so many knots, divided by the refinement."""
+    coarsest = 1 << int(math.log2(max(1.0, last / first_knots)))
+    return max(1, coarsest // refinement)
+
+
+def looked_at(apart: int) -> int:
+    """Return how far apart completions are that steer prices at knots so far apart."""
+    return max(1, apart // _LOOKS)
+
+
+def prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:
+    """Return first prices: what the tokens of a state cost in a fluid."""
+    tokens = np.zeros(knots.last)
+    fluid = fluid_prices(instance)[: knots.last]
+    tokens[: len(fluid)] = fluid
+    return np.asarray(tokens[knots.times - 1, None] * states.holds)
 
 
 def state_prices(

@@ -122,6 +122,17 @@ class Knots:
         parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
         return np.asarray(np.minimum(parts, states.memory // (states.holds + states.lefts)))
 
+    def copies_by_arrival(self, states: States) -> Integers:
+        """Return the same where all starts are left, without a table of all times."""
+        afters = np.append(self.times[1:], self.last + 1)
+        counts = np.zeros((len(self), len(states)), dtype=np.int64)
+        for state, left in enumerate(states.lefts.tolist()):
+            begins = state - left == states.firsts
+            begins &= states.outputs > left
+            soonest = np.sort(states.arrivals[begins] + states.outputs[begins] - left)
+            counts[:, state] = np.searchsorted(soonest, afters - 1, side="right")
+        return np.asarray(np.minimum(counts, states.memory // (states.holds + states.lefts)))
+
     def weights(self) -> Floats:
         """Return the sum of each knot's weights over all times."""
         gaps = [(a, b) for a, b in pairwise(self.times.tolist())]
@@ -130,6 +141,17 @@ class Knots:
             weights[k] += (b - a - 1) / 2
             weights[k + 1] += (b - a - 1) / 2
         return weights
+
+    def between(self) -> tuple[Integers, Floats]:
+        """Return for each time 0 .. last the knot before it and its share of the way to the next.
+
+        Time 0 is before the first knot, which has no share of it.
+        """
+        times = np.arange(self.last + 1)
+        places = np.maximum(0, np.searchsorted(self.times, times, side="right") - 1)
+        gaps = np.diff(self.times, append=self.last + 1)
+        shares = np.maximum(0, times - self.times[places]) / gaps[places]
+        return places, shares
 
     def moved_to(self, other: Knots, prices: Floats) -> Floats:
         """Return the prices at other knots, interpolated."""

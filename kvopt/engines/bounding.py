@@ -13,6 +13,7 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import (
     bound_by_prices,
     climb,
+    climb_states,
     has_configurations,
     offer_volume,
     solve_lp,
@@ -25,7 +26,7 @@ from kvopt.search.incumbent import Observer, Search
 from kvopt.search.params import SolveParams
 from kvopt.search.proofs import VolumeProof
 from kvopt.search.result import BoundResult
-from kvopt.search.threads import run_in_thread, signals_interrupt
+from kvopt.search.threads import signals_interrupt
 
 
 @register("volume")
@@ -61,12 +62,8 @@ def _lagrangian(search: Search) -> None:
 
 @register("configuration")
 def _configuration(search: Search) -> None:
-    from kvopt.configurations.bound import offer_configuration_bound
-
     offer_list_schedules(search)
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
-    with search.surviving("configuration"):
-        run_in_thread(search, lambda: offer_configuration_bound(search), cancel=lambda: None)
+    climb_states(search)
 
 
 @register("auto")

@@ -45,7 +45,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 def _run(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
     may_end = count <= params.searchable
-    seconds = share_of(search.remaining, params.aid_share) if may_end else math.inf
+    seconds = share_of(search.remaining, params.aid_share) if may_end else search.remaining
     helper = threading.Thread(
         target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
     )

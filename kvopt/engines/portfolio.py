@@ -14,12 +14,13 @@ from contextlib import suppress
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.configurations.size import check_size
+from kvopt.configurations.size import check_large, check_size
 from kvopt.engines.registry import ENGINES, register
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import load_cp_model
+from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -30,6 +31,8 @@ _LOGGER = logging.getLogger("kvopt")
 
 _CLIMBING_SHARE = 0.7
 """Share of the time of bounds by prices for the climb; the LP may take the rest."""
+_TOKENS_SHARE = 0.1
+"""The same where prices of states, which say more than those of tokens, have the rest."""
 
 
 def both_sides(search: Search) -> Schedule | None:
@@ -46,27 +49,45 @@ def offer_volume(search: Search) -> None:
 
 
 def has_configurations(search: Search) -> bool:
-    """Whether configurations are few enough, for the bound and for the exact engine."""
+    """Whether configurations are few enough to lay out all starts, for the exact engine.
+
+    With more requests no search may end, and few knots with beams by their prices find more.
+    """
+    return not has_many_configurations(search) and _passes(check_size, search)
+
+
+def has_many_configurations(search: Search) -> bool:
+    """Whether states are to be priced at few knots: requests are many, and the cache is small."""
+    many = len(search.instance) > search.params.portfolio.exact_requests
+    return many and _passes(check_large, search)
+
+
+def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
     assert search.schedule is not None
     try:
-        check_size(search.instance, search.schedule.makespan)
+        check(search.instance, search.schedule.makespan)
     except TooLarge:
         return False
     return True
 
 
 def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
-    """Bound what has too many configurations, unless prices are known: the first of two stages.
+    """Bound what has too many configurations to search, unless prices are known.
 
-    Prices climb towards the best ones; the LP, where it is small, gives the last round or two.
+    Prices of tokens climb towards the best ones; the LP, where it is small, gives the last round
+    or two.  In a small cache prices of states say far more, and few knots are enough for them.
     """
     known = search.checked is not None and isinstance(search.checked.proof, Prices)
     if known or search.should_stop() or has_configurations(search):
         return
     end = search.seconds + seconds
     offer_staircase_bound(search)
-    climb(search, _CLIMBING_SHARE * (end - search.seconds))
-    solve_lp(search, end - search.seconds)
+    if has_many_configurations(search):
+        climb(search, _TOKENS_SHARE * (end - search.seconds))
+        climb_states(search, end - search.seconds, few_knots=True)
+    else:
+        climb(search, _CLIMBING_SHARE * (end - search.seconds))
+        solve_lp(search, end - search.seconds)
 
 
 def solve_lp(search: Search, seconds: float = math.inf) -> None:
@@ -86,6 +107,18 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
         search,
         "lagrangian",
         lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
+    )
+
+
+def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool = False) -> None:
+    """Let prices of states rise towards the configuration bound."""
+    from kvopt.configurations.bound import offer_configuration_bound
+
+    _LOGGER.debug("stage: bound by configurations")
+    run_watched(
+        search,
+        "configuration",
+        lambda: offer_configuration_bound(search, seconds, few_knots=few_knots),
     )
 
 

@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
+from kvopt.configurations.large import rising_large_bounds
 from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
-from kvopt.heuristics.bursts import search_bursts
+from kvopt.heuristics.beams import beam_from, end_early, nothing_running, trace_of
+from kvopt.heuristics.bursts import rerun_bursts
 from kvopt.heuristics.central_line import offer_central_lines
 from kvopt.heuristics.fluid_orders import fluid_of, placed
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
@@ -27,9 +29,12 @@ from kvopt.heuristics.paused_layers import search_layers
 from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.placing import Tries
 from kvopt.heuristics.reinsertion import search_reinsertions
-from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
+from kvopt.heuristics.rollouts import Plan, rolled, search_rollouts
+from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.timed_rollouts import rolled_in_seconds
-from kvopt.heuristics.window_orders import search_window_orders
+from kvopt.heuristics.trace_beams import search_traces
+from kvopt.heuristics.turns import Turn
+from kvopt.heuristics.window_orders import anneal_windows
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
@@ -81,7 +86,7 @@ def _brief() -> SolveParams:
     params = SolveParams()
     short = replace(
         params.improve, rollout_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
-        idle_rollouts=1, first_draws=2, most_draws=2, idle_neighbourhoods=1,
+        idle_rollouts=1, first_draws=2, most_draws=2, idle_neighbourhoods=1, widest_beam=2,
     )  # fmt: skip
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 
@@ -96,13 +101,16 @@ def _local() -> None:
     search = Search(chat, params=_brief())
     offer_list_schedules(search)
     search_rollouts(search, math.inf)
+    search_traces(search, math.inf)
     search_orders(search, math.inf)
     burst = Search(generate("uniform", n=60, seed=1), params=_brief())  # so many that some wait
     burst.offer_schedule(one_after_another(burst.instance), "one after another")
-    search_bursts(burst, math.inf, most_passes=1)
-    search_window_orders(burst, math.inf, most_passes=1)
-    crowd, keys = crowd_of(chat)  # to the end as where time is up
-    rolled(crowd, worth_of(chat, None), keys, Plan(5, 5, 2, seed=1), lambda: True)
+    turn = Turn(burst)
+    for passes in (rerun_bursts(turn), anneal_windows(turn)):
+        turn.go_through(passes, most=1)
+    crowd, worth, keys = trace_of(search)  # to the end as where time is up
+    rolled(crowd, worth, keys, Plan(5, 5, 2, seed=1), lambda: True)
+    end_early(crowd, worth, beam_from(crowd, nothing_running(), 0, width=2, draws=1))
 
 
 def _beam() -> int | None:
@@ -114,6 +122,15 @@ def _beam() -> int | None:
     )  # fmt: skip
     params = replace(params, exact=exact)
     return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
+
+
+def _configurations() -> None:
+    """Bound as for many requests, whose starts are not laid out, and go by the prices."""
+    search = Search(generate("uniform", n=8, seed=1), params=_brief())
+    offer_list_schedules(search)
+    next(rising_large_bounds(search))
+    turn = Turn(search)
+    turn.go_through(beams_of_states(turn, seed=1), 1)
 
 
 def _fleets() -> int | None:
@@ -161,7 +178,7 @@ def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
     model = BatchTime([Line(10_000_000, 10_000)])
     seconds_bound(chat, model)
-    rolled_in_seconds(chat, model, [0])
+    rolled_in_seconds(chat, Seconds(model), [0])
 
 
 def _policies() -> None:
@@ -191,6 +208,7 @@ def _hunting() -> None:
 _PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
     "beam search": _beam,
+    "configurations of many requests": _configurations,
     "local search and rollouts": _local,
     "schedules of fleets": _fleets,
     "bounds by prices": _prices,

@@ -1,10 +1,14 @@
-"""Where exact engines end: rollouts, windows of time, local search, large neighbourhoods."""
+"""Where exact engines end: beams, windows of time, local search, large neighbourhoods.
+
+Beams over whole traces go by prices of tokens, those in a small cache by prices of states.
+"""
 
 from __future__ import annotations
 
 import math
 from itertools import count
 
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -32,68 +36,48 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
 
 def _improve(search: Search, seconds: float, seed: int) -> None:
-    """Go once through what may improve the schedule."""
-    from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
+    """Go once through what may improve the schedule.
+
+    Beams by prices of states come first, where there are any: they go on from the best schedule,
+    and from one that was improved by other ways they find less.
+    """
     from kvopt.heuristics.local_search import search_orders
+    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
+    from kvopt.heuristics.turns import take_turns
 
     end, params = working_time() + seconds, search.params.improve
-    if _comes_in_bursts(search):
-        _search_windows(search, seconds, seed)
+    share = params.beams_share
+    if are_states_priced(search):
+        share = params.state_beams_share
+        take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
+    left = end - working_time()
+    if len(search.instance) >= params.rollout_requests and search.instance.workers == 1:
+        _improve_many(search, left, share, seed)
         return
-    if len(search.instance) >= params.rollout_requests and _roll(search, seconds, seed):
-        return
-    search_orders(search, share_of(end - working_time(), params.orders_share), seed)
-    with search.surviving("large neighbourhoods"):
-        search_neighbourhoods(search, end - working_time(), seed)
+    search_orders(search, share_of(left, params.orders_share), seed)
+    take_turns(search, (_neighbourhoods, beams_of_states), end - working_time(), seed)
     if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
 
 
-def _roll(search: Search, seconds: float, seed: int) -> bool:
-    """Roll, then search orders; roll on for the rest of the time if that had found more."""
-    from kvopt.heuristics.local_search import search_orders
-    from kvopt.heuristics.rollouts import search_rollouts
+def _improve_many(search: Search, seconds: float, share: float, seed: int) -> None:
+    """Decide which of thousands that wait come first, then improve one part after the other."""
+    from kvopt.heuristics.bursts import rerun_bursts
+    from kvopt.heuristics.local_search import anneal_orders
+    from kvopt.heuristics.state_beams.searching import beams_of_states
+    from kvopt.heuristics.trace_beams import search_traces
+    from kvopt.heuristics.turns import take_turns
+    from kvopt.heuristics.window_orders import anneal_windows
 
     end = working_time() + seconds
-    values = [_value(search)]
-    for way in (search_rollouts, search_orders):
-        way(search, share_of(seconds, search.params.improve.trial_share), seed)
-        values.append(_value(search))
-    before, rolled, ordered = values
-    if seconds == math.inf or rolled - ordered > before - rolled:
-        return False
-    search_rollouts(search, end - working_time(), seed)
-    return True
+    search_traces(search, share_of(seconds, share), seed)
+    ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders, _neighbourhoods)
+    take_turns(search, ways, end - working_time(), seed)
 
 
-def _comes_in_bursts(search: Search) -> bool:
-    """Whether many requests wait in bursts, with times between when none does.
+def _neighbourhoods(turn: Turn, seed: int) -> Passes:
+    """Solve neighbourhoods, if there is a solver."""
+    from kvopt.heuristics.large_neighbourhoods import solve_neighbourhoods
 
-    Where one burst has nearly all of them, which come first of thousands that wait is decided by
-    rollouts: windows keep what a list schedule says about that.
-    """
-    from kvopt.heuristics.decode import LARGEST_HORIZON
-    from kvopt.heuristics.time_windows import are_apart, begun_in, requests_of, standing_of
-
-    instance, params = search.instance, search.params.improve
-    if search.schedule is None or len(instance) < params.burst_requests:
-        return False
-    if not instance.last_arrival or instance.workers > 1:
-        return False
-    requests = requests_of(search)
-    standing = standing_of(requests, begun_in(search))
-    return standing.end <= LARGEST_HORIZON and are_apart(requests, standing, params.burst_part)
-
-
-def _search_windows(search: Search, seconds: float, seed: int) -> None:
-    """Search windows of time: by beams, then by annealing what they found."""
-    from kvopt.heuristics.bursts import search_bursts
-    from kvopt.heuristics.window_orders import search_window_orders
-
-    end = working_time() + seconds
-    search_bursts(search, share_of(seconds, search.params.improve.beams_share), seed)
-    search_window_orders(search, end - working_time(), seed)
-
-
-def _value(search: Search) -> int:
-    return 0 if search.schedule is None else search.schedule.objective
+    with turn.search.surviving("large neighbourhoods"):
+        yield from solve_neighbourhoods(turn, seed)

@@ -27,21 +27,32 @@ from kvopt.heuristics.passing import (
     advance,
     copy_scene,
     cost_of_waiting,
+    finish,
     is_over,
     nothing_made,
     skip_idle_rounds,
     start_on,
 )
-from kvopt.heuristics.rollouts import USUAL, arrange
+from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, worth_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices
 
 _HEIRS = 2
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
 _SAME = 1e-7
 """Costs that differ by less are those of the same scene."""
 
-_ALIVE, _NUMBER = range(2)  # entries of `Beam.counts`
+ALIVE, _NUMBER = range(2)  # entries of `Beam.counts`
+
+
+class Trace(NamedTuple):
+    """What does not change: requests in their line, what prices say about them, and its keys."""
+
+    crowd: Crowd
+    worth: Worth
+    keys: Floats
 
 
 class BeamPlan(NamedTuple):
@@ -78,6 +89,35 @@ class Side(NamedTuple):
     starts: Rows
 
 
+class Room(NamedTuple):
+    """Room for a try: a scene, and where it starts its requests."""
+
+    copy: Scene
+    made: Made
+
+
+class Tries(NamedTuple):
+    """What a stretch tried and chose.
+
+    Parameters
+    ----------
+    seen, paid, bases
+        Of each try, row times draws plus draw: its cost with the look-ahead and without, and what
+        tells it from others that cost as much.
+    chosen
+        The cheapest tries.
+    costs, habits
+        What they lead to.
+    """
+
+    seen: Floats
+    paid: Floats
+    bases: Integers
+    chosen: Integers
+    costs: Floats
+    habits: Floats
+
+
 class Beam(NamedTuple):
     """Scenes that are kept.
 
@@ -91,8 +131,10 @@ class Beam(NamedTuple):
         Window, patience and choice of worker that each was made with.
     counts
         How many scenes are kept, and the number of the stretch.
-    copy, made
-        Room for a try.
+    tries
+        Those of the stretch at hand.
+    room
+        Room for them, where they are made one by one.
     """
 
     even: Side
@@ -100,18 +142,47 @@ class Beam(NamedTuple):
     costs: Floats
     habits: Floats
     counts: Integers
-    copy: Scene
-    made: Made
+    tries: Tries
+    room: Room
 
 
-def beam_from(crowd: Crowd, running: Rows, now: int, width: int) -> Beam:
+def trace_of(search: Search) -> Trace:
+    """Return the instance of a search, with the prices of its bound where it has some."""
+    crowd, keys = crowd_of(search.instance)
+    proof = None if search.checked is None else search.checked.proof
+    known = proof if isinstance(proof, Prices) else None
+    return Trace(crowd, worth_of(search.instance, known, search.threads), keys)
+
+
+def between_starts(crowd: Crowd) -> float:
+    """Return the mean rounds from start to start at full memory."""
+    held = crowd.outputs * (2 * crowd.prompts + crowd.outputs + 1) / 2
+    return float(held.mean()) / crowd.memory
+
+
+def nothing_running() -> Rows:
+    """Return what is running in an empty cache."""
+    return np.zeros((0, 2), dtype=np.int64)
+
+
+def beam_from(crowd: Crowd, running: Rows, now: int, width: int, draws: int) -> Beam:
     """Return a beam that begins where requests are running, of each the prompt and output left."""
-    count = len(crowd.line)
-    even, odd, room = (_side(rows, count, count + len(running)) for rows in (width, width, 1))
-    copy, first = (Scene(*(field[0] for field in side.scenes)) for side in (room, even))
-    _begin(first, running, now)
+    count, most = len(crowd.line), len(crowd.line) + len(running)
+    even, odd = (_side(width, count, most) for _ in range(2))
+    _begin(Scene(*(field[0] for field in even.scenes)), running, now)
     habits, counts = np.tile(np.array(USUAL), (width, 1)), np.array([1, 0], dtype=np.int64)
-    return Beam(even, odd, np.zeros(width), habits, counts, copy, nothing_made(count))
+    bases, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
+    seen, paid = np.zeros((2, width * draws))
+    tries = Tries(seen, paid, bases, chosen, np.zeros(width), np.zeros((width, 3)))
+    room = room_for(crowd, len(running))
+    return Beam(even, odd, np.zeros(width), habits, counts, tries, room)
+
+
+def room_for(crowd: Crowd, running: int = 0) -> Room:
+    """Return room for a try where so many requests are running at first."""
+    count = len(crowd.line)
+    scenes = _side(1, count, count + running).scenes
+    return Room(Scene(*(field[0] for field in scenes)), nothing_made(count))
 
 
 def _side(width: int, count: int, most: int) -> Side:
@@ -126,8 +197,8 @@ def _side(width: int, count: int, most: int) -> Side:
 
 def starts_of(beam: Beam) -> Integers:
     """Return the starts of the cheapest scene, where all are over."""
-    best = int(np.argmin(beam.costs[: beam.counts[_ALIVE]]))
-    side = beam.odd if beam.counts[_NUMBER] % 2 else beam.even
+    best = int(np.argmin(beam.costs[: beam.counts[ALIVE]]))
+    side = beam.odd if beam.counts[_NUMBER] % 2 == 1 else beam.even
     found: Integers = side.starts[best]
     return found
 
@@ -138,25 +209,45 @@ def go_on(
 ) -> bool:
     """Add so many stretches; return whether everything has been started."""
     for _ in range(stretches):
-        side, other = beam.even, beam.odd
-        if beam.counts[_NUMBER] % 2 == 1:
-            side, other = beam.odd, beam.even
-        over, idle = True, True
-        for row in range(beam.counts[_ALIVE]):
-            scene = _row(side.scenes, row)
-            over = over and is_over(crowd, scene)
-            idle = idle and scene.counts[FRONT] == scene.counts[STOP] and scene.active[0] == 0
-        if over:
+        if is_ended(crowd, beam):
             return True
-        if idle:
-            for row in range(beam.counts[_ALIVE]):
-                skip_idle_rounds(crowd, _row(side.scenes, row))
-        kept = side.scenes.counts[0, NOW] + plan.stretch
-        chosen = np.empty(len(beam.costs), dtype=np.int64)
-        taken = _try_on(crowd, worth, keys, beam, plan, side, kept, chosen)
-        _keep(crowd, worth, keys, beam, plan, side, other, kept, chosen[:taken])
-        beam.counts[_NUMBER] += 1
+        try_rows(crowd, worth, keys, beam, plan, beam.room, 0, beam.counts[ALIVE])
+        taken = choose(beam, plan)
+        keep_rows(crowd, worth, keys, beam, plan, beam.room, 0, taken)
+        end_stretch(beam, taken)
     return False
+
+
+@compiled
+def is_ended(crowd: Crowd, beam: Beam) -> bool:
+    """Tell whether everything has been started; if nothing is there, go on to an arrival."""
+    side, over, idle = _sides(beam)[0], True, True
+    for row in range(beam.counts[ALIVE]):
+        scene = _row(side.scenes, row)
+        over = over and is_over(crowd, scene)
+        idle = idle and scene.counts[FRONT] == scene.counts[STOP] and scene.active[0] == 0
+    if idle and not over:
+        for row in range(beam.counts[ALIVE]):
+            skip_idle_rounds(crowd, _row(side.scenes, row))
+    return over
+
+
+@compiled
+def _sides(beam: Beam) -> tuple[Side, Side]:
+    """Return the side that is, and the one to come."""
+    if beam.counts[_NUMBER] % 2 == 1:
+        return beam.odd, beam.even
+    return beam.even, beam.odd
+
+
+@compiled
+def end_early(crowd: Crowd, worth: Worth, beam: Beam) -> None:
+    """Run the scene that looks cheapest on to its end, without tries, and keep no other one."""
+    side = _sides(beam)[0]
+    habit = Habit(int(beam.habits[0, 0]), int(beam.habits[0, 1]), int(beam.habits[0, 2]))
+    made = Made(side.starts[0], beam.room.made.workers)
+    finish(crowd, _row(side.scenes, 0), worth, habit, made)
+    beam.counts[ALIVE] = 1
 
 
 @compiled
@@ -193,73 +284,82 @@ def _habit_of(
 
 
 @compiled
-def _try_on(
+def try_rows(
     crowd: Crowd,
     worth: Worth,
     keys: Floats,
     beam: Beam,
     plan: BeamPlan,
-    side: Side,
-    kept: int,
-    chosen: Integers,
-) -> int:
-    """Run each scene on in many ways, and choose the cheapest ones: row times draws plus draw.
-
-    Returned is how many were chosen.
-    """
-    alive, draws, copy = beam.counts[_ALIVE], plan.draws, beam.copy
-    seen, paid = np.empty((2, alive * draws))
-    bases = np.empty(alive * draws, dtype=np.int64)
-    for row in range(alive):
-        for draw in range(draws):
-            x = row * draws + draw
+    room: Room,
+    first: int,
+    last: int,
+) -> None:
+    """Run the scenes of some rows on in many ways."""
+    side, tries, copy = _sides(beam)[0], beam.tries, room.copy
+    kept = side.scenes.counts[0, NOW] + plan.stretch
+    for row in range(first, last):
+        for draw in range(plan.draws):
+            x = row * plan.draws + draw
             copy_scene(_row(side.scenes, row), copy)
             habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
-            paid[x] = beam.costs[row] + advance(crowd, copy, worth, habit, kept, beam.made)
-            bases[x] = copy.bases[0]
-            seen[x] = paid[x] + advance(crowd, copy, worth, habit, kept + plan.ahead, beam.made)
-            seen[x] += cost_of_waiting(crowd, copy, worth)
-    heirs, taken = np.zeros(alive, dtype=np.int64), 0
-    for x in np.argsort(seen):
-        new = heirs[x // draws] < _HEIRS
+            paid = beam.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
+            tries.paid[x], tries.bases[x] = paid, copy.bases[0]
+            seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
+            tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
+
+
+@compiled
+def choose(beam: Beam, plan: BeamPlan) -> int:
+    """Choose the cheapest tries that differ, and return how many."""
+    tries, alive, taken = beam.tries, beam.counts[ALIVE], 0
+    heirs, bases, paid = np.zeros(alive, dtype=np.int64), tries.bases, tries.paid
+    for x in np.argsort(tries.seen[: alive * plan.draws]):
+        new = heirs[x // plan.draws] < _HEIRS
         for place in range(taken):
-            y = chosen[place]
+            y = tries.chosen[place]
             new = new and (bases[x] != bases[y] or abs(paid[x] - paid[y]) > _SAME)
         if new:
-            chosen[taken] = x
-            heirs[x // draws] += 1
+            tries.chosen[taken] = x
+            heirs[x // plan.draws] += 1
             taken += 1
-            if taken == len(chosen):
+            if taken == len(tries.chosen):
                 break
     return taken
 
 
 @compiled
-def _keep(
+def keep_rows(
     crowd: Crowd,
     worth: Worth,
     keys: Floats,
     beam: Beam,
     plan: BeamPlan,
-    side: Side,
-    other: Side,
-    kept: int,
-    chosen: Integers,
+    room: Room,
+    first: int,
+    last: int,
 ) -> None:
-    """Run the chosen ones on once more, into the other side."""
-    costs, habits = np.empty(len(chosen)), np.empty((len(chosen), 3))
-    for place in range(len(chosen)):
-        row, draw = chosen[place] // plan.draws, chosen[place] % plan.draws
+    """Run some of the chosen ones on once more, into the other side."""
+    (side, other), tries = _sides(beam), beam.tries
+    kept = side.scenes.counts[0, NOW] + plan.stretch
+    for place in range(first, last):
+        row, draw = tries.chosen[place] // plan.draws, tries.chosen[place] % plan.draws
         scene = _row(other.scenes, place)
         _copy_all(_row(side.scenes, row), scene)
         other.starts[place] = side.starts[row]
         habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
-        made = Made(other.starts[place], beam.made.workers)
-        costs[place] = beam.costs[row] + advance(crowd, scene, worth, habit, kept, made)
-        habits[place, 0], habits[place, 1] = habit.window, habit.patience
-        habits[place, 2] = habit.choice
-    beam.costs[: len(chosen)], beam.habits[: len(chosen)] = costs, habits
-    beam.counts[_ALIVE] = len(chosen)
+        made = Made(other.starts[place], room.made.workers)
+        cost = advance(crowd, scene, worth, habit, kept, made)
+        tries.costs[place] = beam.costs[row] + cost
+        tries.habits[place, 0], tries.habits[place, 1] = habit.window, habit.patience
+        tries.habits[place, 2] = habit.choice
+
+
+@compiled
+def end_stretch(beam: Beam, taken: int) -> None:
+    """Go on with the chosen ones."""
+    beam.costs[:taken], beam.habits[:taken] = beam.tries.costs[:taken], beam.tries.habits[:taken]
+    beam.counts[ALIVE] = taken
+    beam.counts[_NUMBER] += 1
 
 
 @compiled

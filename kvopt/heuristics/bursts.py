@@ -7,16 +7,21 @@ fits, until all is as it was: so the latency of the whole is known exactly.
 
 from __future__ import annotations
 
-import math
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.beams import BeamPlan, beam_from, go_on, starts_of
+from kvopt.heuristics.beams import (
+    BeamPlan,
+    Trace,
+    beam_from,
+    between_starts,
+    go_on,
+    starts_of,
+    trace_of,
+)
 from kvopt.heuristics.decode import Integers, earliest
-from kvopt.heuristics.passing import Crowd, Floats, Worth
-from kvopt.heuristics.rollouts import crowd_of, worth_of
+from kvopt.heuristics.passing import Crowd
 from kvopt.heuristics.time_windows import (
     Change,
     IsLate,
@@ -26,13 +31,13 @@ from kvopt.heuristics.time_windows import (
     Window,
     begun_in,
     drawn_size,
+    has_windows,
     search_windows,
     standing_of,
     windows_of,
 )
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiled import compiled
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
 
 _SLICE = 20
 """Stretches of a beam between two questions whether to stop."""
@@ -50,33 +55,19 @@ _QUIET = 0.3
 """Share of the mean wait below which a window is worked on in some passes only."""
 
 
-class Trace(NamedTuple):
-    """What does not change: requests in their line, what prices say about them, and its keys."""
-
-    crowd: Crowd
-    worth: Worth
-    keys: Floats
-
-
-def search_bursts(
-    search: Search, seconds: float, seed: int = 0, most_passes: float = math.inf
-) -> None:
-    """Improve the schedule of a search for so long, or until nothing improves any more."""
-    if search.schedule is None or not len(search.instance):
+def rerun_bursts(turn: Turn, seed: int = 0) -> Passes:
+    """Improve the schedule of a search window by window, with wider and wider beams."""
+    search, random = turn.search, np.random.default_rng(seed)
+    if not has_windows(search):
         return
-    crowd, keys = crowd_of(search.instance)
-    proof = None if search.checked is None else search.checked.proof
-    known = proof if isinstance(proof, Prices) else None
-    trace = Trace(crowd, worth_of(search.instance, known, search.threads), keys)
-    random = np.random.default_rng(seed)
+    trace = trace_of(search)
 
-    def jobs_of(requests: Requests, number: int, is_late: IsLate) -> list[Job]:
+    def jobs_of(requests: Requests, number: int) -> list[Job]:
         width = int(min(_FIRST_WIDTH * _GROWTH**number, _WIDEST))
-        return _jobs(
-            standing_of(requests, begun_in(search)), requests, trace, width, random, is_late
-        )
+        standing = standing_of(requests, begun_in(search))
+        return _jobs(standing, requests, trace, width, random, turn.is_late)
 
-    search_windows(search, seconds, "beams over time windows", jobs_of, most_passes)
+    yield from search_windows(turn, "beams over time windows", jobs_of)
 
 
 def _jobs(
@@ -100,9 +91,7 @@ def _jobs(
 
 def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
     """Draw how to search a window."""
-    held = crowd.outputs * (2 * crowd.prompts + crowd.outputs + 1) / 2
-    between = float(held.mean()) / crowd.memory  # rounds from start to start at full memory
-    stretch = max(1, int(between * random.uniform(*_STRETCHES)))
+    stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
     ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
     return BeamPlan(_DRAWS, stretch, ahead, int(random.integers(2**30)))
 
@@ -124,7 +113,7 @@ def rerun(
     gone = begin - starts[runs]
     running = np.stack((crowd.prompts[runs] + gone, crowd.outputs[runs] - gone), axis=1)
     part = _part(trace, members)
-    beam = beam_from(part.crowd, running, begin, width)
+    beam = beam_from(part.crowd, running, begin, width, plan.draws)
     while not go_on(*part, beam, plan, _SLICE):
         if is_late():
             return None

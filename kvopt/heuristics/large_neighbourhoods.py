@@ -15,7 +15,7 @@ from typing import Any
 
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.windows import Windows
-from kvopt.kernels.compiling import working_time
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
@@ -26,15 +26,19 @@ def search_neighbourhoods(
     search: Search, seconds: float, seed: int = 0, most_rounds: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
+    turn = Turn(search, seconds)
+    if not turn.is_late():
+        turn.go_through(solve_neighbourhoods(turn, seed), most_rounds)
+
+
+def solve_neighbourhoods(turn: Turn, seed: int = 0) -> Passes:
+    """Solve one neighbourhood after the other, until nothing improves any more."""
+    search = turn.search
     if search.schedule is None or len(search.instance) < 2:
         return
-    end = working_time() + seconds
     params = search.params.improve
-    random, size, idle, rounds = Random(seed), 6, 0, 0
-    while idle < params.idle_neighbourhoods and rounds != most_rounds:
-        if search.should_stop() or working_time() >= end:
-            return
-        rounds += 1
+    random, size, idle = Random(seed), 6, 0
+    while idle < params.idle_neighbourhoods:
         starts = search.schedule.starts
         free = chosen(search.instance, starts, size, random)
         members, windows = neighbourhood(search.instance, starts, free)
@@ -42,10 +46,11 @@ def search_neighbourhoods(
             if size == 2:
                 return  # even two requests meet too many others
             size = max(2, size - 1)
-            continue
-        improved, complete = _solve(search, starts, members, windows)
-        idle = 0 if improved else idle + 1
-        size = min(size + 1, len(search.instance)) if complete else max(2, size - 1)
+        else:
+            improved, complete = _solve(search, starts, members, windows)
+            idle = 0 if improved else idle + 1
+            size = min(size + 1, len(search.instance)) if complete else max(2, size - 1)
+        yield
 
 
 def chosen(instance: Instance, starts: Sequence[int], size: int, random: Random) -> list[int]:

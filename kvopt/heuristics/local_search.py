@@ -26,8 +26,8 @@ from kvopt.heuristics.decode import (
     problem_of,
     recall,
 )
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.search.incumbent import Search
 
@@ -41,6 +41,14 @@ def search_orders(
     search: Search, seconds: float, seed: int = 0, most_cycles: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
+    turn = Turn(search, seconds)
+    if not turn.is_late():
+        turn.go_through(anneal_orders(turn, seed), most_cycles)
+
+
+def anneal_orders(turn: Turn, seed: int = 0) -> Passes:
+    """Cool down again and again, in longer and longer cycles, until nothing improves any more."""
+    search = turn.search
     if search.schedule is None or len(search.instance) < 2:
         return
     try:
@@ -48,23 +56,20 @@ def search_orders(
     except TooLarge as error:
         search.note(f"no local search: {error}")
         return
-    end = working_time() + seconds
     params = search.params.improve
     steps, cycles, idle = params.first_cycle, 0, 0
-    while idle < params.idle_cycles and cycles != most_cycles and not _is_over(search, end):
+    while idle < params.idle_cycles:
         before = search.schedule.objective
-        _cycle(search, problem, steps, seed + cycles, end)
+        _cycle(turn, problem, steps, seed + cycles)
         idle = 0 if search.schedule.objective < before else idle + 1
         cycles += 1
         steps = min(2 * steps, params.longest_cycle)
+        yield
 
 
-def _is_over(search: Search, end: float) -> bool:
-    return working_time() >= end or search.should_stop()
-
-
-def _cycle(search: Search, problem: Problem, steps: int, seed: int, end: float) -> None:
+def _cycle(turn: Turn, problem: Problem, steps: int, seed: int) -> None:
     """Cool down once, from the best schedule so far."""
+    search = turn.search
     assert search.schedule is not None
     line = _line(search, problem, search.schedule.starts)
     trial = trial_of(problem, line, seed)
@@ -76,7 +81,7 @@ def _cycle(search: Search, problem: Problem, steps: int, seed: int, end: float) 
         heats = tuple(hot * (cold / hot) ** (step / _CHUNKS) for step in (part, part + 1))
         anneal(problem, line, trial, heats, max(1, steps // _CHUNKS), reach)
         _offer(search, trial)
-        if _is_over(search, end):
+        if turn.is_late():
             return
 
 

@@ -287,12 +287,14 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     """Start requests that fit, and return the reduced costs of these starts."""
     counts, queue, cost = scene.counts, scene.queue, 0.0
     now, seen, place = counts[NOW], 0, counts[FRONT]
+    room = _room(crowd, scene)
     while place < counts[STOP] and seen < habit.window:
         front = counts[FRONT]
         if place > front and scene.passed[queue[front]] >= habit.patience:
             break
-        i = crowd.line[queue[place]]
-        worker = _choose(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
+        i, worker = crowd.line[queue[place]], -1
+        if crowd.prompts[i] < room:  # most do not, and are passed over at once
+            worker = _choose(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
         if worker >= 0:
             start_on(scene, worker, crowd.prompts[i], crowd.outputs[i])
             made.starts[i], made.workers[i] = now, worker
@@ -302,10 +304,21 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
             for x in range(place, front, -1):
                 queue[x] = queue[x - 1]
             counts[FRONT] += 1
+            room = _room(crowd, scene)
         else:
             seen += 1
         place += 1
     return cost
+
+
+@compiled
+def _room(crowd: Crowd, scene: Scene) -> int:
+    """Return the most tokens that a request may hold one round from now, on any worker."""
+    room = -1
+    for worker in range(len(scene.active)):
+        held = scene.bases[worker] + scene.active[worker] * (scene.counts[NOW] + 1)
+        room = max(room, crowd.memory - held)
+    return room
 
 
 @compiled
@@ -326,6 +339,7 @@ def _choose(crowd: Crowd, scene: Scene, prompt: int, output: int, choice: int) -
 @compiled
 def _join(scene: Scene, rank: int) -> None:
     """Insert a rank in its place, moving the shorter side."""
+    scene.passed[rank] = 0  # what a copy of a scene was used for before may have passed it over
     queue, front, stop = scene.queue, scene.counts[FRONT], scene.counts[STOP]
     place = front + np.searchsorted(queue[front:stop], rank)
     if place - front < stop - place and front > 0:
@@ -346,15 +360,14 @@ def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> 
     active, now = scene.active[worker], scene.counts[NOW]
     if scene.bases[worker] + active * (now + 1) + prompt + 1 > crowd.memory:
         return False
-    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
     end, x = now + output, 0
-    while x < active and ends[x] < end:
-        if loads[x] + prompt + ends[x] - now > crowd.memory:
+    while x < active and scene.ends[worker, x] < end:
+        if scene.loads[worker, x] + prompt + scene.ends[worker, x] - now > crowd.memory:
             return False
         x += 1
     own = prompt + output + (active - x) * end
     for later in range(x, active):
-        own += offsets[later]
+        own += scene.offsets[worker, later]
     return bool(own <= crowd.memory)
 
 

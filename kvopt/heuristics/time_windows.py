@@ -8,16 +8,15 @@ change is made unless another one, made meanwhile, met its times.  The next pass
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.decode import Integers
-from kvopt.kernels.compiling import working_time
+from kvopt.heuristics.decode import LARGEST_HORIZON, Integers
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.search.incumbent import Search
 
 _NEXT = 20
@@ -71,7 +70,6 @@ class Change(NamedTuple):
 
 Job = Callable[[Standing], Change | None]
 """Looks for a change of a schedule that makes the total latency fall."""
-
 
 IsLate = Callable[[], bool]
 """Tells whether time is up."""
@@ -131,40 +129,32 @@ def windows_of(
     ]
 
 
-def are_apart(requests: Requests, standing: Standing, share: float) -> bool:
-    """Whether no more than a share of the requests is between two times when none waits."""
-    line = standing.starts[standing.order]
-    come = np.searchsorted(np.sort(requests.arrivals), line, "left")
-    quiet = np.flatnonzero(come == np.searchsorted(line, line, "left"))
-    longest = int(np.diff([0, *quiet.tolist(), len(line)]).max())
-    return longest <= share * len(line)
-
-
 def search_windows(
-    search: Search,
-    seconds: float,
-    found_by: str,
-    jobs_of: Callable[[Requests, int, IsLate], Iterable[Job]],
-    most_passes: float = math.inf,
-) -> None:
-    """Go over windows pass by pass, for so long or until nothing improves any more.
+    turn: Turn, found_by: str, jobs_of: Callable[[Requests, int], Iterable[Job]]
+) -> Passes:
+    """Go over windows pass by pass, until nothing improves any more.
 
-    ``jobs_of`` is told the number of the pass, and what to ask whether time is up.
+    ``jobs_of`` is told how many passes came to their end.
     """
-    if search.schedule is None or len(search.instance) < 2:
+    search, idle, number = turn.search, 0, 0
+    if not has_windows(search):
         return
-    requests, idle, end = requests_of(search), 0, working_time() + seconds
+    requests = requests_of(search)
+    while idle < search.params.improve.idle_cycles:
+        before = begun_in(search).sum()
+        with ThreadPoolExecutor(search.threads) as pool:
+            run_pass(search, pool, requests, jobs_of(requests, number), found_by)
+        if not turn.is_late():
+            number += 1
+            idle = 0 if begun_in(search).sum() < before else idle + 1
+        yield
 
-    def is_late() -> bool:
-        return working_time() >= end or search.should_stop()
 
-    with ThreadPoolExecutor(search.threads) as pool:
-        for number in count():
-            if is_late() or number >= most_passes or idle >= search.params.improve.idle_cycles:
-                return
-            before = search.schedule.objective
-            run_pass(search, pool, requests, jobs_of(requests, number, is_late), found_by)
-            idle = 0 if search.schedule.objective < before else idle + 1
+def has_windows(search: Search) -> bool:
+    """Whether a search has a schedule of one cache whose rounds are not too many for a profile."""
+    if search.schedule is None or len(search.instance) < 2 or search.instance.workers > 1:
+        return False
+    return search.schedule.makespan <= LARGEST_HORIZON
 
 
 def run_pass(

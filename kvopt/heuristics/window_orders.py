@@ -7,7 +7,6 @@ in a long trace as in a short one.  After a pass every request moves to where it
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -27,6 +26,7 @@ from kvopt.heuristics.time_windows import (
     standing_of,
     windows_of,
 )
+from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiled import compiled
 from kvopt.search.incumbent import Search
 
@@ -43,15 +43,11 @@ _CHUNKS = 40
 """Parts of a cycle, between which limits are looked at."""
 
 
-def search_window_orders(
-    search: Search, seconds: float, seed: int = 0, most_passes: float = math.inf
-) -> None:
-    """Improve the schedule of a search for so long, or until nothing improves any more."""
-    if search.schedule is None or not len(search.instance):
-        return
-    random = np.random.default_rng(seed)
+def anneal_windows(turn: Turn, seed: int = 0) -> Passes:
+    """Improve the schedule of a search window by window, cooling down slower and slower."""
+    search, random = turn.search, np.random.default_rng(seed)
 
-    def jobs_of(requests: Requests, number: int, is_late: IsLate) -> list[Job]:
+    def jobs_of(requests: Requests, number: int) -> list[Job]:
         starts = begun_in(search)
         before = standing_of(requests, starts)
         move_earlier(
@@ -60,13 +56,16 @@ def search_window_orders(
         search.offer_starts(starts.tolist(), _NAME)
         standing, size = standing_of(requests, begun_in(search)), drawn_size(_SIZES, random)
         steps = int(min(_STEPS * _GROWTH**number, _MOST_STEPS))
-        held, turn = held_by(requests, standing), int(random.integers(2**30))
+        held, first = held_by(requests, standing), int(random.integers(2**30))
+        windows = windows_of(requests, standing, size, size // 2, random)
         return [
-            partial(annealed, search, requests, held, window, steps, turn + place, is_late)
-            for place, window in enumerate(windows_of(requests, standing, size, size // 2, random))
+            partial(
+                annealed, search, requests, held, windows[place], steps, first + place, turn.is_late
+            )
+            for place in random.permutation(len(windows)).tolist()  # a turn may end in between
         ]
 
-    search_windows(search, seconds, _NAME, jobs_of, most_passes)
+    yield from search_windows(turn, _NAME, jobs_of)
 
 
 def annealed(

@@ -39,6 +39,9 @@ class PortfolioParams:
     list_requests: int = _param(
         20_000, "Requests up to which four list schedules are tried at once; beyond, one is."
     )
+    exact_requests: int = _param(
+        80, "Requests up to which all starts are laid out for the exact engine, where they fit."
+    )
     bound_share: float = _share(
         0.4, "Share of the time left for bounds, where configurations are too many."
     )
@@ -151,6 +154,19 @@ class ConfigurationParams:
         ),
         "Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots.",
     )
+    few_knots: int = _param(8, "The same as ``first_knots`` for thousands of requests.", least=1)
+    large_stages: tuple[ConfigurationStage, ...] = _param(
+        (
+            ConfigurationStage(1, 0.02, 1e-3, 100),
+            ConfigurationStage(2, 0.01, 1e-3, 100),
+            ConfigurationStage(4, 0.006, 4e-4, 150),
+            ConfigurationStage(4, 0.003, 2e-4, 300),
+            ConfigurationStage(8, 0.003, 1e-4, 300),
+            ConfigurationStage(8, 0.0015, 5e-5, 500),
+            ConfigurationStage(16, 0.0015, 5e-5, 500),
+        ),
+        "Stages of the climb for thousands of requests, which ends before all times are knots.",
+    )
 
 
 @dataclass(frozen=True)
@@ -178,15 +194,21 @@ class LagrangianParams:
 
 @dataclass(frozen=True)
 class ImproveParams:
-    """Better schedules: rollouts, annealing over orders, large neighbourhoods."""
+    """Better schedules: beams, rollouts, annealing over orders, large neighbourhoods."""
 
     orders_share: float = _share(
         0.6, "Share of the time for annealing over orders: it finds most, and finds it first."
     )
-    rollout_requests: int = _param(200, "Requests from which on rollouts may find more.")
-    trial_share: float = _share(
-        0.25, "Share of the time that rollouts, and then orders, get for a trial there."
+    rollout_requests: int = _param(
+        200, "Requests from which on beams over all of a trace, or rollouts, may find more."
     )
+    beams_share: float = _share(
+        0.7, "Share of the time for these beams; what improves part by part has the rest."
+    )
+    state_beams_share: float = _share(
+        0.4, "The same for beams by prices of states, where there are any, and then for these."
+    )
+    widest_beam: int = _param(1024, "Scenes of the widest of these beams.", least=1)
     rollout_starts: int = _param(10, "Requests started in a stretch of a rollout.", least=1)
     rollout_horizons: tuple[float, ...] = _param(
         (1.0, 4.0, 2.0, 4.0), "Look-ahead beyond the stretch, in mean outputs, in turn."
@@ -195,15 +217,6 @@ class ImproveParams:
     most_draws: int = _param(1024, "Most tries for each stretch.", least=1)
     idle_rollouts: int = _param(
         6, "Rollouts without improvement after which they end, where there is no limit.", least=1
-    )
-    burst_requests: int = _param(
-        1_000, "Requests with arrivals from which on windows of time are searched, burst by burst."
-    )
-    burst_part: float = _share(
-        0.7, "Share of the requests that one burst may have there, from quiet to quiet."
-    )
-    beams_share: float = _share(
-        0.7, "Share of the time for beams over windows of time; annealing in windows has the rest."
     )
     first_cycle: int = _param(20_000, "Steps of the first cycle of annealing.", least=1)
     longest_cycle: int = _param(2_000_000, "Most steps of a cycle.", least=1)

@@ -104,8 +104,8 @@ MISTAKES = {
     "the target itself is out of sight": ("budget = (target - 1)", "budget = (target - 2)"),
     "what is just within the budget is removed": ("if cost <= budget", "if cost < budget"),
     "the start at the last time is left out": (
-        "[*range(request.arrival, last), max(request.arrival, last)]",
-        "[*range(request.arrival, last)] or [request.arrival]",
+        "range(request.arrival, max(request.arrival, last) + 1)",
+        "range(request.arrival, max(request.arrival + 1, last))",
     ),
     "copies before a time are forgotten": (
         "max(ends[a + 1 + r : b + r])",

@@ -202,4 +202,8 @@ def test_auto_uses_them() -> None:
     result = solve(instance, time_limit=60, stop=lambda now: (now.objective or inf) < plain_start)
     assert result.objective is not None
     assert result.objective < plain_start
-    assert result.found_by in ("local search", "large-neighbourhood search", "rollouts")
+    assert result.found_by in (
+        "local search",
+        "large-neighbourhood search",
+        "beams over the whole trace",
+    )

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from math import inf
 from threading import Barrier
 
 import numpy as np
@@ -18,31 +16,29 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
-from kvopt.heuristics import improve
-from kvopt.heuristics.beams import BeamPlan
-from kvopt.heuristics.bursts import Trace, rerun, search_bursts
+from kvopt.heuristics.beams import BeamPlan, Trace
+from kvopt.heuristics.bursts import rerun, rerun_bursts
 from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.rollouts import crowd_of, worth_of
 from kvopt.heuristics.time_windows import (
     Change,
     Standing,
-    are_apart,
     requests_of,
     run_pass,
     standing_of,
     windows_of,
 )
+from kvopt.heuristics.turns import Turn, Way
 from kvopt.heuristics.window_orders import (
+    anneal_windows,
     annealed,
     held_by,
     move_earlier,
-    search_window_orders,
 )
 from kvopt.search.incumbent import Search
-from kvopt.search.params import SolveParams
 
-Engine = Callable[..., None]
+WAYS: list[Way] = [rerun_bursts, anneal_windows]
 
 
 def begun(instance: Instance, poor: bool = False) -> Search:
@@ -53,6 +49,12 @@ def begun(instance: Instance, poor: bool = False) -> Search:
     else:
         offer_list_schedules(search)
     return search
+
+
+def go_on(search: Search, way: Way, seed: int = 0) -> None:
+    """Make three passes."""
+    turn = Turn(search)
+    turn.go_through(way(turn, seed), most=3)
 
 
 def starts_of(search: Search) -> Integers:
@@ -164,15 +166,15 @@ def test_moving_earlier_is_feasible_and_never_later() -> None:
     assert gained > 0
 
 
-@pytest.mark.parametrize("engine", [search_bursts, search_window_orders])
-def test_tiny_optima_are_found_and_never_passed(engine: Engine) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_tiny_optima_are_found_and_never_passed(way: Way) -> None:
     rng, found = random.Random(5), 0
     for seed in range(many(25)):
         instance = Instance(8, [
             Request(rng.randint(0, 6), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
         search = begun(instance, poor=True)
-        engine(search, inf, seed, most_passes=3)
+        go_on(search, way, seed)
         assert search.faults == []
         assert search.objective is not None
         least = optimum(*plain(instance))[0]
@@ -186,36 +188,19 @@ def test_bursts_get_better_one_by_one() -> None:
     instance = bursts()
     search = begun(instance)
     values = [search.objective or 0]
-    search_bursts(search, inf, most_passes=3)
+    go_on(search, rerun_bursts)
     values.append(search.objective or 0)
-    search_window_orders(search, inf, most_passes=3)
+    go_on(search, anneal_windows)
     values.append(search.objective or 0)
     assert search.faults == []
     assert values == sorted(values, reverse=True)
     assert values[0] != values[1]
 
 
-@pytest.mark.parametrize(
-    ("instance", "apart"),
-    [(bursts(), True), (generate("conversation", n=120, memory=1_000, seed=2), False)],
-)
-def test_bursts_are_apart_where_a_backlog_is_not(instance: Instance, apart: bool) -> None:
-    search = begun(instance)
-    requests = requests_of(search)
-    assert are_apart(requests, standing_of(requests, starts_of(search)), 0.5) == apart
-
-
-@pytest.mark.slow
-def test_improve_searches_windows_where_requests_come_in_bursts() -> None:
-    params = SolveParams.of({"improve": {"burst_requests": 50}})
-    search = Search(bursts(), params=params, time_limit=60.0, stop=lambda _: False)
-    offer_list_schedules(search)
-    before = search.objective
-    improve(search, 1.0)
-    assert before is not None
-    assert search.objective is not None
-    assert search.objective < before
-    assert "time windows" in (search.found_by or "")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_fleet_has_no_windows(way: Way) -> None:
+    search = begun(replace(bursts(40), workers=2))
+    assert list(way(Turn(search), 0)) == []
 
 
 def test_a_change_that_met_another_is_not_made() -> None:
@@ -234,10 +219,10 @@ def test_a_change_that_met_another_is_not_made() -> None:
     assert search.faults == []
 
 
-@pytest.mark.parametrize("engine", [search_bursts, search_window_orders])
-def test_an_interrupt_ends_it(engine: Engine) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interrupt_ends_it(way: Way) -> None:
     search = begun(bursts())
     before = search.objective
     search.interrupt()
-    engine(search, inf)
+    go_on(search, way)
     assert search.objective == before

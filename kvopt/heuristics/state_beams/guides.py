@@ -1,0 +1,198 @@
+"""What prices of states say about starts and rounds, in floats: they guide, they prove nothing.
+
+With prices F_t(h, r) the total latency of a schedule is their bound, plus the reduced costs of
+its starts, plus the slack of each time (Claim 11 of docs/configurations.md).  Costs of starts
+are kept on a grid of rounds, once for all requests of a shape, and interpolated in between.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.configurations.smoothing import largest_sums, steps_of
+from kvopt.configurations.states import Floats, Integers, Knots, States
+from kvopt.kernels.compiled import steering
+from kvopt.model.instance import Instance
+from kvopt.search.proofs import StatePrices
+
+_CELLS = 1000
+"""Rounds of the grid, at most, on which costs of starts are known."""
+
+
+class Guide(NamedTuple):
+    """An instance and its prices as arrays.
+
+    Parameters
+    ----------
+    memory, most, smallest
+        M, how many requests can be active together, and the least prompt.
+    arrivals, prompts, outputs, firsts, shapes, twins
+        Of each request: `firsts` as in `States`, its row in ``costs``, and the request of the
+        same shape that is to start before it, -1 if there is none.
+    last, step
+        The last priced time, and rounds from one column of ``costs`` to the next.
+    costs, later
+        Cost of a start of each shape that arrives at 0, and the least from that round on.
+    least
+        Least cost of each request, counted in the same way.
+    knots, shares
+        Of each time the knot before it, and the share of the knot after it.
+    prices
+        Of states at each knot, and zeros after the last.
+    largest, paid
+        The most that a configuration is worth at each time, and its sum up to then.
+    """
+
+    memory: int
+    most: int
+    smallest: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    firsts: Integers
+    shapes: Integers
+    twins: Integers
+    last: int
+    step: int
+    costs: Floats
+    later: Floats
+    least: Floats
+    knots: Integers
+    shares: Floats
+    prices: Floats
+    largest: Floats
+    paid: Floats
+
+
+def guide_by(instance: Instance, stage: StatePrices) -> Guide:
+    """Return what the prices of a proof say."""
+    prices = np.array(stage.numerators, dtype=float) / stage.denominator
+    return guide_of(instance, States.of(instance), Knots(np.array(stage.times)), prices)
+
+
+def guide_of(instance: Instance, states: States, knots: Knots, prices: Floats) -> Guide:
+    """Return what such prices say."""
+    prices = np.maximum(prices, 0.0)
+    table = np.array([(r.prompt, r.output) for r in instance], dtype=np.int64)
+    unique, which = np.unique(table, axis=0, return_inverse=True)
+    shapes = which.reshape(-1).astype(np.int64)
+    one_of = np.zeros(len(unique), dtype=np.int64)
+    one_of[shapes] = np.arange(len(instance))
+    last = knots.last
+    step = -(-last // _CELLS)
+    cells = -(-last // step) + 3  # the last ones are of starts after all prices
+    before, shares = knots.between()
+    padded = np.concatenate((prices, np.zeros((1, len(states)))))
+    at_knots = np.append(_largest(states, prices), 0.0)
+    largest = (1.0 - shares) * at_knots[before] + shares * at_knots[before + 1]
+    largest[0] = 0.0
+    costs = np.zeros((len(unique), cells))
+    _fill_costs(states.outputs[one_of], states.firsts[one_of], before, shares, padded, step, costs)
+    later = np.ascontiguousarray(np.minimum.accumulate(costs[:, ::-1], axis=1)[:, ::-1])
+    guide = Guide(
+        memory=instance.memory, most=states.most, smallest=int(table[:, 0].min()),
+        arrivals=states.arrivals, prompts=np.ascontiguousarray(table[:, 0]),
+        outputs=states.outputs, firsts=states.firsts,
+        shapes=shapes, twins=_twins(states.arrivals, shapes), last=last, step=step, costs=costs,
+        later=later, least=np.zeros(len(instance)), knots=before, shares=shares, prices=padded,
+        largest=largest, paid=np.cumsum(largest),
+    )  # fmt: skip
+    fill_least(guide, guide.least)
+    return guide
+
+
+def _twins(arrivals: Integers, shapes: Integers) -> Integers:
+    """Return of each request the one of its shape that comes before it, -1 if there is none."""
+    twins = np.full(len(shapes), -1, dtype=np.int64)
+    latest: dict[int, int] = {}
+    for i in np.argsort(arrivals, kind="stable").tolist():
+        twins[i] = latest.get(int(shapes[i]), -1)
+        latest[int(shapes[i])] = i
+    return twins
+
+
+def _largest(states: States, prices: Floats) -> Floats:
+    """Return the most that a configuration is worth at each knot."""
+    peaks = states.holds + states.lefts
+    copies = np.zeros(len(states), dtype=np.int64)
+    for first, output in zip(states.firsts.tolist(), states.outputs.tolist(), strict=True):
+        copies[first : first + output] += 1
+    largest = np.zeros(len(prices))
+    _fill_largest(
+        prices, np.minimum(copies, states.memory // peaks), states.order, states.holds,
+        states.lefts, states.memory, states.most, largest,
+    )  # fmt: skip
+    return largest
+
+
+@steering
+def _fill_largest(
+    prices: Floats, copies: Integers, order: Integers, holds: Integers, lefts: Integers,
+    memory: int, most: int, largest: Floats,
+) -> None:  # fmt: skip
+    steps = np.empty(copies.sum(), dtype=np.int64)
+    best = np.empty((most + 1, memory + 1))
+    for row in range(len(prices)):
+        count = steps_of(prices[row], copies, order, 0.0, steps)
+        largest_sums(prices[row], steps, count, holds, lefts, best)
+        largest[row] = best.max()
+
+
+@steering
+def _fill_costs(
+    outputs: Integers, firsts: Integers, knots: Integers, shares: Floats, prices: Floats,
+    step: int, costs: Floats,
+) -> None:  # fmt: skip
+    last = len(knots) - 1
+    for shape in range(len(costs)):
+        for cell in range(costs.shape[1]):
+            start = cell * step
+            cost = float(start + outputs[shape])
+            for time in range(start + 1, min(start + outputs[shape], last) + 1):
+                state = firsts[shape] + start + outputs[shape] - time
+                knot, share = knots[time], shares[time]
+                cost += (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
+            costs[shape, cell] = cost
+
+
+@steering
+def cell_of(guide: Guide, now: int) -> int:
+    """Return the column of ``costs`` that holds for a round, and for those after it."""
+    return int(min(now // guide.step, guide.costs.shape[1] - 2))
+
+
+@steering
+def slope_of(guide: Guide, table: Floats, shape: int, cell: int) -> float:
+    """Return by how much an entry changes from one round to the next."""
+    change: float = table[shape, cell + 1] - table[shape, cell]
+    return change / guide.step
+
+
+@steering
+def value_at(guide: Guide, table: Floats, shape: int, now: int) -> float:
+    """Return the entry of a round, interpolated, and after the last column continued."""
+    cell = cell_of(guide, now)
+    beyond = now - cell * guide.step
+    value: float = table[shape, cell] + beyond * slope_of(guide, table, shape, cell)
+    return value
+
+
+@steering
+def fill_least(guide: Guide, least: Floats) -> None:
+    """Fill in the least cost of each request, from its arrival on."""
+    for i in range(len(least)):
+        least[i] = value_at(guide, guide.later, guide.shapes[i], guide.arrivals[i])
+
+
+@steering
+def fill_row(guide: Guide, time: int, row: Floats) -> None:
+    """Fill in the prices of all states at a time."""
+    if time > guide.last:
+        row[:] = 0.0
+        return
+    knot, share = guide.knots[time], guide.shares[time]
+    for state in range(len(row)):
+        before, after = guide.prices[knot, state], guide.prices[knot + 1, state]
+        row[state] = (1.0 - share) * before + share * after

@@ -1,0 +1,122 @@
+"""Labels of a beam that prices of states guide: what runs, what waits, what was spent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kvopt.configurations.states import Floats, Integers
+from kvopt.heuristics.state_beams.guides import Guide, fill_row
+from kvopt.kernels.compiled import steering
+
+Words = npt.NDArray[np.uint64]
+"""Sets of requests, 64 to a word."""
+
+ACTIVE, LEFT, BEGAN, HASH, TRAIL, NEWEST = range(6)
+"""Integers of a label: requests that run and that wait, the sum of starts, what is equal for labels
+that leave the same work, the last start in the trail, and the candidate that this round started
+last; the last two are -1 if there is none."""
+
+SPENT, LATER, SLOPE, SCORE = range(4)
+"""Floats of a label: reduced costs and slacks so far, least reduced costs of all that waits and
+what a round adds to them, and what schedules that go on from it may cost."""
+
+
+class Labels(NamedTuple):
+    """Partial schedules, in a row for each.
+
+    Parameters
+    ----------
+    members, ends
+        Requests that run, and when they complete.
+    waiting
+        The set of requests that have not started.
+    integers, floats
+        Numbers of each label, see above.
+    loads, values
+        Tokens held, and what that is worth, so many rounds after now.
+    """
+
+    members: Integers
+    ends: Integers
+    waiting: Words
+    integers: Integers
+    floats: Floats
+    loads: Integers
+    values: Floats
+
+
+def room_for(many: int, guide: Guide, horizon: int) -> Labels:
+    """Return room for so many labels."""
+    members, ends = np.zeros((2, many, guide.most + 1), dtype=np.int64)
+    return Labels(
+        members,
+        ends,
+        waiting=np.zeros((many, -(-len(guide.outputs) // 64)), dtype=np.uint64),
+        integers=np.zeros((many, 6), dtype=np.int64),
+        floats=np.zeros((many, 4)),
+        loads=np.zeros((many, horizon + int(guide.outputs.max()) + 2), dtype=np.int64),
+        values=np.zeros((many, horizon + 1)),
+    )
+
+
+@steering
+def fill_rows(guide: Guide, rows: Floats, filled: Integers, until: int) -> None:
+    """Fill in the prices of all times up to one; a time has the row of its remainder."""
+    while filled[0] < until:
+        filled[0] += 1
+        fill_row(guide, filled[0], rows[filled[0] % len(rows)])
+
+
+@steering
+def waits(waiting: Words, i: int) -> bool:
+    """Whether a request is in the set."""
+    return bool((waiting[i >> 6] >> np.uint64(i & 63)) & np.uint64(1))
+
+
+@steering
+def take_out(waiting: Words, i: int) -> None:
+    """Take a request out of the set."""
+    waiting[i >> 6] &= ~(np.uint64(1) << np.uint64(i & 63))
+
+
+@steering
+def is_first(twins: Integers, waiting: Words, i: int) -> bool:
+    """Whether a request waits, and no twin of it that is to start before."""
+    return waits(waiting, i) and (twins[i] < 0 or not waits(waiting, twins[i]))
+
+
+@steering
+def add_life(
+    guide: Guide, rows: Floats, i: int, now: int, ahead: int, loads: Integers, values: Floats
+) -> None:
+    """Add what a request holds, and what that is worth, that starts so many rounds after now."""
+    prompt, output, horizon = guide.prompts[i], guide.outputs[i], len(values) - 1
+    for age in range(1, output + 1):
+        loads[ahead + age] += prompt + age
+    state = guide.firsts[i] + output
+    for age in range(1, min(output, horizon - ahead) + 1):
+        values[ahead + age] += rows[(now + ahead + age) % len(rows), state - age]
+
+
+@steering
+def copy_label(labels: Labels, row: int, others: Labels, other: int, passed: int) -> None:
+    """Copy a label; where a round has passed, what lies ahead moves on."""
+    for x in range(labels.integers[row, ACTIVE]):
+        others.members[other, x] = labels.members[row, x]
+        others.ends[other, x] = labels.ends[row, x]
+    for x in range(labels.waiting.shape[1]):
+        others.waiting[other, x] = labels.waiting[row, x]
+    for x in range(labels.integers.shape[1]):
+        others.integers[other, x] = labels.integers[row, x]
+    for x in range(labels.floats.shape[1]):
+        others.floats[other, x] = labels.floats[row, x]
+    width, horizon = labels.loads.shape[1], labels.values.shape[1]
+    for x in range(width - passed):
+        others.loads[other, x] = labels.loads[row, x + passed]
+    others.loads[other, width - passed :] = 0
+    for x in range(horizon - passed):
+        others.values[other, x] = labels.values[row, x + passed]
+    others.values[other, horizon - passed :] = 0.0

@@ -1,0 +1,185 @@
+"""A beam of labels that prices of states guide: its plan, its arrays, and where it begins."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.configurations.states import Floats, Integers
+from kvopt.heuristics.state_beams.guides import Guide
+from kvopt.heuristics.state_beams.labels import (
+    ACTIVE,
+    BEGAN,
+    HASH,
+    LEFT,
+    SPENT,
+    TRAIL,
+    Labels,
+    fill_rows,
+    room_for,
+)
+from kvopt.heuristics.state_beams.rolls import Candidates, Work, no_candidates
+from kvopt.kernels.compiled import steering
+from kvopt.kernels.random_numbers import State
+
+STEPS = 6
+"""Requests that a label may start in one round, at most."""
+_CHOICES = 256
+"""Starts of which the best are looked at, for each label of the width."""
+_TRAIL = 1 << 14
+"""Starts of which a trail can tell at first."""
+
+ALIVE, NOW, TRAILED, BEST, BEST_TRAIL = range(5)
+"""Entries of `Beam.counts`."""
+
+
+class Plan(NamedTuple):
+    """How to search.
+
+    Parameters
+    ----------
+    width, heirs
+        Labels that are kept, and children of one label in one step.
+    horizon
+        Rounds of the greedy runs.
+    listed, dearest
+        Candidates at most, and the most that a start now may cost more than a later one.
+    urgency
+        Weight of what waiting costs: more than 1 as it is often more than the least.
+    noise
+        Deviation of random numbers that are added to scores, times the largest sum of the time.
+    depth
+        Rounds of which the greedy runs compare what a start is worth.
+    """
+
+    width: int
+    heirs: int
+    horizon: int
+    listed: int
+    dearest: float
+    urgency: float
+    noise: float
+    depth: int
+
+
+class Beam(NamedTuple):
+    """Labels of a round, and room for the next.
+
+    Parameters
+    ----------
+    kept, opened
+        Labels at the beginning of a round, and those that come out of it.
+    rows, filled
+        Prices of states in the next rounds, and the last time that has them.
+    candidates, work
+        Of the round, and room for a greedy run.
+    parents, places, scores
+        Of children: the label, the place of the request in the list, what it may cost.
+    trail
+        For each start the one before it, the request and the round.
+    table
+        Hashes of labels that were kept.
+    salts
+        Two random numbers of each request, for hashes.
+    counts
+        Labels kept, the round, starts in the trail, and the least sum of starts with its trail.
+    random
+        State of the random numbers.
+    """
+
+    kept: Labels
+    opened: Labels
+    rows: Floats
+    filled: Integers
+    candidates: Candidates
+    work: Work
+    parents: Integers
+    places: Integers
+    scores: Floats
+    trail: Integers
+    table: Integers
+    salts: Integers
+    counts: Integers
+    random: State
+
+
+def beam_from(guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -> Beam:
+    """Return a beam that goes on from starts before a round; those that wait are -1."""
+    count, width = len(starts), plan.width
+    ahead = plan.horizon + int(guide.outputs.max()) + 2
+    opened = room_for(width * (STEPS + 1), guide, plan.horizon)
+    rows = np.zeros((plan.horizon + 2, guide.prices.shape[1]))
+    work = Work(
+        np.zeros(ahead, dtype=np.int64), np.zeros(plan.horizon + 1),
+        np.zeros(-(-count // 64), dtype=np.uint64),
+        np.zeros(int(guide.outputs.max()) + 1, dtype=np.int64),
+    )  # fmt: skip
+    children = width * _CHOICES
+    beam = Beam(
+        kept=room_for(width, guide, plan.horizon),
+        opened=opened,
+        rows=rows,
+        filled=np.array([now], dtype=np.int64),
+        candidates=no_candidates(count),
+        work=work,
+        parents=np.zeros(children, dtype=np.int64),
+        places=np.zeros(children, dtype=np.int64),
+        scores=np.zeros(children),
+        trail=np.zeros((3, max(_TRAIL, 4 * len(opened.floats))), dtype=np.int64),
+        table=np.zeros(8 * len(opened.floats), dtype=np.int64),
+        salts=np.random.default_rng(seed).integers(1, 2**62, (2, count), dtype=np.int64),
+        counts=np.array([1, now, 0, 2**62, -1], dtype=np.int64),
+        random=np.array([seed], dtype=np.int64),
+    )
+    _begin(guide, beam, starts)
+    return beam
+
+
+def with_room(beam: Beam) -> Beam:
+    """Return a beam with twice the trail."""
+    return beam._replace(trail=np.concatenate((beam.trail, np.zeros_like(beam.trail)), axis=1))
+
+
+def starts_of(beam: Beam, starts: Integers) -> Integers:
+    """Return the starts of the best complete label, with those that the beam began from."""
+    found = starts.copy()
+    at = int(beam.counts[BEST_TRAIL])
+    while at >= 0:
+        found[beam.trail[1, at]] = beam.trail[2, at]
+        at = int(beam.trail[0, at])
+    return found
+
+
+@steering
+def _begin(guide: Guide, beam: Beam, starts: Integers) -> None:
+    """Fill in the first label."""
+    kept, now = beam.kept, beam.counts[NOW]
+    fill_rows(guide, beam.rows, beam.filled, now + kept.values.shape[1] - 1)
+    kept.integers[0, TRAIL], kept.floats[0, SPENT] = -1, 0.0
+    for i in range(len(starts)):
+        if starts[i] < 0:
+            kept.waiting[0, i >> 6] |= np.uint64(1) << np.uint64(i & 63)
+            kept.integers[0, LEFT] += 1
+            kept.integers[0, HASH] += beam.salts[0, i]
+        else:
+            kept.integers[0, BEGAN] += starts[i]
+        end = starts[i] + guide.outputs[i]
+        if starts[i] >= 0 and end > now:
+            x = kept.integers[0, ACTIVE]
+            kept.members[0, x], kept.ends[0, x] = i, end
+            kept.integers[0, ACTIVE] += 1
+            kept.integers[0, HASH] += beam.salts[1, i] * end
+            _add_rest(guide, beam.rows, i, end, now, kept.loads[0], kept.values[0])
+
+
+@steering
+def _add_rest(
+    guide: Guide, rows: Floats, i: int, end: int, now: int, loads: Integers, values: Floats
+) -> None:
+    """Add what a running request will hold from the next time on, and what that is worth."""
+    peak = guide.prompts[i] + guide.outputs[i]
+    for time in range(now + 1, end + 1):
+        loads[time - now] += peak - (end - time)
+        if time - now < len(values):
+            values[time - now] += rows[time % len(rows), guide.firsts[i] + end - time]

@@ -1,0 +1,342 @@
+"""A beam of labels that goes on round by round, guided by prices of states.
+
+In each round a label may start nothing, or one candidate after another that still fits.  What it
+may then cost is what it has spent, what waiting will cost, and what a greedy run of the next
+rounds adds (`kvopt.heuristics.state_beams.rolls`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kvopt.configurations.states import Integers
+from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
+from kvopt.heuristics.state_beams.labels import (
+    ACTIVE,
+    BEGAN,
+    HASH,
+    LATER,
+    LEFT,
+    NEWEST,
+    SCORE,
+    SLOPE,
+    SPENT,
+    TRAIL,
+    Labels,
+    add_life,
+    copy_label,
+    fill_rows,
+    is_first,
+    take_out,
+    waits,
+)
+from kvopt.heuristics.state_beams.rolls import (
+    fill_caps,
+    list_candidates,
+    roll_on,
+)
+from kvopt.heuristics.state_beams.rooms import (
+    ALIVE,
+    BEST,
+    BEST_TRAIL,
+    NOW,
+    STEPS,
+    TRAILED,
+    Beam,
+    Plan,
+)
+from kvopt.kernels.compiled import steering
+from kvopt.kernels.random_numbers import normal
+
+_CHILDREN = 4
+"""Labels with one more start that are looked at, for each label of the width."""
+ENDED, ONGOING, CROWDED = range(3)
+"""What `go_on` returns: all has started, there is more to do, the trail is full."""
+
+
+@steering
+def go_on(guide: Guide, plan: Plan, beam: Beam, rounds: int) -> int:
+    """Go on for so many rounds, or to the end; return how that ended."""
+    counts = beam.counts
+    for _ in range(rounds):
+        if counts[ALIVE] == 0:
+            return ENDED
+        if counts[TRAILED] + len(beam.opened.floats) > beam.trail.shape[1]:
+            return CROWDED
+        _skip_idle_rounds(guide, beam)
+        _refresh(guide, plan, beam)
+        first = _open(guide, beam)
+        opened, lower = first, 0
+        for _ in range(STEPS):
+            many = _find_children(guide, plan, beam, lower, opened)
+            if many == 0:
+                break
+            lower = opened
+            opened = _extend(guide, plan, beam, opened, many)
+        is_crowded = opened > plan.width
+        if is_crowded:
+            for row in range(first):
+                _score(guide, plan, beam, row)
+        _close(guide, plan, beam, opened, is_crowded)
+        counts[NOW] += 1
+    return ONGOING
+
+
+@steering
+def _skip_idle_rounds(guide: Guide, beam: Beam) -> None:
+    """Go to the next arrival if no label can do anything before."""
+    kept, counts = beam.kept, beam.counts
+    if kept.integers[: counts[ALIVE], ACTIVE].max() > 0:
+        return
+    now, arrival = counts[NOW], np.int64(2**62)
+    for row in range(counts[ALIVE]):
+        for i in range(len(guide.outputs)):
+            if waits(kept.waiting[row], i):
+                arrival = min(arrival, guide.arrivals[i])
+    if arrival > now:
+        # All labels lose the same slack.
+        counts[NOW] = arrival
+        beam.filled[0] = arrival
+        beam.candidates.counts[0] = 0
+
+
+@steering
+def _refresh(guide: Guide, plan: Plan, beam: Beam) -> None:
+    """List candidates anew from time to time, and add up again what waiting costs."""
+    kept, now = beam.kept, beam.counts[NOW]
+    fill_rows(guide, beam.rows, beam.filled, now + kept.values.shape[1] - 1)
+    candidates = beam.candidates
+    if candidates.counts[0] > 0 and now < min(
+        candidates.counts[1] + guide.step, candidates.counts[2]
+    ):
+        return
+    some = np.zeros(kept.waiting.shape[1], dtype=np.uint64)
+    for row in range(beam.counts[ALIVE]):
+        some |= kept.waiting[row]
+    dearest = plan.dearest * guide.paid[-1] / guide.last
+    list_candidates(guide, some, now, dearest, plan.listed, candidates)
+    cell = cell_of(guide, now)
+    kept.floats[: beam.counts[ALIVE], LATER] = 0.0
+    kept.floats[: beam.counts[ALIVE], SLOPE] = 0.0
+    for i in range(len(guide.outputs)):
+        if guide.arrivals[i] > now or not waits(some, i):
+            continue
+        later = value_at(guide, guide.later, guide.shapes[i], now) - guide.least[i]
+        slope = slope_of(guide, guide.later, guide.shapes[i], cell)
+        for row in range(beam.counts[ALIVE]):
+            if waits(kept.waiting[row], i):
+                kept.floats[row, LATER] += later
+                kept.floats[row, SLOPE] += slope
+
+
+@steering
+def _open(guide: Guide, beam: Beam) -> int:
+    """Let each label start nothing; what waits loses a round."""
+    opened, now = beam.opened, beam.counts[NOW]
+    rows = beam.rows
+    horizon = opened.values.shape[1] - 1
+    time = now + horizon
+    for row in range(beam.counts[ALIVE]):
+        copy_label(beam.kept, row, opened, row, 0)
+        opened.floats[row, LATER] += opened.floats[row, SLOPE]
+        opened.integers[row, NEWEST] = -1
+        value = 0.0
+        for x in range(opened.integers[row, ACTIVE]):
+            end = opened.ends[row, x]
+            if end >= time:
+                state = guide.firsts[opened.members[row, x]] + end - time
+                value += rows[time % len(rows), state]
+        opened.values[row, horizon] = value
+    return int(beam.counts[ALIVE])
+
+
+@steering
+def _find_children(guide: Guide, plan: Plan, beam: Beam, lower: int, upper: int) -> int:
+    """List what labels may start, and the cheapest of it with what it may cost; return how many."""
+    opened, found, caps = beam.opened, beam.candidates, beam.work.caps
+    now, many = beam.counts[NOW], 0
+    since = now - found.counts[1]
+    row1 = beam.rows[(now + 1) % len(beam.rows)]
+    for row in range(lower, upper):
+        is_full = guide.memory - opened.loads[row, 1] <= guide.smallest
+        if is_full or opened.integers[row, ACTIVE] == guide.most:
+            continue
+        longest = fill_caps(guide, opened.loads[row], 0, caps)
+        base = opened.floats[row, SPENT] - opened.values[row, 1]
+        base += plan.urgency * opened.floats[row, LATER]
+        for y in range(opened.integers[row, NEWEST] + 1, found.counts[0]):
+            output = found.outputs[y]
+            if output > longest or found.prompts[y] > caps[output]:
+                continue
+            i = found.requests[y]
+            if not is_first(guide.twins, opened.waiting[row], i):
+                continue
+            if many == len(beam.scores):
+                return many
+            gain = row1[guide.firsts[i] + output - 1] - found.costs[y] - since * found.slopes[y]
+            gain += plan.urgency * (found.laters[y] + (since + 1) * found.later_slopes[y])
+            beam.parents[many], beam.places[many], beam.scores[many] = row, y, base - gain
+            many += 1
+    return many
+
+
+@steering
+def _extend(guide: Guide, plan: Plan, beam: Beam, opened: int, many: int) -> int:
+    """Start the requests of the best children; return how many labels there are then."""
+    labels, found = beam.opened, beam.candidates
+    limit = _CHILDREN * plan.width
+    if many > limit:
+        order = np.argsort(beam.scores[:many])[:limit]
+        beam.parents[:limit] = beam.parents[:many][order]
+        beam.places[:limit] = beam.places[:many][order]
+        many = limit
+    for child in range(many):
+        beam.scores[child] = _score_child(guide, plan, beam, child)
+    heirs = np.zeros(opened, dtype=np.int64)
+    now, since = beam.counts[NOW], beam.counts[NOW] - found.counts[1]
+    row = opened
+    for child in np.argsort(beam.scores[:many]):
+        parent, y = beam.parents[child], beam.places[child]
+        if row == opened + plan.width:
+            break
+        if heirs[parent] == plan.heirs:
+            continue
+        heirs[parent] += 1
+        i = found.requests[y]
+        copy_label(labels, parent, labels, row, 0)
+        end, count = now + guide.outputs[i], labels.integers[row, ACTIVE]
+        labels.members[row, count], labels.ends[row, count] = i, end
+        labels.integers[row, ACTIVE] += 1
+        take_out(labels.waiting[row], i)
+        labels.integers[row, LEFT] -= 1
+        labels.floats[row, SPENT] += found.costs[y] + since * found.slopes[y]
+        labels.floats[row, LATER] -= found.laters[y] + (since + 1) * found.later_slopes[y]
+        labels.floats[row, SLOPE] -= found.later_slopes[y]
+        labels.integers[row, BEGAN] += now
+        labels.integers[row, HASH] += beam.salts[1, i] * end - beam.salts[0, i]
+        labels.integers[row, NEWEST] = y
+        add_life(guide, beam.rows, i, now, 0, labels.loads[row], labels.values[row])
+        labels.floats[row, SCORE] = beam.scores[child]
+        place = beam.counts[TRAILED]
+        beam.trail[0, place], beam.trail[1, place] = labels.integers[row, TRAIL], i
+        beam.trail[2, place] = now
+        labels.integers[row, TRAIL] = place
+        beam.counts[TRAILED] += 1
+        row += 1
+    return row
+
+
+@steering
+def _score_child(guide: Guide, plan: Plan, beam: Beam, child: int) -> float:
+    """Return what a label may cost with one more start."""
+    labels, found, work = beam.opened, beam.candidates, beam.work
+    row, y, now = beam.parents[child], beam.places[child], beam.counts[NOW]
+    since, i = now - found.counts[1], found.requests[y]
+    work.loads[:], work.values[:] = labels.loads[row], labels.values[row]
+    work.waiting[:] = labels.waiting[row]
+    take_out(work.waiting, i)
+    add_life(guide, beam.rows, i, now, 0, work.loads, work.values)
+    return _rolled(
+        guide, plan, beam,
+        labels.floats[row, SPENT] + found.costs[y] + since * found.slopes[y],
+        labels.floats[row, LATER] - found.laters[y] - (since + 1) * found.later_slopes[y],
+        labels.floats[row, SLOPE] - found.later_slopes[y],
+    )  # fmt: skip
+
+
+@steering
+def _score(guide: Guide, plan: Plan, beam: Beam, row: int) -> None:
+    """Fill in what a label may cost."""
+    labels, work = beam.opened, beam.work
+    work.loads[:], work.values[:] = labels.loads[row], labels.values[row]
+    work.waiting[:] = labels.waiting[row]
+    labels.floats[row, SCORE] = _rolled(
+        guide,
+        plan,
+        beam,
+        labels.floats[row, SPENT],
+        labels.floats[row, LATER],
+        labels.floats[row, SLOPE],
+    )
+
+
+@steering
+def _rolled(
+    guide: Guide, plan: Plan, beam: Beam, spent: float, later: float, slope: float
+) -> float:
+    now = beam.counts[NOW]
+    cost = roll_on(
+        guide, beam.rows, beam.candidates, beam.work, now, plan.depth, plan.urgency,
+        spent, later, slope,
+    )  # fmt: skip
+    if plan.noise > 0.0:
+        cost += plan.noise * guide.largest[min(now + 1, guide.last)] * normal(beam.random)
+    return cost
+
+
+@steering
+def _close(guide: Guide, plan: Plan, beam: Beam, opened: int, is_crowded: bool) -> None:
+    """Keep the best labels that leave different work, with the slack of the next time."""
+    labels, kept, counts, table = beam.opened, beam.kept, beam.counts, beam.table
+    now, first = counts[NOW], counts[ALIVE]
+    if not is_crowded:
+        for row in range(opened):
+            spent = labels.floats[row, SPENT] - labels.values[row, 1]
+            labels.floats[row, SCORE] = spent + plan.urgency * labels.floats[row, LATER]
+    table[:] = 0
+    alive = 0
+    for row in np.argsort(labels.floats[:opened, SCORE]):
+        if labels.integers[row, LEFT] == 0:
+            if labels.integers[row, BEGAN] < counts[BEST]:
+                counts[BEST] = labels.integers[row, BEGAN]
+                counts[BEST_TRAIL] = labels.integers[row, TRAIL]
+            continue
+        if row < first and opened > first and _is_idle(guide, labels, row, now):
+            continue
+        if alive == plan.width or not _is_new(table, labels.integers[row, HASH]):
+            continue
+        if now + 1 <= guide.last:
+            labels.floats[row, SPENT] += guide.largest[now + 1] - labels.values[row, 1]
+        copy_label(labels, row, kept, alive, 1)
+        _let_end(beam, alive, now + 1)
+        alive += 1
+    counts[ALIVE] = alive
+
+
+@steering
+def _is_idle(guide: Guide, labels: Labels, row: int, now: int) -> bool:
+    """Whether nothing runs although something could."""
+    if labels.integers[row, ACTIVE] > 0:
+        return False
+    for i in range(len(guide.outputs)):
+        if guide.arrivals[i] <= now and waits(labels.waiting[row], i):
+            return True
+    return False
+
+
+@steering
+def _is_new(table: Integers, label: int) -> bool:
+    """Add a hash to a table; return whether it was not there."""
+    label |= 1  # 0 stands for nothing
+    place = (label >> 1) % len(table)
+    while table[place] != 0:
+        if table[place] == label:
+            return False
+        place = (place + 1) % len(table)
+    table[place] = label
+    return True
+
+
+@steering
+def _let_end(beam: Beam, row: int, time: int) -> None:
+    """Take out members that complete at a time."""
+    kept = beam.kept
+    left = 0
+    for x in range(kept.integers[row, ACTIVE]):
+        i, end = kept.members[row, x], kept.ends[row, x]
+        if end > time:
+            kept.members[row, left], kept.ends[row, left] = i, end
+            left += 1
+        else:
+            kept.integers[row, HASH] -= beam.salts[1, i] * end
+    kept.integers[row, ACTIVE] = left

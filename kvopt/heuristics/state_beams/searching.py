@@ -1,0 +1,139 @@
+"""Schedules that prices of states guide: beams from the start, and from within the best schedule.
+
+What one beam finds depends on its parameters by chance, as labels of a beam soon differ little.
+So beams of other parameters follow, most of them from a round of the best schedule on: what
+starts before it stays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
+
+import numpy as np
+
+from kvopt.configurations.states import Integers
+from kvopt.heuristics.state_beams.guides import Guide, guide_by
+from kvopt.heuristics.state_beams.rooms import Plan, beam_from, starts_of, with_room
+from kvopt.heuristics.state_beams.rounds import CROWDED, ENDED, go_on
+from kvopt.heuristics.turns import Passes, Turn
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import ConfigurationProof
+
+_FIRST = Plan(width=4, heirs=6, horizon=4, listed=100, dearest=0.1, urgency=1.2, noise=0.0, depth=1)
+"""A beam that is done in a moment."""
+_WIDTHS = {2: 60, 4: 30, 30: 10}
+"""Horizons that are drawn, in rounds, and the width that takes about as long with each."""
+_ANEW = 0.15
+"""Share of the beams that begin with nothing."""
+_IDLE, _BROADEST = 12, 32
+"""Beams without improvement after which they get twice as wide, and how much wider they get."""
+_BROADEST_AT_LEISURE = 1
+"""The same without a limit of time, where a search has to end by itself."""
+_FIRST_ROUNDS, _SLICE = 8, 0.05
+"""Rounds between two questions whether to stop, at first, and seconds up to which they double."""
+
+
+def are_states_priced(search: Search) -> bool:
+    """Tell whether prices of states prove the bound, as in a small cache."""
+    return search.checked is not None and isinstance(search.checked.proof, ConfigurationProof)
+
+
+def beams_of_states(turn: Turn, seed: int) -> Passes:
+    """Offer schedules, in each pass one of each thread; beams get wider where that finds nothing.
+
+    The prices are those that prove the bound by then.  Of several workers nothing is offered.
+    """
+    search, instance = turn.search, turn.search.instance
+    if len(instance) < 2 or instance.workers > 1:
+        return
+    broadest = _BROADEST if search.remaining < math.inf else _BROADEST_AT_LEISURE
+    rng, idle, breadth, known, guide = np.random.default_rng(seed), 0, 1, None, None
+    with ThreadPoolExecutor(search.threads) as pool:
+        while breadth <= broadest:
+            proof = None if search.checked is None else search.checked.proof
+            going: list[Going] = []
+            if isinstance(proof, ConfigurationProof) and proof is not known:
+                known, guide = proof, guide_by(instance, proof.stages[-1])
+                nothing = np.full(len(instance), -1, dtype=np.int64)
+                going = [Going(guide, _FIRST, nothing, 0, seed)]
+            elif guide is None or search.schedule is None:
+                return
+            else:
+                starts = np.array(search.schedule.starts, dtype=np.int64)
+                going = [_drawn(guide, rng, breadth, starts) for _ in range(search.threads)]
+            improved = False
+            while going:  # with the next turn, where one ends
+                for found in pool.map(Going.finish, going, repeat(turn.is_late)):
+                    improved |= found is not None and _offer(search, found)
+                going = [one for one in going if not one.is_over]
+                if going:
+                    yield
+            idle = 0 if improved else idle + search.threads
+            if idle >= _IDLE:
+                idle, breadth = 0, 2 * breadth
+            yield
+
+
+def _offer(search: Search, starts: Integers) -> bool:
+    return search.offer_starts(starts.tolist(), "state beams")
+
+
+def _cut(starts: Integers, rng: np.random.Generator) -> int:
+    """Return a round from which to go on: the first one, or the start of some request."""
+    return 0 if rng.random() < _ANEW else int(rng.choice(starts))
+
+
+def _drawn(guide: Guide, rng: np.random.Generator, breadth: int, starts: Integers) -> Going:
+    """Return a beam with a plan near those that have served well, from somewhere in a schedule."""
+    horizon, now = int(rng.choice((2, 4, 4, 30))), _cut(starts, rng)
+    plan = Plan(
+        width=breadth * _WIDTHS[horizon],
+        heirs=6,
+        horizon=horizon,
+        listed=int(rng.integers(80, 150)),
+        dearest=0.05 * 4 ** float(rng.random()),
+        urgency=1.1 + 0.4 * float(rng.random()),
+        noise=0.002,
+        depth=int(rng.choice((1, 3))),
+    )
+    kept = np.where(starts < now, starts, -1)
+    return Going(guide, plan, kept, now, int(rng.integers(2**31)))
+
+
+class Going:
+    """A beam on its way: it keeps the starts before a round, and may be left and taken up again.
+
+    Parameters
+    ----------
+    guide, plan
+        What it goes by.
+    starts
+        Of each request, -1 where it is not given.
+    now
+        The round from which to go on.
+    seed
+        Of its noise.
+    """
+
+    def __init__(self, guide: Guide, plan: Plan, starts: Integers, now: int, seed: int) -> None:
+        self._guide, self._plan, self._starts = guide, plan, starts
+        self._beam, self._rounds = beam_from(guide, plan, starts, now, seed), _FIRST_ROUNDS
+        self.is_over = False
+
+    def finish(self, is_late: Callable[[], bool]) -> Integers | None:
+        """Return all starts, None if it is late before they are found."""
+        while not is_late():
+            began = working_time()
+            outcome = go_on(self._guide, self._plan, self._beam, self._rounds)
+            if outcome == ENDED:
+                self.is_over = True
+                return starts_of(self._beam, self._starts)
+            if outcome == CROWDED:
+                self._beam = with_room(self._beam)
+            elif working_time() - began < _SLICE:
+                self._rounds *= 2
+        return None

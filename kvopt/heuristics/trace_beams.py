@@ -1,0 +1,143 @@
+"""Beams over the whole of a trace, each wider than the one before.
+
+Which of thousands that wait come first is decided here, as in a rollout
+(`kvopt.heuristics.rollouts`), but by many scenes side by side (`kvopt.heuristics.beams`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from kvopt.bounds.fluid import fluid_end
+from kvopt.heuristics.beams import (
+    ALIVE,
+    Beam,
+    BeamPlan,
+    Room,
+    Trace,
+    beam_from,
+    between_starts,
+    choose,
+    end_early,
+    end_stretch,
+    go_on,
+    is_ended,
+    keep_rows,
+    nothing_running,
+    room_for,
+    starts_of,
+    trace_of,
+    try_rows,
+)
+from kvopt.heuristics.decode import Integers
+from kvopt.heuristics.passing import Crowd
+from kvopt.kernels.compiling import working_time
+from kvopt.search.incumbent import Search
+
+_SLICE = 5
+"""Stretches of a beam between two questions whether to stop."""
+_FIRST_WIDTH, _GROWTH = 2, 2
+"""Scenes of the first beam, which tells how long others will take; factor on the effort."""
+_SHARED = 8
+"""Scenes from which on threads work on a beam together; one does fewer in less time."""
+_DRAWS, _STRETCHES, _AHEAD = (3, 5), (4.0, 7.0), (2.5, 5.0)
+"""Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
+mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
+_COPY = 8
+"""Requests that could be started in the time that a try takes beside."""
+_WORTH_WHILE = 0.5
+"""Part of the effort of the last beam below which another one is not tried."""
+_BYTES = 100
+"""Bytes that a scene takes for each request."""
+
+
+def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
+    """Improve the schedule of a search by wider and wider beams, as far as time or memory lasts."""
+    instance = search.instance
+    if search.schedule is None or len(instance) < 2 or instance.workers > 1:
+        return
+    if fluid_end(instance) > search.params.lagrangian.longest:
+        return
+    end, trace, effort = working_time() + seconds, trace_of(search), 0.0
+    widest = search.memory_left // (_BYTES * len(instance))
+    widest = min(search.params.improve.widest_beam, widest)
+    random = np.random.default_rng(seed)
+
+    def is_late() -> bool:
+        return working_time() >= end or search.should_stop()
+
+    with ThreadPoolExecutor(search.threads) as pool:
+        while widest and not is_late():
+            began, plan = working_time(), _plan(trace.crowd, random)
+            each = _effort(trace.crowd, plan)
+            width = min(max(1, int(effort / each)) if effort else _FIRST_WIDTH, widest)
+            rooms = [room_for(trace.crowd) for _ in range(search.threads)]
+            starts = begun_anew(pool, rooms, trace, plan, width, is_late)
+            search.offer_starts(starts.tolist(), "beams over the whole trace")
+            took, left = max(working_time() - began, 1e-3), end - working_time()
+            more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
+            if width == widest or more < _WORTH_WHILE:
+                return
+            effort = more * width * each
+
+
+def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
+    """Draw how to search."""
+    stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
+    ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
+    draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
+    return BeamPlan(int(draws), stretch, ahead, int(seed))
+
+
+def _effort(crowd: Crowd, plan: BeamPlan) -> float:
+    """Return about how long a scene takes, in tries of a stretch."""
+    copy = _COPY * between_starts(crowd)
+    return plan.draws * (copy + plan.stretch + plan.ahead) / plan.stretch
+
+
+def begun_anew(
+    pool: Executor,
+    rooms: Sequence[Room],
+    trace: Trace,
+    plan: BeamPlan,
+    width: int,
+    is_late: Callable[[], bool],
+) -> Integers:
+    """Return starts of all requests; once it is late, those to come are started without tries."""
+    crowd = trace.crowd
+    beam = beam_from(crowd, nothing_running(), 0, width, plan.draws)
+    onward = partial(go_on, *trace, beam, plan, _SLICE)
+    if len(rooms) > 1 and width >= _SHARED:
+        onward = partial(_go_on_together, pool, rooms, trace, beam, plan)
+    while not onward():
+        if is_late():
+            end_early(crowd, trace.worth, beam)
+            break
+    return starts_of(beam)
+
+
+def _go_on_together(
+    pool: Executor, rooms: Sequence[Room], trace: Trace, beam: Beam, plan: BeamPlan
+) -> bool:
+    """Add one stretch as `go_on` does, by as many threads as there are rooms."""
+    if is_ended(trace.crowd, beam):
+        return True
+    alive = int(beam.counts[ALIVE])
+    _share(pool, rooms, partial(try_rows, *trace, beam, plan), alive)
+    taken = choose(beam, plan)
+    _share(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
+    end_stretch(beam, taken)
+    return False
+
+
+def _share(
+    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], rows: int
+) -> None:
+    """Do a part of the rows in each room."""
+    cuts = [rows * k // len(rooms) for k in range(len(rooms) + 1)]
+    for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
+        part.result()

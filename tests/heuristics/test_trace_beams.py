@@ -1,0 +1,108 @@
+"""Beams over a whole trace: feasible, never below the optimum, and whole when cut short."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+
+import pytest
+from effort import many
+from oracle import optimum
+from strategies import plain
+
+from kvopt import Instance, Request, Schedule, generate
+from kvopt.heuristics import improve
+from kvopt.heuristics.beams import BeamPlan, room_for, trace_of
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.trace_beams import begun_anew, search_traces
+from kvopt.search.incumbent import Search
+from kvopt.search.params import SolveParams
+
+_NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
+
+
+def chat(arrivals: bool) -> Instance:
+    found = generate("conversation", n=250, memory=3_000, seed=1)
+    requests = [Request(i * arrivals, r.prompt, r.output) for i, r in enumerate(found)]
+    return Instance(found.memory, requests)
+
+
+def begun(instance: Instance, **options: int) -> Search:
+    search = Search(instance, params=_NARROW, **options)  # type: ignore[arg-type]
+    offer_list_schedules(search)
+    return search
+
+
+def test_tiny_optima_are_found_and_never_passed() -> None:
+    rng, found = random.Random(5), 0
+    for seed in range(many(25)):
+        instance = Instance(8, [
+            Request(rng.randint(0, 6), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
+        ])  # fmt: skip
+        search = Search(instance, params=_NARROW)
+        search.offer_schedule(one_after_another(instance), "one after another")
+        search_traces(search, inf, seed)
+        assert search.faults == []
+        assert search.objective is not None
+        least = optimum(*plain(instance))[0]
+        assert search.objective >= least
+        found += search.objective == least
+    assert found >= many(25) // 2
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_they_beat_lists_and_repeat_themselves(arrivals: bool) -> None:
+    found = []
+    for threads in (1, 3):  # which share the rows of a beam
+        search = begun(chat(arrivals), threads=threads)
+        before = search.objective
+        search_traces(search, inf)
+        assert search.found_by == "beams over the whole trace"
+        assert search.objective is not None
+        assert before is not None
+        assert search.objective < before
+        assert search.schedule is not None
+        found.append(search.schedule.starts)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_one_that_has_to_stop_ends_with_a_whole_schedule(arrivals: bool) -> None:
+    search = begun(chat(arrivals))
+    trace = trace_of(search)
+    rooms = [room_for(trace.crowd) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        starts = begun_anew(pool, rooms, trace, BeamPlan(3, 40, 60, 1), 9, lambda: True)
+    assert Schedule(search.instance, starts.tolist()).check().feasible
+
+
+@pytest.mark.parametrize(("n", "workers"), [(1, 1), (20, 2)])
+def test_one_request_and_fleets_are_left_alone(n: int, workers: int) -> None:
+    requests = generate("uniform", n=n, memory=100, seed=1).requests
+    search = begun(Instance(100, requests, workers=workers))
+    before = search.objective
+    search_traces(search, inf)
+    assert search.objective == before
+
+
+def test_an_interrupt_ends_them() -> None:
+    search = begun(chat(arrivals=True))
+    before = search.objective
+    search.interrupt()
+    search_traces(search, inf)
+    improve(search, inf)
+    assert search.objective == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrivals", [False, True])
+def test_improve_begins_with_them_and_keeps_its_limit(arrivals: bool) -> None:
+    search = begun(chat(arrivals))
+    before = search.objective
+    improve(search, 2.0)
+    assert search.seconds < 20
+    assert search.faults == []
+    assert search.objective is not None
+    assert before is not None
+    assert search.objective < before
