@@ -18,7 +18,7 @@ from pathlib import Path
 import traces
 
 from kvopt import Instance, solve
-from kvopt.heuristics.central_line import offer_central_lines
+from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.search.incumbent import Search
 
 BACKLOG, ALL = 10_000, 19_366

@@ -74,7 +74,7 @@ def ec1(tmp_path: Path) -> Path:
 def large(tmp_path: Path) -> Path:
     """Return the file of an instance that no engine finishes."""
     path = tmp_path / "large.json"
-    write_instance(generate("arrival-1", n=40, seed=1), path)
+    write_instance(generate("arrival-1", n=70, seed=1), path)
     return path
 
 

@@ -14,9 +14,9 @@ from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import InvalidInput
-from kvopt.heuristics.attaining import Attaining, attaining_in_rounds
-from kvopt.heuristics.attaining_fleets import attaining_on_workers
-from kvopt.heuristics.attaining_seconds import attaining_in_seconds
+from kvopt.heuristics.attaining.fleets import attaining_on_workers
+from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
+from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.model.deadlines import OWN, Aim, Deadline, attained
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope

@@ -21,7 +21,7 @@ from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.timed_runs import TimedSearch, search_runs
+from kvopt.heuristics.seconds.runs import TimedSearch, search_runs
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -182,7 +182,7 @@ class SidesWithPauses:
                 self._search_orders(search.remaining)
 
     def _search_orders(self, seconds: float) -> None:
-        from kvopt.heuristics.paused_orders import search_paused_orders  # loads numba
+        from kvopt.heuristics.paused.orders import search_paused_orders  # loads numba
 
         instance, seed = self._search.instance, self._search.seed
         try:
@@ -308,7 +308,7 @@ class SidesInSeconds:
             self.offer(timed.run)
 
     def _roll(self, lines: Sequence[int]) -> None:
-        from kvopt.heuristics.timed_rollouts import rolled_in_seconds  # loads numba
+        from kvopt.heuristics.seconds.rollouts import rolled_in_seconds  # loads numba
 
         search = self._search
         made = rolled_in_seconds(

@@ -65,7 +65,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 def improve(search: Search, seconds: float = math.inf) -> None:
     """Look for better schedules, for so many seconds."""
-    from kvopt.heuristics.fleets import improve_fleet
+    from kvopt.heuristics.fleets.searching import improve_fleet
 
     if search.should_stop():
         return

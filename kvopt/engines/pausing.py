@@ -89,7 +89,7 @@ def run(search: PausedSearch) -> None:
 
 def search_orders(search: PausedSearch) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
-    from kvopt.heuristics.paused_orders import search_paused_orders  # it loads numba
+    from kvopt.heuristics.paused.orders import search_paused_orders  # it loads numba
 
     few = len(search.instance) <= MOST_SEARCHED
     seconds = share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE)
@@ -106,8 +106,8 @@ def search_orders(search: PausedSearch) -> None:
 
 def search_all(search: PausedSearch) -> None:
     """Search all schedules that are better than the one at hand."""
-    from kvopt.heuristics.paused_groups import improved_prices  # they load numba
-    from kvopt.heuristics.paused_layers import search_layers
+    from kvopt.heuristics.paused.groups import improved_prices  # they load numba
+    from kvopt.heuristics.paused.layers import search_layers
 
     proof = None if search.checked is None else search.checked.proof
     prices = proof if isinstance(proof, Prices) else Prices((), 1)

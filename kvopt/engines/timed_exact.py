@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from kvopt.engines.fleet_search import best_partition, members_of
-from kvopt.heuristics.timed_runs import TimedSearch, joined_run
+from kvopt.heuristics.seconds.runs import TimedSearch, joined_run
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.simulation.clocks import Seconds

@@ -12,7 +12,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.timed_exact import search_all
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import as_instance
-from kvopt.heuristics.timed_runs import (
+from kvopt.heuristics.seconds.runs import (
     TimedSearch,
     offer_one_by_one,
     search_runs,
@@ -193,7 +193,7 @@ def _both_sides(search: TimedSearch) -> None:
 
 def _roll(search: TimedSearch, lines: Sequence[int]) -> None:
     """Offer the best of some rolls by the prices of the bound."""
-    from kvopt.heuristics.timed_rollouts import rolled_in_seconds  # loads numba
+    from kvopt.heuristics.seconds.rollouts import rolled_in_seconds  # loads numba
 
     made = rolled_in_seconds(
         search.instance, search.clock, lines, time_limit=_ROLLS_SHARE * search.remaining,

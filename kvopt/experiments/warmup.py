@@ -20,21 +20,21 @@ from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
 from kvopt.heuristics.beams import beam_from, end_early, nothing_running, trace_of
-from kvopt.heuristics.bursts import rerun_bursts
-from kvopt.heuristics.central_line import offer_central_lines
-from kvopt.heuristics.fluid_orders import fluid_of, placed
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
+from kvopt.heuristics.fleets.placing import Tries
+from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
-from kvopt.heuristics.paused_layers import search_layers
-from kvopt.heuristics.paused_orders import search_paused_orders
-from kvopt.heuristics.placing import Tries
-from kvopt.heuristics.reinsertion import search_reinsertions
+from kvopt.heuristics.paused.layers import search_layers
+from kvopt.heuristics.paused.orders import search_paused_orders
 from kvopt.heuristics.rollouts import Plan, rolled, search_rollouts
+from kvopt.heuristics.seconds.rollouts import rolled_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
-from kvopt.heuristics.timed_rollouts import rolled_in_seconds
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.heuristics.turns import Turn
-from kvopt.heuristics.window_orders import anneal_windows
+from kvopt.heuristics.windows.bursts import rerun_bursts
+from kvopt.heuristics.windows.orders import anneal_windows
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance

@@ -62,12 +62,12 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
 
 def _improve_many(search: Search, seconds: float, share: float, seed: int) -> None:
     """Decide which of thousands that wait come first, then improve one part after the other."""
-    from kvopt.heuristics.bursts import rerun_bursts
     from kvopt.heuristics.local_search import anneal_orders
     from kvopt.heuristics.state_beams.searching import beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
     from kvopt.heuristics.turns import take_turns
-    from kvopt.heuristics.window_orders import anneal_windows
+    from kvopt.heuristics.windows.bursts import rerun_bursts
+    from kvopt.heuristics.windows.orders import anneal_windows
 
     end = working_time() + seconds
     search_traces(search, share_of(seconds, share), seed)

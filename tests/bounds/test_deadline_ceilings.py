@@ -18,9 +18,9 @@ from timed_oracle import Server
 
 from kvopt import BatchTime, Instance, Line, Request, Scope
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
-from kvopt.heuristics.attaining import attaining_in_rounds
-from kvopt.heuristics.attaining_fleets import attaining_on_workers
-from kvopt.heuristics.attaining_seconds import attaining_in_seconds
+from kvopt.heuristics.attaining.fleets import attaining_on_workers
+from kvopt.heuristics.attaining.rounds import attaining_in_rounds
+from kvopt.heuristics.attaining.seconds import attaining_in_seconds
 from kvopt.model.deadlines import Aim
 from kvopt.verify import Request as Plain
 from kvopt.verify import _Clock, _most_in_time, _TimePrices, _Work

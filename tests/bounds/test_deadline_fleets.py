@@ -15,7 +15,7 @@ from test_deadline_ceilings import Case, drawn_prices, judged
 
 from kvopt import BatchTime, Line, Schedule, certify, generate
 from kvopt.bounds.deadlines import deadline_ceiling
-from kvopt.heuristics.attaining import attaining_in_rounds
+from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.model.deadlines import Aim, attained
 from kvopt.simulation.clocks import Seconds
 

@@ -25,10 +25,10 @@ from kvopt import (
 )
 from kvopt.engines import fleets
 from kvopt.files.solutions import schedule_of_solution
-from kvopt.heuristics.central_line import offer_central_lines
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.reinsertion import search_reinsertions
 from kvopt.heuristics.rollouts import search_rollouts
 from kvopt.search.incumbent import Search
 

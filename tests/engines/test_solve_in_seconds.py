@@ -23,7 +23,7 @@ from kvopt import (
     write_instance,
 )
 from kvopt.engines.timing import TimedResult, solve_in_seconds
-from kvopt.heuristics.timed_runs import TimedSearch, search_moves, search_routed
+from kvopt.heuristics.seconds.runs import TimedSearch, search_moves, search_routed
 from kvopt.simulation.clocks import Seconds
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))

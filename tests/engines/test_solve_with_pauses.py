@@ -14,7 +14,7 @@ from strategies import instance_of, plain, random_instances
 from kvopt import InvalidInput, generate, solve, write_instance
 from kvopt.bounds.volume import volume_bound
 from kvopt.engines import cpsat
-from kvopt.heuristics import paused_layers
+from kvopt.heuristics.paused import layers
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
 from kvopt.search.proofs import Prices
@@ -63,7 +63,7 @@ def test_a_limit_leaves_both_sides() -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_searched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_layers, "LARGEST_LAYER", 5)
+    monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
     found = solve_paused(generate("arrival-1", n=6, seed=1), time_limit=8)
     assert "more than 5 labels with pauses" in found.notes[0]
     assert str(found.status) == "feasible"

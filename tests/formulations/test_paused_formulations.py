@@ -17,7 +17,7 @@ from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.pyomo import time_indexed_with_pauses, times_from
 from kvopt.formulations.pyomo.script import solve
-from kvopt.heuristics.paused_orders import schedule_by_order
+from kvopt.heuristics.paused.orders import schedule_by_order
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 

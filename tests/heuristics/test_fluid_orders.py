@@ -7,11 +7,11 @@ from fleet_partitions import drawn_fleet, fleet_optimum, triples
 
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics.central_line import offer_central_lines
-from kvopt.heuristics.fleets import improve_fleet
-from kvopt.heuristics.fluid_orders import fluid_of, placed, search_fluid_orders
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed, search_fluid_orders
+from kvopt.heuristics.fleets.placing import Tries
+from kvopt.heuristics.fleets.searching import improve_fleet
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.placing import Tries
 from kvopt.search.incumbent import Search
 
 CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)

@@ -13,8 +13,8 @@ from strategies import instance_of, plain, random_instances
 from kvopt import generate
 from kvopt.bounds.paused_prices import paused_price_value
 from kvopt.errors import TooLarge
-from kvopt.heuristics import paused_groups
-from kvopt.heuristics.paused_groups import fill, groups_of, improved_prices
+from kvopt.heuristics.paused import groups
+from kvopt.heuristics.paused.groups import fill, groups_of, improved_prices
 from kvopt.search.proofs import Prices
 
 
@@ -52,10 +52,10 @@ def test_better_prices_are_found_step_by_step() -> None:
 def test_every_request_is_in_one_group(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = instance_of(9, [(0, 1, 3), (0, 0, 9), (2, 4, 5), (0, 2, 1), (1, 0, 2)])
     assert [g.members for g in groups_of(instance, 20)] == [(1, 2, 0), (3, 4)]
-    monkeypatch.setattr(paused_groups, "_MOST_ENTRIES", 21 * 60)
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 60)
     assert [g.members for g in groups_of(instance, 20)] == [(1, 2), (0, 3, 4)]
-    monkeypatch.setattr(paused_groups, "_MOST_ENTRIES", 21 * 10)
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 10)
     assert [g.members for g in groups_of(instance, 20)] == [(1,), (2,), (0, 3), (4,)]
-    monkeypatch.setattr(paused_groups, "_MOST_ENTRIES", 21 * 9)
+    monkeypatch.setattr(groups, "_MOST_ENTRIES", 21 * 9)
     with pytest.raises(TooLarge, match="a table of 10 tokens and 21 rounds"):
         groups_of(instance, 20)

@@ -11,8 +11,8 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics import paused_layers
-from kvopt.heuristics.paused_layers import search_layers
+from kvopt.heuristics.paused import layers
+from kvopt.heuristics.paused.layers import search_layers
 from kvopt.search.proofs import Prices
 
 
@@ -55,7 +55,7 @@ def test_it_stops_when_asked() -> None:
 
 
 def test_rounds_with_too_many_labels_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_layers, "LARGEST_LAYER", 5)
+    monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
     instance = generate("arrival-1", n=5, seed=1)
     with pytest.raises(TooLarge, match="has more than 5 labels with pauses"):
         search_layers(instance, Prices((), 1), 10**6, go_on)

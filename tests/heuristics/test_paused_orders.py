@@ -12,8 +12,8 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics import paused_orders
-from kvopt.heuristics.paused_orders import (
+from kvopt.heuristics.paused import orders
+from kvopt.heuristics.paused.orders import (
     order_of,
     schedule_by_order,
     search_paused_orders,
@@ -93,6 +93,6 @@ def test_nothing_to_order(requests: list[Triple]) -> None:
 
 
 def test_a_horizon_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_orders, "LARGEST_HORIZON", 4)
+    monkeypatch.setattr(orders, "LARGEST_HORIZON", 4)
     with pytest.raises(TooLarge, match="5 rounds are more than the limit of 4"):
         search_paused_orders(Instance(9, instance_of(9, [(2, 1, 3)]).requests))

@@ -17,24 +17,24 @@ from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.heuristics.beams import BeamPlan, Trace
-from kvopt.heuristics.bursts import rerun, rerun_bursts
 from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.rollouts import crowd_of, worth_of
-from kvopt.heuristics.time_windows import (
+from kvopt.heuristics.turns import Turn, Way
+from kvopt.heuristics.windows.bursts import rerun, rerun_bursts
+from kvopt.heuristics.windows.orders import (
+    anneal_windows,
+    annealed,
+    held_by,
+    move_earlier,
+)
+from kvopt.heuristics.windows.standing import (
     Change,
     Standing,
     requests_of,
     run_pass,
     standing_of,
     windows_of,
-)
-from kvopt.heuristics.turns import Turn, Way
-from kvopt.heuristics.window_orders import (
-    anneal_windows,
-    annealed,
-    held_by,
-    move_earlier,
 )
 from kvopt.search.incumbent import Search
 

@@ -22,7 +22,7 @@ from kvopt import (
     solve_in_seconds,
 )
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.heuristics.timed_rollouts import rolled_in_seconds
+from kvopt.heuristics.seconds.rollouts import rolled_in_seconds
 from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.runs import PolicyRun
 

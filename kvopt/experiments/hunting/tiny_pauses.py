@@ -49,7 +49,7 @@ def paused_optimum_below(
 
 
 def _by_layers(case: Case, cutoff: int, should_stop: Callable[[], bool]) -> int | None:
-    from kvopt.heuristics.paused_layers import search_layers
+    from kvopt.heuristics.paused.layers import search_layers
 
     memory, requests = case
     instance = Instance(memory, [Request(*triple) for triple in requests])

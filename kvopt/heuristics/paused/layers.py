@@ -9,7 +9,7 @@ A label is dropped where another one of the round has waited no longer and is fu
 request, and no less far with the others.
 
 Prices bound what a label still costs: the table of each group of requests holds the least cost of
-its remaining tokens after each time, in integers (`kvopt.heuristics.paused_groups`).  A label is
+its remaining tokens after each time, in integers (`kvopt.heuristics.paused.groups`).  A label is
 dropped where waiting, tables and the prices of the memory ahead show that no completion of it is
 below the value; so what is found is exact.
 """
@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from kvopt.bounds.kinds import Integers
 from kvopt.errors import TooLarge
-from kvopt.heuristics.paused_groups import MOST_TOGETHER, Group, fill, groups_of
+from kvopt.heuristics.paused.groups import MOST_TOGETHER, Group, fill, groups_of
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule

@@ -1,7 +1,7 @@
 """Runs of a fleet in seconds in which many requests attain their deadlines.
 
 Requests are dealt to workers, each of which serves its own as in
-`kvopt.heuristics.attaining_seconds`.  They are dealt as a router did it in a run, or each to the
+`kvopt.heuristics.attaining.seconds`.  They are dealt as a router did it in a run, or each to the
 worker that would be done first.  Then each worker looks for a better way by itself, and what one
 puts off moves to another one where it attains.
 """
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.heuristics.attaining import Attaining
-from kvopt.heuristics.attaining_seconds import FIRST_WAY, Server, Table, Way
+from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.heuristics.attaining.seconds import FIRST_WAY, Server, Table, Way
 from kvopt.kernels.compiling import working_time
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.deadlines import Aim
@@ -47,7 +47,7 @@ def attaining_on_workers(
 ) -> Attaining | None:
     """Return the best of some runs, None where times do not fit into 64 bits.
 
-    Arguments are as of `kvopt.heuristics.attaining_seconds.attaining_in_seconds`; ``dealings`` are
+    Arguments are as of `kvopt.heuristics.attaining.seconds.attaining_in_seconds`; ``dealings`` are
     the workers of each request in other runs.
     """
     table = Table.of(instance, model, allowed, costs)

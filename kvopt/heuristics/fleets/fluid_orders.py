@@ -4,7 +4,7 @@ The fluid of the volume bound (`kvopt.bounds.fluid`) uses all memory of all work
 does: where a request leaves, what is left beside the others rarely is as large as the next one.
 A fluid with a few percent less memory, its **pace**, begins requests about when a good fleet
 does, and knows what memory is worth to it.  So requests are placed in that order
-(`kvopt.heuristics.placing`), at those prices.
+(`kvopt.heuristics.fleets.placing`), at those prices.
 
 Paces are compared by what they give.  Better orders lose less memory, so the best pace rises
 with their number.
@@ -23,9 +23,9 @@ import numpy as np
 from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import Integers
+from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
+from kvopt.heuristics.fleets.reinsertion import LARGEST_LOADS, Fleet
 from kvopt.heuristics.passing import Floats
-from kvopt.heuristics.placing import Placing, Tries, place_next
-from kvopt.heuristics.reinsertion import LARGEST_LOADS, Fleet
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.heuristics.attaining import Attaining
+from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
@@ -70,7 +70,7 @@ def attaining_in_seconds(
 ) -> Attaining | None:
     """Return the best of some runs of one worker, None where times do not fit into 64 bits.
 
-    Arguments are as of `kvopt.heuristics.attaining.attaining_in_rounds`, beside the model.
+    Arguments are as of `kvopt.heuristics.attaining.rounds.attaining_in_rounds`, beside the model.
     """
     table = Table.of(instance, model, allowed, costs)
     if table is None:
@@ -140,7 +140,7 @@ class Server:
         self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int,
         way: Way,
     ) -> None:  # fmt: skip
-        from kvopt.heuristics.attaining_loops import Timed  # it loads numba
+        from kvopt.heuristics.attaining.loops import Timed  # it loads numba
 
         self._table, self._seed = table, seed
         self._timed = Timed(
@@ -170,7 +170,7 @@ class Server:
 
     def tried(self, way: Way) -> bool:
         """Run a way; whether it is the best so far."""
-        from kvopt.heuristics.attaining_loops import Line, serve
+        from kvopt.heuristics.attaining.loops import Line, serve
 
         costs, count = self._table.costs, len(self._table.costs)
         varied = np.ones(count)

@@ -25,7 +25,7 @@ from kvopt.model.instance import Instance
 from kvopt.simulation.running import run
 
 if TYPE_CHECKING:
-    from kvopt.heuristics.attaining_moves import Places
+    from kvopt.heuristics.attaining.moves import Places
 
 _LIMITS = (0.95, 1.0, 0.9, 1.05, 0.8, 1.2)
 """Costs up to which requests are placed by deadline, in the order in which they are tried."""
@@ -104,7 +104,7 @@ def attaining_in_rounds(
 
 def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | None:
     """Return workers that hold nothing, None where rounds are too many for a profile."""
-    from kvopt.heuristics.attaining_moves import Places
+    from kvopt.heuristics.attaining.moves import Places
     from kvopt.heuristics.decode import LARGEST_HORIZON  # it loads numba
 
     table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
@@ -127,7 +127,7 @@ def _filled(
     is_over: Callable[[], bool],
 ) -> tuple[Places, int]:  # fmt: skip
     """Return the best of some orders, and how many attain."""
-    from kvopt.heuristics.attaining_moves import fill
+    from kvopt.heuristics.attaining.moves import fill
 
     best, most = places, -1
     volumes = np.array([request.volume for request in instance], dtype=float)
@@ -146,7 +146,7 @@ def _filled(
 
 def _exchanged(places: Places, late: Integers, seed: int, is_over: Callable[[], bool]) -> int:
     """Exchange requests until none is late or nothing helps; return how many more attain."""
-    from kvopt.heuristics.attaining_moves import exchange
+    from kvopt.heuristics.attaining.moves import exchange
 
     random, idle, before = np.array([seed]), 0, len(late)
     while len(late) and idle < _IDLE * len(places.starts) and not is_over():

@@ -13,7 +13,8 @@ import numpy as np
 
 from kvopt.heuristics.decode import Integers, Problem, earliest, line_of
 from kvopt.heuristics.local_search import anneal, trial_of
-from kvopt.heuristics.time_windows import (
+from kvopt.heuristics.turns import Passes, Turn
+from kvopt.heuristics.windows.standing import (
     Change,
     IsLate,
     Job,
@@ -26,7 +27,6 @@ from kvopt.heuristics.time_windows import (
     standing_of,
     windows_of,
 )
-from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiled import compiled
 from kvopt.search.incumbent import Search
 

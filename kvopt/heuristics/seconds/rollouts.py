@@ -17,8 +17,8 @@ import numpy as np
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.kinds import Floats
 from kvopt.bounds.seconds_evaluation import Shares, shares
-from kvopt.heuristics.attaining_loops import Timed
-from kvopt.heuristics.timed_passing import (
+from kvopt.heuristics.attaining.loops import Timed
+from kvopt.heuristics.seconds.passing import (
     DONE,
     NOW,
     WAITING,

@@ -20,7 +20,7 @@ _PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
     """Improve the schedule of a fleet for so long, or until nothing improves any more."""
-    from kvopt.heuristics.reinsertion import search_reinsertions
+    from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 
     end, turn, turn_length = working_time() + seconds, 0, 2.0
     _place(search, seconds)
@@ -39,8 +39,8 @@ def _place(search: Search, seconds: float) -> None:
 
     The latter need an integer for each round, so where there are too many it is rollouts.
     """
-    from kvopt.heuristics.central_line import offer_central_lines
-    from kvopt.heuristics.fluid_orders import search_fluid_orders
+    from kvopt.heuristics.fleets.central_line import offer_central_lines
+    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
     from kvopt.heuristics.rollouts import search_rollouts
 
     params, count = search.params.improve, len(search.instance)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Floats, Integers
-from kvopt.heuristics.attaining_loops import Timed, fits, join, round_length
+from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
 
 _COME, _ACTIVE, _BASE, NOW, _TIME, DONE, _ASK, WAITING, WAITS, _IDLE = range(10)

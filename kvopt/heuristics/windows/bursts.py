@@ -22,7 +22,8 @@ from kvopt.heuristics.beams import (
 )
 from kvopt.heuristics.decode import Integers, earliest
 from kvopt.heuristics.passing import Crowd
-from kvopt.heuristics.time_windows import (
+from kvopt.heuristics.turns import Passes, Turn
+from kvopt.heuristics.windows.standing import (
     Change,
     IsLate,
     Job,
@@ -36,7 +37,6 @@ from kvopt.heuristics.time_windows import (
     standing_of,
     windows_of,
 )
-from kvopt.heuristics.turns import Passes, Turn
 from kvopt.kernels.compiled import compiled
 
 _SLICE = 20

@@ -1,0 +1,1 @@
+"""Searches for schedules and runs in which many requests attain their deadlines."""

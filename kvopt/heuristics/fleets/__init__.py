@@ -1,0 +1,1 @@
+"""Schedules of a fleet: which worker serves which request, and in which order."""

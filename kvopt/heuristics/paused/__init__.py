@@ -1,0 +1,1 @@
+"""Schedules with pauses: orders for every size, exhaustive layers for few requests."""

@@ -1,0 +1,1 @@
+"""Runs on a clock of seconds: rollouts by prices of machine time, orders behind routers."""
