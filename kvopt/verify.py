@@ -123,7 +123,8 @@ _POLICY = (
 _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SHARES_2 = {**_SHARES, "mix?": [int], "parts?": int}
-_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PROOFS}]}
+_SEARCH = {**_PROOFS[0], "kind": "search", "target": int}
+_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": (*_PROOFS, _SEARCH)}]}
 _BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
 _SLOWER = {"machine": [int], "value": int}
 _CERTIFICATE = {
@@ -164,9 +165,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
         "upper": (None, _FLEET, _PAUSED),
-        "lower": (None, {"value": int, "proof": (*_PROOFS, _SPLIT, _BLOCK_PRICES)}),
+        "lower": (None, {"value": int, "proof": (*_PROOFS, _SEARCH, _SPLIT, _BLOCK_PRICES)}),
         "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
-        "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SPLIT)}],
+        "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SEARCH, _SPLIT)}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -749,12 +750,14 @@ def _judged(
 ) -> tuple[int, str]:
     """Return the lower bound that a proof gives, and in words what was looked at.
 
-    Configurations and staircases look ahead along a run, so they do not cover pauses.
+    Configurations, searches and staircases look ahead along a run, so they do not cover pauses.
     """
     if proof["kind"] == "split":
         return _by_parts(memory, requests, work, proof["parts"], pauses)
-    if pauses and (proof["kind"] == "configurations" or proof.get("staircases")):
-        raise Invalid("lower: configurations and staircases do not cover pauses")
+    if pauses and (proof["kind"] in ("configurations", "search") or proof.get("staircases")):
+        raise Invalid("lower: configurations, searches and staircases do not cover pauses")
+    if proof["kind"] == "search":
+        return _by_search(memory, requests, proof, work)
     if proof["kind"] == "configurations":
         return _by_configurations(memory, requests, proof, work)
     if proof["kind"] == "volume":
@@ -1203,9 +1206,7 @@ def _by_stages(
         budget = (target - 1) * stage.scale - stage.total
         if budget < 0:
             return target, how
-        work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
-        pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
-        left = [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
+        left = _affordable(starts, costs, budget, work)
         starts = list(map(list, left))
     if searched:
         assert target is not None
@@ -1213,6 +1214,101 @@ def _by_stages(
         return target, f"{how} and a search of {count:,} partial schedules, none below {target:,},"
     assert target is not None
     return min(target, value), how
+
+
+def _by_search(
+    memory: int, requests: list[Request], proof: dict[str, Any], work: _Work
+) -> tuple[int, str]:
+    """Return what a search under prices of tokens proves, and in words what was looked at.
+
+    All of the above holds where F_t is the price of the tokens that a state holds, and R_t that
+    of M tokens: what stands together holds no more.
+    """
+    if _used(memory, requests) > 1:
+        raise Invalid("lower: a search is of one worker")
+    offset = min((request.arrival for request in requests), default=0)
+    requests = [r._replace(arrival=r.arrival - offset) for r in requests]
+    stage = _TokenStage(proof, memory, requests, offset, work)
+    cells = stage.last * (len(requests) + 9)
+    why = "lower: has too many requests and rounds for a search: "
+    with work.room(cells * (205 + 2 * work.entry), why):
+        starts = [range(r.arrival, max(r.arrival, stage.last) + 1) for r in requests]
+        costs = stage.evaluate(starts)
+        budget = (proof["target"] - 1) * stage.scale - stage.total
+        if budget < 0:
+            return proof["target"], "prices"
+        left = _affordable(starts, costs, budget, work)
+        count = _Search(stage, left, proof["target"], budget).run()
+    return proof["target"], (
+        f"prices and a search of {count:,} partial schedules, none below {proof['target']:,},"
+    )
+
+
+def _affordable(
+    starts: Sequence[Sequence[int]], costs: list[list[int]], budget: int, work: _Work
+) -> list[dict[int, int]]:
+    """Return the reduced costs of the starts of each request that a better schedule may have."""
+    work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
+    pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
+    return [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
+
+
+class _TokenStage:
+    """Prices over a denominator of a token at the times ``first``, ``first`` + 1, ....
+
+    Times are counted from an offset, the first arrival: ``last`` is the last one with a price,
+    ``most`` holds R at 0, 1, ..., and ``before`` the sum of all earlier R.
+    """
+
+    def __init__(
+        self,
+        proof: dict[str, Any],
+        memory: int,
+        requests: list[Request],
+        offset: int,
+        work: _Work,
+    ) -> None:
+        self.memory, self.requests, self.work = memory, requests, work
+        self.scale, first, prices = proof["denominator"], proof["first"], proof["numerators"]
+        if self.scale < 1 or first < 1 or min(prices, default=0) < 0:
+            raise Invalid("lower: needs a denominator and times of at least 1, no negative price")
+        skipped = max(0, offset - first)
+        self.before = memory * sum(prices[:skipped])
+        gap = max(0, first - offset) if prices[skipped:] else 0
+        why = "lower: too many rounds lie between an arrival and the first price: "
+        work.spend(20 * (gap + len(prices)) + 1000, why)
+        work.check_room(5 * work.entry * (gap + len(prices)), why)
+        self.prices = [0] * gap + prices[skipped:] or [0]
+        self.last, self.most = len(self.prices) - 1, [memory * price for price in self.prices]
+        self.total = 0
+
+    def price(self, time: int, peak: int, r: int) -> int:
+        """Return the price of a state at a time up to the last."""
+        return int(self.prices[time] * (peak - r))
+
+    def evaluate(self, starts: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Set ``total``, L, and return the reduced cost of each start.
+
+        With P_t and W_t the sums of p_u and of u p_u over u <= t, the tokens of a start at k cost
+
+            sum_{j=1..o} p_{k+j} (s + j)  =  (s - k) (P_{k+o} - P_k) + W_{k+o} - W_k.
+        """
+        last, scale = self.last, self.scale
+        paid = [*accumulate(self.prices)]
+        timed = [*accumulate(t * price for t, price in enumerate(self.prices))]
+        total, reduced = -self.before - sum(self.most), []
+        for (arrival, prompt, output), own in zip(self.requests, starts, strict=True):
+            self.work.spend(20 * len(own) + 20)
+            costs = []
+            for k in own:
+                a, b = min(k, last), min(k + output, last)
+                held = (prompt - k) * (paid[b] - paid[a]) + timed[b] - timed[a]
+                costs.append(scale * (k + output - arrival) + held)
+            least = min(costs)
+            total += least
+            reduced.append([cost - least for cost in costs])
+        self.total = total
+        return reduced
 
 
 class _Stage:
@@ -1443,7 +1539,11 @@ class _Search:
     """
 
     def __init__(
-        self, stage: _Stage, reduced_costs: list[dict[int, int]], target: int, budget: int
+        self,
+        stage: _Stage | _TokenStage,
+        reduced_costs: list[dict[int, int]],
+        target: int,
+        budget: int,
     ) -> None:
         self.stage, self.target, self.budget = stage, target, budget
         self.requests, self.work = stage.requests, stage.work

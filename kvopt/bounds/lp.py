@@ -40,8 +40,8 @@ _BYTES = 150
 
 def offer_lp_bound(
     search: Search, largest_columns: int = 3_000_000, time_limit: float = math.inf
-) -> None:
-    """Solve the relaxation and offer what its prices prove.
+) -> Prices | None:
+    """Solve the relaxation and offer what its prices prove; return them, None if it has none.
 
     The time limit is for the LP solver alone, beside the limit of the search.
 
@@ -53,7 +53,7 @@ def offer_lp_bound(
     if search.schedule is None:
         raise ValueError("the LP needs a schedule for its horizon")
     if search.should_stop():
-        return
+        return None
     end, kinds = search.schedule.makespan, Counter(r.kind for r in search.instance)
     cells = sum((end - arrival - output + 1) * output for arrival, _, output in kinds)
     if cells > _CELLS_A_COLUMN * largest_columns:
@@ -65,10 +65,11 @@ def offer_lp_bound(
         model = program_by_kinds(memory, kinds, end, largest_columns=largest_columns)
     prices = memory_prices(model, search, time_limit)
     if prices is None:
-        return
+        return None
     value = price_bound(search.instance, prices)
     if value >= search.instance.total_output:  # else an LP that was cut short: it says nothing
         search.offer_checked(value, "lp", prices)
+    return prices
 
 
 def program_by_kinds(

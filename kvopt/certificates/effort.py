@@ -20,6 +20,7 @@ from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
     Proof,
+    SearchProof,
     SharesProof,
     SplitProof,
     StatePrices,
@@ -50,6 +51,11 @@ _OF_A_START = 6
 """Steps for a start of which whole blocks or states are priced."""
 _OF_A_KEPT_START = 15
 """Steps for one that may be ruled out by the prices of its states."""
+_OF_A_TIME, _OF_A_START_OF_A_SEARCH = 60, 25
+"""Steps for a time, and for a start at it, of a search under prices of tokens."""
+_OF_RIVALS, _OF_A_LABEL_AT_MOST = 250, 80_000
+"""There labels that hold differently are many, and each is compared with its rivals: pieces of a
+trace with 8 to 38 requests took 600 to 78,000 steps a label."""
 _OF_A_BYTE = 10
 """Steps for a byte that is read."""
 
@@ -109,6 +115,11 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
             start = _OF_A_START if target is None else _OF_A_KEPT_START
             steps = sum(_of_stage(instance, stage, start) for stage in stages)
             return steps + _OF_A_LABEL * kept
+        case SearchProof(prices, _, kept):
+            rounds = len(prices.numerators) + max((r.arrival for r in instance), default=0)
+            longest = max((r.output for r in instance), default=0)
+            label = min(_OF_A_LABEL_AT_MOST, _OF_A_LABEL + longest * kept // _OF_RIVALS)
+            return rounds * (_OF_A_TIME + _OF_A_START_OF_A_SEARCH * count) + label * kept
         case SharesProof(parts=parts):
             return (_OF_SHARES + _OF_A_PART * parts) * count
         case SplitProof(parts):

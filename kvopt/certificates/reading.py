@@ -24,6 +24,7 @@ from kvopt.search.proofs import (
     PartProof,
     Prices,
     Proof,
+    SearchProof,
     SharesProof,
     SlowerBound,
     SplitProof,
@@ -164,7 +165,7 @@ def _whole_proof(proof: dict[str, Any], instance: Instance) -> Proof:
     Else there would be a price for each round before, and those may be many.
     """
     first = min((request.arrival for request in instance), default=0)
-    if not first or proof["kind"] not in ("prices", "configurations"):
+    if not first or proof["kind"] not in ("prices", "configurations", "search"):
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))
 
@@ -190,6 +191,10 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
             prices = proof_from_json({**proof, "kind": "prices"}, begin)
             assert isinstance(prices, Prices)
             return BlockPrices(prices)
+        case "search":
+            prices = proof_from_json({**proof, "kind": "prices"}, begin)
+            assert isinstance(prices, Prices)
+            return SearchProof(prices, proof["target"])
         case "configurations":
             stages = tuple(_stage(stage, begin) for stage in proof["stages"])
             return ConfigurationProof(stages, proof["target"], proof["searched"])
@@ -199,7 +204,8 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
 
 def _part(part: dict[str, Any]) -> PartProof:
     proof = proof_from_json(part["proof"], part["from"])
-    assert isinstance(proof, Prices | VolumeProof | ConfigurationProof), "what parts may have"
+    some = Prices | VolumeProof | ConfigurationProof | SearchProof
+    assert isinstance(proof, some), "what parts may have"
     return PartProof(part["from"], proof)
 
 

@@ -26,6 +26,7 @@ from kvopt.search.proofs import (
     ConfigurationProof,
     Prices,
     Proof,
+    SearchProof,
     SharesProof,
     SplitProof,
     StatePrices,
@@ -33,7 +34,7 @@ from kvopt.search.proofs import (
 )
 from kvopt.simulation.clocks import Seconds
 
-_NEWER_KINDS = ("split", "block-prices")
+_NEWER_KINDS = ("split", "block-prices", "search")
 """Proofs that the first schema does not have."""
 
 LARGEST_FILE = 90_000_000
@@ -240,6 +241,8 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
             }
         case BlockPrices(prices):
             return {**proof_to_json(prices, begin), "kind": "block-prices"}
+        case SearchProof(prices, target, _):
+            return {**proof_to_json(prices, begin), "kind": "search", "target": target}
         case SharesProof(lines, weights, company, mix, parts):
             said = {"kind": "shares", "lines": lines, "weights": weights, "company": company}
             newer = {"mix": mix, "parts": parts}

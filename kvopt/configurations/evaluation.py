@@ -85,6 +85,13 @@ def evaluate(
         for t in range(a + 1, b):
             by_time[t] = ((b - t) * by_time[a] + (t - a) * by_time[b]) // (b - a)
             largest[t] = ((b - t) * largest[a] + (t - a) * largest[b]) // (b - a)
+    return evaluation_of(states, starts, by_time, largest, denominator)
+
+
+def evaluation_of(
+    states: States, starts: Flags, by_time: Integers, largest: Integers, denominator: int
+) -> Evaluation:
+    """Return what prices at all times prove, with a largest sum for each time."""
     costs = np.full(starts.shape, CLOSED, dtype=np.int64)
     _costs(states.arrivals, states.outputs, states.firsts, starts, by_time, denominator, costs)
     least = costs.min(axis=1)

@@ -12,6 +12,8 @@ _MOST_PRICES = 20_000_000
 """Limit of the prices of states at all times, as integers; 160 MB."""
 _MOST_CELLS = 60_000_000
 """Limit of the cells in the tables of one dynamic program, as floats; 480 MB."""
+_MOST_QUICK = 5_000_000
+"""The same where many programs are to be gone through, many times; some 10 ms each."""
 _MOST_CHECKED = 3_000_000
 """Limit of the cells of a table of `kvopt verify`, which refuses more."""
 _MOST_ROUNDS = 2_000_000
@@ -61,8 +63,8 @@ def _most_together(instance: Instance) -> int:
     return sum(tokens <= instance.memory for tokens in held)
 
 
-def check_size(instance: Instance, last: int) -> None:
-    """Raise if the states of an instance, at the times up to the last one, take too much memory.
+def check_starts(instance: Instance, last: int) -> None:
+    """Raise if states, or starts, at the times up to the last one take too much memory.
 
     Raises
     ------
@@ -76,14 +78,40 @@ def check_size(instance: Instance, last: int) -> None:
         )
     if last * (len(instance) + 9) > _MOST_ROUNDS:
         raise TooLarge(f"{len(instance):,} requests can start in too many of {last:,} rounds")
-    counts = Counter((r.peak, left) for r in instance for left in range(r.output))
-    added = sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
-    together = _most_together(instance)
+
+
+def check_size(instance: Instance, last: int) -> None:
+    """Raise if these, or tables of sets of requests in such states, take too much memory.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    check_starts(instance, last)
     least = min((request.prompt + 1 for request in instance), default=1)
+    added = _most_added(instance)
     members = min(added, instance.memory // least)
-    cells = max(
-        added * (together + 1) * (instance.memory + 1) / _MOST_CELLS,
-        (members + 1) * (instance.memory + 1) / _MOST_CHECKED,
-    )
-    if cells > 1:
+    checked = (members + 1) * (instance.memory + 1)
+    if _cells(instance) > _MOST_CELLS or checked > _MOST_CHECKED:
         raise TooLarge(f"sets of requests in {added:,} states take too much memory")
+
+
+def is_quick(instance: Instance, last: int) -> bool:
+    """Whether prices of states fit, and can be evaluated many times in a moment."""
+    try:
+        check_size(instance, last)
+    except TooLarge:
+        return False
+    return _cells(instance) <= _MOST_QUICK
+
+
+def _most_added(instance: Instance) -> int:
+    """Return how many requests a dynamic program adds at most, in all states of one time."""
+    counts = Counter((r.peak, left) for r in instance for left in range(r.output))
+    return sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
+
+
+def _cells(instance: Instance) -> int:
+    """Return the cells of all tables of one dynamic program."""
+    return _most_added(instance) * (_most_together(instance) + 1) * (instance.memory + 1)

@@ -14,8 +14,10 @@ from contextlib import suppress
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.expand import Stopped
 from kvopt.configurations.forward_search import MOST_REQUESTS
-from kvopt.engines.forward import NAME, Forward
+from kvopt.configurations.size import is_quick
+from kvopt.engines.forward import NAME, Forward, label_limit
 from kvopt.engines.registry import register
+from kvopt.engines.token_search import search_by_tokens
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.compiling import working_time
@@ -23,8 +25,6 @@ from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.threads import run_in_thread
 
-_BYTES, _BYTES_A_REQUEST = 100, 4
-"""Bytes of a label with those that extend it and their hash table, and more for each request."""
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
 
@@ -52,17 +52,15 @@ def _run(search: Search, presolve: bool) -> None:
     if count > params.unaided:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
-        _bound_and_search(search, presolve)
+        assert search.schedule is not None
+        if is_quick(search.instance, search.schedule.makespan):
+            _bound_and_search(search, presolve)
+        else:
+            search_by_tokens(search)
     if helper.ident is not None:
         helper.join()
     if helper.ident is None or seconds < math.inf:
         improve(search)
-
-
-def _label_limit(search: Search) -> int:
-    """Return how many labels a search may keep in each round, within the memory budget."""
-    label = _BYTES + _BYTES_A_REQUEST * len(search.instance)
-    return min(search.params.exact.most_labels, search.memory_left // label)
 
 
 def _bound_and_search(search: Search, presolve: bool) -> None:
@@ -82,13 +80,13 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
             since = working_time()
             if count <= params.searchable and 2.0 * searching <= since - began:
                 seconds = min(2.0 * (since - began), search.remaining / 2.0)
-                if forward.raises(labels) or forward.excludes_all(_label_limit(search), seconds):
+                if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
                     optimum = search.schedule.objective
                 searching += working_time() - since
             labels = min(_FACTOR * labels, params.rising_labels)
         if forward and not optimum:
             forward.widen_beam(params.width, params.wider_width)
-            if forward.raises(_label_limit(search), finely=True):
+            if forward.raises(label_limit(search), finely=True):
                 optimum = search.schedule.objective
             else:
                 forward.widen_beam(params.wider_width, params.widest_width)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped, TooWide
 from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.lookahead import Lookahead
-from kvopt.configurations.stages import Rising
+from kvopt.configurations.states import States
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
+from kvopt.search.proofs import ConfigurationProof, SearchProof
 
 NAME = "exact"
 """Name of the engine, which is in `bounded_by` of its bounds."""
@@ -23,6 +24,25 @@ _ENDLESS = 100.0
 
 _WIDER = 3
 """Factor of the beam width from one beam search to the next."""
+
+
+_BYTES, _BYTES_A_REQUEST = 100, 4
+"""Bytes of a label with those that extend it and their hash table, and more for each request."""
+
+
+def label_limit(search: Search) -> int:
+    """Return how many labels a search may keep in each round, within the memory budget."""
+    label = _BYTES + _BYTES_A_REQUEST * len(search.instance)
+    return min(search.params.exact.most_labels, search.memory_left // label)
+
+
+class Priced(Protocol):
+    """States of requests, with prices by which a search below a target can be proved."""
+
+    states: States
+
+    def proof(self, target: int, *, searched: bool, kept: int) -> ConfigurationProof | SearchProof:
+        """Return the proof that nothing is below a target."""
 
 
 class _Effort(NamedTuple):
@@ -44,13 +64,18 @@ class Forward:
     ----------
     search
         Has a schedule, and takes what is found.
-    rising, evaluation
+    priced, evaluation
         Prices, and what they prove.
+    deadline
+        Time of work at which it stops, beside the limits of the search.
     """
 
-    def __init__(self, search: Search, rising: Rising, evaluation: Evaluation) -> None:
+    def __init__(
+        self, search: Search, priced: Priced, evaluation: Evaluation, deadline: float = math.inf
+    ) -> None:
         assert search.schedule is not None
-        self._search, self._rising, self._evaluation = search, rising, evaluation
+        self._search, self._priced, self._evaluation = search, priced, evaluation
+        self._deadline = deadline
         self._params = search.params.exact
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
@@ -97,7 +122,7 @@ class Forward:
         rise = max(1.0, self._params.first_rise * (self._objective() - least), known / 2)
         growth, failed, look_ahead = 1.0, math.inf, False
         self._last = self._before = last = _NOTHING
-        while not self._search.should_stop():
+        while not self._should_stop():
             target = min(least + int(rise), self._objective())
             if look_ahead and self._search.checkable:
                 target = self._objective()
@@ -142,7 +167,7 @@ class Forward:
         search = self._search
 
         def should_stop() -> bool:
-            return search.should_stop() or working_time() >= deadline
+            return self._should_stop() or working_time() >= deadline
 
         forward = self._forward(target, self._params.exclusion_horizon if look_ahead else 0)
         if look_ahead:
@@ -154,7 +179,7 @@ class Forward:
             search.offer_starts(found, "forward search")
             target = self._objective()
         if not look_ahead:
-            proof = self._rising.proof(target, searched=True, kept=forward.kept)
+            proof = self._priced.proof(target, searched=True, kept=forward.kept)
             search.offer_checked(target, NAME, proof)
         elif not search.checkable:
             search.offer_claimed(target, NAME)
@@ -167,7 +192,7 @@ class Forward:
         while True:
             forward = self._forward(self._objective(), horizon)
             try:
-                found = forward.search_with_beam(width, self._search.should_stop)
+                found = forward.search_with_beam(width, self._should_stop)
             except TooWide:  # more equally good labels than the limit of the beam
                 return
             if found is None or not self._search.offer_starts(found, "forward search"):
@@ -175,25 +200,28 @@ class Forward:
 
     def widen_beam(self, width: int, widest: int) -> None:
         """Search with wider and wider beams."""
-        while width < widest and not self._search.should_stop():
+        while width < widest and not self._should_stop():
             width = min(_WIDER * width, widest)
             for horizon in self._params.wide_horizons:
                 self.search_with_beam(width, horizon)
 
     # ---- both -------------------------------------------------------------------------
 
+    def _should_stop(self) -> bool:
+        return self._search.should_stop() or working_time() >= self._deadline
+
     def _objective(self) -> int:
         assert self._search.schedule is not None
         return self._search.schedule.objective
 
     def _forward(self, target: int, horizon: int) -> ForwardSearch:
-        states = self._rising.states
+        states = self._priced.states
         lookahead, threads = self._lookahead(horizon), self._search.threads
         return ForwardSearch(states, self._twins, self._evaluation, target, lookahead, threads)
 
     def _lookahead(self, horizon: int) -> Lookahead | None:
         if horizon not in self._lookaheads:
-            states, evaluation = self._rising.states, self._evaluation
+            states, evaluation = self._priced.states, self._evaluation
             fits = horizon > 0 and Lookahead.fits(states, evaluation, horizon)
             made = Lookahead(states, evaluation, self._budget, horizon) if fits else None
             self._lookaheads[horizon] = made

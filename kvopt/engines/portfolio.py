@@ -14,7 +14,7 @@ from contextlib import suppress
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.configurations.size import check_large, check_size
+from kvopt.configurations.size import check_large, check_starts, is_quick
 from kvopt.engines.registry import ENGINES, register
 from kvopt.errors import TooLarge
 from kvopt.formulations.cpsat import LARGEST_PAIRS
@@ -53,7 +53,9 @@ def has_configurations(search: Search) -> bool:
 
     With more requests no search may end, and few knots with beams by their prices find more.
     """
-    return not has_many_configurations(search) and _passes(check_size, search)
+    assert search.schedule is not None
+    few = not has_many_configurations(search)
+    return few and is_quick(search.instance, search.schedule.makespan)
 
 
 def has_many_configurations(search: Search) -> bool:
@@ -82,20 +84,24 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
         return
     end = search.seconds + seconds
     offer_staircase_bound(search)
+    params = search.params.portfolio
     if has_many_configurations(search):
         climb(search, _TOKENS_SHARE * (end - search.seconds))
         climb_states(search, end - search.seconds, few_knots=True)
-    else:
+    elif not solve_lp(search, end - search.seconds, params.lp_at_once):
         climb(search, _CLIMBING_SHARE * (end - search.seconds))
         solve_lp(search, end - search.seconds)
 
 
-def solve_lp(search: Search, seconds: float = math.inf) -> None:
-    """Bound by the LP, where it is small."""
-    if not search.should_stop():
-        _LOGGER.debug("stage: LP bound")
-        with search.surviving("lp"), suppress(TooLarge):
-            offer_lp_bound(search, search.params.portfolio.lp_columns, max(seconds, 0.0))
+def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
+    """Bound by the LP, where it is small; return whether it was solved."""
+    if search.should_stop():
+        return False
+    _LOGGER.debug("stage: LP bound")
+    columns = search.params.portfolio.lp_columns if columns is None else columns
+    with search.surviving("lp"), suppress(TooLarge):
+        return offer_lp_bound(search, columns, max(seconds, 0.0)) is not None
+    return False
 
 
 def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) -> None:
@@ -138,9 +144,23 @@ def run(search: Search, *, presolve: bool = True) -> None:
         ENGINES.find("exact")(search, presolve=presolve)
     else:
         bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
+        search_tokens(search)
         _search_large(search, presolve)
     if math.isfinite(search.remaining) and not search.should_stop():
         improve(search)  # with the time that no engine could use
+
+
+def search_tokens(search: Search) -> None:
+    """Search what prices of tokens leave of some dozens of requests, with a share of the time."""
+    few = len(search.instance) <= search.params.portfolio.exact_requests
+    if search.should_stop() or not (few and _passes(check_starts, search)):
+        return
+    from kvopt.engines.token_search import search_by_tokens  # loads numba
+
+    _LOGGER.debug("stage: search under prices of tokens")
+    search.engine = "exact"
+    seconds = share_of(search.remaining, search.params.portfolio.tokens_share)
+    run_watched(search, "exact", lambda: search_by_tokens(search, seconds))
 
 
 def _search_large(search: Search, presolve: bool) -> None:

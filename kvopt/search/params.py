@@ -48,6 +48,12 @@ class PortfolioParams:
     lp_columns: int = _param(
         40_000, "Columns up to which an LP follows the climb of prices; a few seconds at most."
     )
+    lp_at_once: int = _param(
+        16_000, "Columns up to which the LP needs no climb before it; a second at most."
+    )
+    tokens_share: float = _share(
+        0.3, "Share of the time left for searches under prices of tokens, in large caches."
+    )
     lp_kinds: int = _param(
         10, "Kinds of requests up to which the method lagrangian ends with that LP."
     )

@@ -105,6 +105,25 @@ class ConfigurationProof:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchProof:
+    """Under prices of tokens every schedule below a target was searched for, in vain.
+
+    Parameters
+    ----------
+    prices
+        By which partial schedules are dropped.
+    target
+        No schedule has a smaller total latency.
+    kept
+        Labels that the search kept, which says how long it takes to check.
+    """
+
+    prices: Prices
+    target: int
+    kept: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class PartProof:
     """What proves the bound of a part of the requests, see `kvopt.model.parts`.
 
@@ -118,7 +137,7 @@ class PartProof:
     """
 
     begin: int
-    proof: Prices | VolumeProof | ConfigurationProof
+    proof: Prices | VolumeProof | ConfigurationProof | SearchProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +178,9 @@ class SharesProof:
     parts: int = 0
 
 
-Proof = Prices | BlockPrices | VolumeProof | ConfigurationProof | SplitProof | SharesProof
+Proof = (
+    Prices | BlockPrices | VolumeProof | ConfigurationProof | SearchProof | SplitProof | SharesProof
+)
 
 
 @dataclass(frozen=True, slots=True)

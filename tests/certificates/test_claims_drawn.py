@@ -18,6 +18,7 @@ from kvopt.verify import Invalid, _hash, _report
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
+KINDS = ("prices", "volume", "staircases", "configurations", "search", "split", "blocks")
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
 MOST = 10_000
@@ -63,7 +64,7 @@ def proof_of(content: Content, source: random.Random) -> Content:
         if weights and source.random() < 0.7:
             shares["company"] = [source.randint(0, 64 - weight) for weight in weights]
         return {**shares, "mix": [1 + i for i in lines]} if source.random() < 0.4 else shares
-    kind = source.choice(("prices", "volume", "staircases", "configurations", "split", "blocks"))
+    kind = source.choice(KINDS)
     if kind == "volume":
         return {"kind": "volume"}
     if kind == "staircases":
@@ -76,6 +77,8 @@ def proof_of(content: Content, source: random.Random) -> Content:
     if kind == "configurations":
         return configurations(rows, source)
     proof = random_proof(source)
+    if kind == "search":
+        return {**proof, "kind": "search", "target": source.randint(1, 30)}
     if kind == "blocks" and "block_size" in content["instance"]:
         proof["kind"] = "block-prices"
     return proof
