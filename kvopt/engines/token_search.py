@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 
+from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.configurations.expand import Stopped
 from kvopt.configurations.tokens import PricedTokens
@@ -17,20 +18,22 @@ from kvopt.engines.forward import NAME, Forward, label_limit
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.proofs import Prices
+
+_CLIMBING_SHARE = 0.3
+"""Share of the time for prices to climb, where none are known and the LP is too large."""
 
 
 def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     """Raise the bound by searches below higher and higher targets, with beams on the way."""
     assert search.schedule is not None
     deadline = working_time() + seconds
-    prices = _prices(search)
+    prices = _prices(search, share_of(min(seconds, search.remaining), _CLIMBING_SHARE))
     if prices is None or search.should_stop() or search.instance.workers > 1:
         return
-    params, priced = (
-        search.params.exact,
-        PricedTokens(search.instance, prices, search.schedule.makespan),
-    )
+    params = search.params.exact
+    priced = PricedTokens(search.instance, prices, search.schedule.makespan)
     forward = Forward(search, priced, priced.evaluate(), deadline)
     with suppress(Stopped):
         forward.search_with_beam(params.first_width, 0)
@@ -41,10 +44,17 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
         search.offer_claimed(search.schedule.objective, NAME)
 
 
-def _prices(search: Search) -> Prices | None:
-    """Return the prices that prove the bound, or those of the LP where something else does."""
-    if search.checked is not None and isinstance(search.checked.proof, Prices):
-        return search.checked.proof
+def _prices(search: Search, seconds: float) -> Prices | None:
+    """Return the prices that prove the bound; where something else does, find some."""
+    if (known := _proving(search)) is not None:
+        return known
     with suppress(TooLarge):
         return offer_lp_bound(search, search.params.portfolio.lp_at_once)
-    return None
+    offer_lagrangian_bound(search, time_limit=seconds)
+    return _proving(search)
+
+
+def _proving(search: Search) -> Prices | None:
+    """Return the prices that prove the bound, None if something else does."""
+    proof = None if search.checked is None else search.checked.proof
+    return proof if isinstance(proof, Prices) else None

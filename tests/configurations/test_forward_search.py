@@ -85,7 +85,7 @@ class TestSweep:
         if seed == 3:  # as if rounds were too many for 16 bits
             monkeypatch.setattr(module, "_LAST_SHORT", 0)
         drawn = random_instances(
-            many(36), 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3]
+            many(22), 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3]
         )
         for number, instance in enumerate(drawn):
             states, last = States.of(instance), source.randint(1, 14)
@@ -101,7 +101,7 @@ class TestSweep:
     def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
         source = random.Random(seed)
         impossible = 0
-        for instance in random_instances(many(50), 60 + seed, least_requests=1, most_requests=4):
+        for instance in random_instances(many(30), 60 + seed, least_requests=1, most_requests=4):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 12)
             knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
@@ -122,7 +122,7 @@ class TestSweep:
     def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
         """One price, and arrivals up to thirty rounds after it."""
         source = random.Random(7)
-        for instance in random_instances(many(40), 70, least_requests=1, last_arrival=30):
+        for instance in random_instances(many(24), 70, least_requests=1, last_arrival=30):
             states = States.of(instance)
             knots = Knots.every(1, 1)
             prices = drawn_prices(source, states, knots, 3)
@@ -223,7 +223,7 @@ class TestLookahead:
         """Of schedules within the budget, from each of their rounds on."""
         source = random.Random(7)
         compared = seen = 0
-        for instance in random_instances(many(30), 91, least_requests=2, most_requests=4):
+        for instance in random_instances(many(18), 91, least_requests=2, most_requests=4):
             memory, requests = plain(instance)
             states = States.of(instance)
             last = objective_end(instance)
@@ -328,7 +328,7 @@ class TestRising:
     @pytest.mark.slow
     def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
         met = tried = 0
-        for number, instance in enumerate(random_instances(many(36), 82, least_requests=1)):
+        for number, instance in enumerate(random_instances(many(22), 82, least_requests=1)):
             optimum, best = oracle.optimum(*plain(instance))
             search = searched(instance)
             if number % 2:

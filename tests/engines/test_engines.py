@@ -60,7 +60,7 @@ def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimu
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", IN_PROCESS)
 @pytest.mark.parametrize("presolve", [True, False])
-@examples(100)
+@examples(60)
 @given(instance=instances(most_requests=5, most_memory=10, most_output=5), data=st.data())
 def test_engines_agree_with_brute_force(
     engine: str, presolve: bool, instance: Instance, data: st.DataObject

@@ -103,7 +103,7 @@ def test_it_is_cp_sat(family: str, n: int) -> None:
 
 
 @pytest.mark.slow
-@examples(30)
+@examples(20)
 @given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
 def test_bounds_the_optimum_and_schedules_are_in_order(
     instance: Instance, presolve: bool, quick: bool
@@ -184,7 +184,7 @@ def test_a_search_beyond_its_label_limit_goes_on() -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
     narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
     for instance in random_instances(
-        many(30), 9, least_requests=3, most_requests=6, most_memory=12
+        many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):
         optimum, _ = oracle.optimum(*plain(instance))
         assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
@@ -281,7 +281,7 @@ def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> N
 
 
 def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> None:
-    shapes = random_instances(many(20), 21, least_requests=1, most_memory=14, most_output=7)
+    shapes = random_instances(many(12), 21, least_requests=1, most_memory=14, most_output=7)
     for number, instance in enumerate(shapes):
         optimum, _ = oracle.optimum(*plain(instance))
         found = certify(instance, threads=1)
@@ -298,7 +298,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
     between = met = drawn = claimed = 0
     for number, instance in enumerate(
         random_instances(
-            many(90), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
+            many(50), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
         )
     ):
         optimum, _ = oracle.optimum(*plain(instance))

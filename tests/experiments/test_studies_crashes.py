@@ -19,8 +19,8 @@ from kvopt.experiments.studies import read_records, read_study, run_study
 from kvopt.files.reading import read_text
 
 ROOT = Path(__file__).parents[2]
-KILLS = 20
-DRAWS = 250
+KILLS = 8
+DRAWS = 120
 
 # A process with no threads of its own begins runs as copies of itself, which is quick.
 RUNNER = """
@@ -40,7 +40,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.slow
-def test_killed_twenty_times_at_random_moments(tmp_path: Path) -> None:
+def test_killed_many_times_at_random_moments(tmp_path: Path) -> None:
     description, folder = tiny(tmp_path / "tiny.toml", DRAWS), tmp_path / "out"
     moments = random.Random(6)
     sizes = [0]

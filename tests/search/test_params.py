@@ -111,7 +111,7 @@ def drawn(source: random.Random) -> SolveParams:
 @pytest.mark.slow
 def test_answers_are_true_whatever_they_are() -> None:
     source = random.Random(5)
-    shapes = random_instances(many(40), 8, least_requests=2, most_requests=4, last_arrival=9)
+    shapes = random_instances(many(24), 8, least_requests=2, most_requests=4, last_arrival=9)
     for instance in shapes:
         params = drawn(source)
         optimum, _ = oracle.optimum(*plain(instance))
