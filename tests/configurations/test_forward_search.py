@@ -101,7 +101,7 @@ class TestSweep:
     def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
         source = random.Random(seed)
         impossible = 0
-        for instance in random_instances(many(30), 60 + seed, least_requests=1, most_requests=4):
+        for instance in random_instances(many(50), 60 + seed, least_requests=1, most_requests=4):
             memory, requests = plain(instance)
             states, last = States.of(instance), source.randint(1, 12)
             knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
@@ -246,8 +246,8 @@ class TestLookahead:
                     found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
                     assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
                     compared, seen = compared + 1, seen + (found > 0)
-        assert compared > 1000
-        assert seen > 100
+        assert compared > 500
+        assert seen > 50
 
     @pytest.mark.slow
     def test_large_tables_do_not_fit(self) -> None:

@@ -326,7 +326,7 @@ def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_
         met += search.lower_bound == optimum
     assert between > 3
     assert claimed > 10
-    assert met == drawn > 20
+    assert met == drawn > 10
 
 
 def assert_verified(search: Search, path: Path) -> None:
