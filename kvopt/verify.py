@@ -1203,7 +1203,7 @@ def _by_stages(
         value = -(-stage.total // stage.scale)
         if target is None:
             return value, how
-        budget = (target - 1) * stage.scale - stage.total
+        budget = _budget(stage, target)
         if budget < 0:
             return target, how
         left = _affordable(starts, costs, budget, work)
@@ -1234,7 +1234,7 @@ def _by_search(
     with work.room(cells * (205 + 2 * work.entry), why):
         starts = [range(r.arrival, max(r.arrival, stage.last) + 1) for r in requests]
         costs = stage.evaluate(starts)
-        budget = (proof["target"] - 1) * stage.scale - stage.total
+        budget = _budget(stage, proof["target"])
         if budget < 0:
             return proof["target"], "prices"
         left = _affordable(starts, costs, budget, work)
@@ -1242,6 +1242,11 @@ def _by_search(
     return proof["target"], (
         f"prices and a search of {count:,} partial schedules, none below {proof['target']:,},"
     )
+
+
+def _budget(stage: _Stage | _TokenStage, target: int) -> int:
+    """Return what a schedule below a target has at most on the right."""
+    return (target - 1) * stage.scale - stage.total
 
 
 def _affordable(

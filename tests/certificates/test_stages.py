@@ -9,6 +9,7 @@ import pytest
 
 from kvopt import Instance, Request, bound, certify, solve, verify
 from kvopt.certificates import write_certificate
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import ConfigurationProof, Prices, SplitProof
 from kvopt.search.result import Progress
 
@@ -24,9 +25,13 @@ def with_many_configurations(n: int, seed: int = 3) -> Instance:
     return Instance(MEMORY, [Request(source.randrange(20), *each) for each in drawn])
 
 
+UNSEARCHED = SolveParams.of({"portfolio": {"tokens_share": 0}})
+"""No search under prices of tokens: what proves the bound are the prices."""
+
+
 def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     instance = with_many_configurations(7)
-    found = certify(instance, time_limit=20)
+    found = certify(instance, time_limit=20, params=UNSEARCHED)
     assert found.objective == solve(instance, "cpsat", time_limit=60).lower_bound
     assert found.lower_bound is not None
     assert found.objective is not None
@@ -44,7 +49,9 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
     small = Instance(MEMORY, [Request(source.randrange(4), *each) for each in drawn])
     later = [Request(r.arrival + 10_000, r.prompt, r.output) for r in small]
-    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=8, slower=False)
+    found = certify(
+        Instance(MEMORY, [*large.requests, *later]), time_limit=8, slower=False, params=UNSEARCHED
+    )
     assert found.lower is not None
     assert isinstance(found.lower.proof, SplitProof)
     first, last = (part.proof for part in found.lower.proof.parts)

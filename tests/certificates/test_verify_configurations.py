@@ -99,9 +99,9 @@ class TestSearch:
 MISTAKES = {
     "the rounded bound removes": (
         "* stage.scale - stage.total\n",
-        "* stage.scale - value * stage.scale\n",
+        "* stage.scale + -stage.total // stage.scale * stage.scale\n",
     ),
-    "the target itself is out of sight": ("budget = (target - 1)", "budget = (target - 2)"),
+    "the target itself is out of sight": ("return (target - 1)", "return (target - 2)"),
     "what is just within the budget is removed": ("if cost <= budget", "if cost < budget"),
     "the start at the last time is left out": (
         "range(request.arrival, max(request.arrival, last) + 1)",
