@@ -1246,7 +1246,7 @@ def _by_search(
 
 def _budget(stage: _Stage | _TokenStage, target: int) -> int:
     """Return what a schedule below a target has at most on the right."""
-    return (target - 1) * stage.scale - stage.total
+    return int((target - 1) * stage.scale - stage.total)
 
 
 def _affordable(

@@ -98,10 +98,10 @@ class TestSearch:
 
 MISTAKES = {
     "the rounded bound removes": (
-        "* stage.scale - stage.total\n",
-        "* stage.scale + -stage.total // stage.scale * stage.scale\n",
+        "* stage.scale - stage.total)",
+        "* stage.scale + -stage.total // stage.scale * stage.scale)",
     ),
-    "the target itself is out of sight": ("return (target - 1)", "return (target - 2)"),
+    "the target itself is out of sight": ("int((target - 1)", "int((target - 2)"),
     "what is just within the budget is removed": ("if cost <= budget", "if cost < budget"),
     "the start at the last time is left out": (
         "range(request.arrival, max(request.arrival, last) + 1)",
