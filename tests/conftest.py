@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -26,6 +27,9 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, max_exa
 # Other examples in every run, and many of them: `make test-thorough`.
 settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as under nohup, also for what is begun here
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _builtin_study = cache(description.builtin_study)
 
