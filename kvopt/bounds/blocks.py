@@ -22,6 +22,7 @@ from kvopt.bounds.kinds import Floats, Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
 from kvopt.bounds.prices import denominator_for, fits_int64, rounded_prices
 from kvopt.errors import TooLarge
+from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import BlockPrices
 
@@ -57,11 +58,10 @@ def offer_block_bound(search: Search, time_limit: float = math.inf, *, pauses: b
     )
     falling = pauses and not instance.last_arrival
 
-    def begun() -> Ascent:
-        return Ascent(tokens, scanner, search.params.lagrangian, falling=falling)
-
+    end = working_time() + time_limit
     try:
-        ascend(search, begun, partial(_offer, search, scanner), time_limit)
+        ascent = Ascent(tokens, scanner, search.params.lagrangian, falling=falling)
+        ascend(search, ascent, partial(_offer, search, scanner), end - working_time())
     except Interrupted:
         return
 

@@ -55,8 +55,8 @@ def first_prices(instance: Instance) -> Floats:
 class Ascent:
     """Prices that rise towards the LP bound: the best so far, and ``L`` of them in floats.
 
-    With ``falling`` they never rise over time: they are sorted after each step, which brings them
-    no farther from any prices that fall.
+    They begin with those of the fluid unless some are given.  With ``falling`` they never rise over
+    time: they are sorted after each step, which brings them no farther from any prices that fall.
     """
 
     def __init__(
@@ -66,10 +66,11 @@ class Ascent:
         params: LagrangianParams,
         *,
         falling: bool = False,
+        prices: Floats | None = None,
     ) -> None:
         self._memory, self._falling = instance.total_memory, falling
         self.scanner, self._params = scanner, params
-        self.prices = first_prices(instance)
+        self.prices = first_prices(instance) if prices is None else prices
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, self._memory)
         self._stages, self._aim = iter(params.stages), 0.0
         self._from_the_best()
@@ -142,11 +143,9 @@ def offer_lagrangian_bound(
     falling = pauses and not search.instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
 
-    def begun() -> Ascent:
-        return Ascent(search.instance, scanner, params, falling=falling)
-
     try:
-        ascend(search, begun, offer, end - working_time())
+        ascent = Ascent(search.instance, scanner, params, falling=falling)
+        ascend(search, ascent, offer, end - working_time())
     except Interrupted:
         return
 
@@ -160,13 +159,10 @@ def refuse_long(search: Search, instance: Instance) -> int:
     return rounds
 
 
-def ascend(
-    search: Search, begun: Callable[[], Ascent], offer: Callable[..., None], seconds: float
-) -> None:
+def ascend(search: Search, ascent: Ascent, offer: Callable[..., None], seconds: float) -> None:
     """Offer the first prices of an ascent, then better and better ones, for so many seconds."""
-    end = working_time() + seconds
-    ascent = begun()
     began = working_time()
+    end = began + seconds
     offer(ascent.prices, ascent.scanner)
     spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 

@@ -7,7 +7,8 @@ costs, without its output and arrival,
 
 where D is the unit that prices are counted in.  The sums go on beyond the last priced time T,
 and k runs from a to max(a, T), inclusive: a later start pays for no token and waits longer.
-Outputs longer than T are cut to T here: what they hold after T costs nothing.
+Outputs longer than T are cut to T here: what they hold after T costs nothing.  Where requests also
+pay from so many tokens on (`Steps`), that is one more difference of sums for each threshold.
 
 Blocks of starts that cannot hold the cheapest one are left out by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
@@ -18,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,62 @@ _MANY = 500
 
 class Interrupted(Exception):
     """Raised when a scan was asked to stop before its end."""
+
+
+class Steps(NamedTuple):
+    """What an active request pays at each time for holding a number of tokens or more.
+
+    Parameters
+    ----------
+    thresholds
+        These numbers, ascending.
+    prices
+        In a row for each, at the times ``1, 2, ...``: as many as prices of tokens.
+    """
+
+    thresholds: Integers
+    prices: Numbers
+
+    @classmethod
+    def none(cls) -> Steps:
+        """Return no steps at all."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+
+
+class _Stairs(NamedTuple):
+    """Steps summed up: what is paid up to each time, and the least price of each stretch.
+
+    There is a row for all steps up to each threshold, and then one for each step by itself.
+    """
+
+    thresholds: Integers
+    paid: Numbers
+    lows: Floats
+
+    @classmethod
+    def of(cls, steps: Steps, kind: Any, length: int) -> _Stairs:
+        """Sum prices up over so many times, after the last of them 0."""
+        count, last = len(steps.thresholds), steps.prices.shape[1]
+        prices: Numbers = np.zeros((2 * count, length), dtype=kind)
+        prices[count:, :last] = steps.prices.astype(kind, copy=False)
+        np.cumsum(prices[count:], axis=0, out=prices[:count])
+        paid: Numbers = np.zeros((2 * count, length + 1), dtype=kind)
+        np.cumsum(prices, axis=1, out=paid[:, 1:])
+        lows = [_lows(row.astype(np.float64)) for row in prices]
+        return cls(steps.thresholds, paid, np.array(lows) if lows else np.zeros((0, 0)))
+
+
+def _lows(prices: Floats) -> Floats:
+    """Return the least price of each stretch of `_lines`, in the same order."""
+    rows = []
+    for level in range(_levels(len(prices))):
+        least = np.minimum.reduceat(prices, range(0, len(prices), 1 << _SMALL + level))
+        rows.append(np.minimum(least, np.append(least[1:], np.inf)))
+    return np.concatenate(rows)
+
+
+def _levels(times: int) -> int:
+    return max(times.bit_length() - _SMALL, 0) + 1
 
 
 @steering
@@ -75,7 +132,7 @@ def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
     There is a row of `_fill` for each stretch of the lengths ``2^(6 + level)``; returned with the
     rows is the first one of each level.
     """
-    levels = max(len(prices).bit_length() - _SMALL, 0) + 1
+    levels = _levels(len(prices))
     counts = [-(-len(prices) // (1 << _SMALL + level)) for level in range(levels)]
     first: Integers = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
     rows: Floats = np.empty((first[-1], 4))
@@ -86,26 +143,37 @@ def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
 
 @steering
 def _least(
-    begun: Numbers, paid: Numbers, held: Numbers, s: Any, peak: Any, o: int, k: int, end: int
-) -> Any:
-    """Return the least cost of the starts ``k .. end - 1``."""
+    begun: Numbers, paid: Numbers, held: Numbers, stairs: Numbers, steps: Integers, s: Any,
+    peak: Any, o: int, k: int, end: int,
+) -> Any:  # fmt: skip
+    """Return the least cost of the starts ``k .. end - 1``.
+
+    Of a step, a row of the stairs, nothing is paid for so many rounds before it is reached.
+    """
     least = begun[k] - s * paid[k] + peak * paid[k + o] - held[k + o]
+    for row, before in steps:
+        least += stairs[row, k + o] - stairs[row, k + before]
     for i in range(k + 1, end):
-        least = min(least, begun[i] - s * paid[i] + peak * paid[i + o] - held[i + o])
+        cost = begun[i] - s * paid[i] + peak * paid[i + o] - held[i + o]
+        for row, before in steps:
+            cost += stairs[row, i + o] - stairs[row, i + before]
+        least = min(least, cost)
     return least
 
 
 @compiled
 def _bound(
-    rows: Floats, first: Integers, unit: float, s: int, o: int, begin: int, end: int
-) -> float:
+    rows: Floats, first: Integers, lows: Floats, steps: Integers, unit: float, s: int, o: int,
+    begin: int, end: int,
+) -> float:  # fmt: skip
     """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
     level, span = 0, (end - begin + o - 2) >> _SMALL
     while span > 0:
         level += 1
         span >>= 1
     shift = level + _SMALL
-    slope, low, mean, rough = rows[first[level] + (begin >> shift)]
+    at = first[level] + (begin >> shift)
+    slope, low, mean, rough = rows[at]
     offset = float(begin - (begin >> shift << shift))
     volume = s * o + o * (o + 1.0) / 2.0
     moment = o * (o + 1.0) * (3.0 * s + 2.0 * o + 1.0) / 6.0  # sum_j j (s + j)
@@ -113,15 +181,33 @@ def _bound(
     wait = unit * begin
     rest = max(volume * low, volume * mean - (s + o) * rough)
     climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
-    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb)
-    return float(wait + rest + line + climb - _SAFETY * size)
+    stepped = 0.0
+    for row, before in steps:
+        stepped += (o - before) * lows[row, at]
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
+    return float(wait + rest + line + climb + stepped - _SAFETY * size)
+
+
+@compiled
+def _steps_of(thresholds: Integers, prompt: int, peak: int) -> Integers:
+    """Return rows of the stairs, and after how many rounds a request begins to pay them."""
+    first = int(np.searchsorted(thresholds, prompt + 1, side="right"))
+    last = int(np.searchsorted(thresholds, peak, side="right"))
+    begun = 1 if first > 0 else 0
+    steps = np.zeros((begun + last - first, 2), dtype=np.int64)
+    if begun:
+        steps[0, 0] = first - 1
+    for z in range(first, last):
+        steps[begun + z - first, 0] = len(thresholds) + z
+        steps[begun + z - first, 1] = thresholds[z] - prompt - 1
+    return steps
 
 
 @compiled
 def _scan(
     arrivals: Integers, prompts: Integers, outputs: Integers, begun: Numbers, paid: Numbers,
-    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, costs: Numbers,
-    starts: Integers,
+    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, thresholds: Integers,
+    stairs: Numbers, lows: Floats, costs: Numbers, starts: Integers,
 ) -> None:  # fmt: skip
     """Find the least cost and the first start that has it; starts hold a guess of it."""
     bounds = np.empty(128)
@@ -134,8 +220,9 @@ def _scan(
             continue
         sizes[0, 0], sizes[0, 1] = s, s + o
         prompt, peak = sizes[0, 0], sizes[0, 1]
+        steps = _steps_of(thresholds, s, s + o)
         start = min(max(starts[i], a), last)
-        best = _least(begun, paid, held, prompt, peak, o, start, start + 1)
+        best = _least(begun, paid, held, stairs, steps, prompt, peak, o, start, start + 1)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -145,18 +232,20 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(begun, paid, held, prompt, peak, o, begin, end)
+                least = _least(begun, paid, held, stairs, steps, prompt, peak, o, begin, end)
                 if least < best or (least == best and begin < start):
                     start = begin
-                    best = _least(begun, paid, held, prompt, peak, o, begin, begin + 1)
+                    best = _least(
+                        begun, paid, held, stairs, steps, prompt, peak, o, begin, begin + 1
+                    )
                     for k in range(begin + 1, end):
-                        cost = _least(begun, paid, held, prompt, peak, o, k, k + 1)
+                        cost = _least(begun, paid, held, stairs, steps, prompt, peak, o, k, k + 1)
                         if cost < best:
                             best, start = cost, k
                 continue
             middle = (begin + end) >> 1
-            lower = _bound(rows, first, unit, s, o, begin, middle)
-            upper = _bound(rows, first, unit, s, o, middle, end)
+            lower = _bound(rows, first, lows, steps, unit, s, o, begin, middle)
+            upper = _bound(rows, first, lows, steps, unit, s, o, middle, end)
             here = 1 if lower <= upper else 0  # the better half is looked at first
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
@@ -187,7 +276,13 @@ class Scanner:
         self._guesses = kinds.arrivals
 
     def least_costs(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind and its first cheapest start.
+        """Return the least cost of every kind and its first cheapest start."""
+        return self.least_costs_with(Steps.none(), prices, unit)
+
+    def least_costs_with(
+        self, steps: Steps, prices: Numbers, unit: int
+    ) -> tuple[Numbers, Integers]:
+        """Return the same where requests pay for steps too.
 
         Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.
         """
@@ -195,13 +290,15 @@ class Scanner:
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
         sums = Sums.of(prices.astype(kind, copy=False), unit, kinds.longest)
         lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
+        stairs = _Stairs.of(steps, kind, len(sums.prices))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 
         def work(part: slice) -> None:
             _scan(
                 kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part], sums.begun,
-                sums.paid, sums.held, last, float(unit), *lines, costs[part], starts[part],
+                sums.paid, sums.held, last, float(unit), *lines, stairs.thresholds, stairs.paid,
+                stairs.lows, costs[part], starts[part],
             )  # fmt: skip
 
         self._in_slices(work, last)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.formulations.arrays import ArrayModel, to_highs
+from kvopt.formulations.arrays import Program, to_highs
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.search.incumbent import Search
 from kvopt.search.threads import run_in_thread
@@ -46,9 +46,7 @@ def interrupt_of(highs: Highs) -> Callable[[], None]:
     return ask
 
 
-def solved_relaxation(
-    model: ArrayModel, search: Search, time_limit: float = math.inf
-) -> Highs | None:
+def solved_relaxation(model: Program, search: Search, time_limit: float = math.inf) -> Highs | None:
     """Return HiGHS when it has solved the relaxation, in which several of a kind may start.
 
     None if it did not return in time; within the limit it may have ended without an optimum.
