@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, count, pairwise, repeat
-from operator import add, le, mul, sub
+from operator import add, itemgetter, le, mul, sub
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
@@ -91,6 +91,8 @@ _FEW_DIGITS = 19
 """Digits up to which arithmetic costs what a step allows for."""
 _MOST_LINES = 9
 """Lines of a model that the report names one by one."""
+_OF_RUNS = ("configurations", "search", "slot-prices")
+"""Proofs that look ahead along a run."""
 _SMALL = 6
 """A block of 2^6 starts is looked at start by start."""
 
@@ -124,7 +126,12 @@ _SCOPES = tuple(COVERED_BY)
 _SHARES = {"kind": "shares", "lines": [int], "weights": [int], "company": [int]}
 _SHARES_2 = {**_SHARES, "mix?": [int], "parts?": int}
 _SEARCH = {**_PROOFS[0], "kind": "search", "target": int}
-_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": (*_PROOFS, _SEARCH)}]}
+_SLOTS = {
+    **_PROOFS[0], "kind": "slot-prices", "borders": [int],
+    "slots": [{"count": int, "numerators": [int]}],
+}  # fmt: skip
+_PARTS = (*_PROOFS, _SEARCH, _SLOTS)
+_SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]}
 _BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
 _SLOWER = {"machine": [int], "value": int}
 _CERTIFICATE = {
@@ -165,9 +172,9 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         **_CERTIFICATE,
         "schema": "kvopt.certificate/2",
         "upper": (None, _FLEET, _PAUSED),
-        "lower": (None, {"value": int, "proof": (*_PROOFS, _SEARCH, _SPLIT, _BLOCK_PRICES)}),
+        "lower": (None, {"value": int, "proof": (*_PARTS, _SPLIT, _BLOCK_PRICES)}),
         "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
-        "slower?": [{**_SLOWER, "proof?": (*_PROOFS, _SEARCH, _SPLIT)}],
+        "slower?": [{**_SLOWER, "proof?": (*_PARTS, _SPLIT)}],
         "scope?": _SCOPES,
         "budget?": int,
         "deadlines?": {
@@ -750,12 +757,14 @@ def _judged(
 ) -> tuple[int, str]:
     """Return the lower bound that a proof gives, and in words what was looked at.
 
-    Configurations, searches and staircases look ahead along a run, so they do not cover pauses.
+    Configurations, searches, slots and staircases look ahead along a run: they do not cover pauses.
     """
     if proof["kind"] == "split":
         return _by_parts(memory, requests, work, proof["parts"], pauses)
-    if pauses and (proof["kind"] in ("configurations", "search") or proof.get("staircases")):
-        raise Invalid("lower: configurations, searches and staircases do not cover pauses")
+    if pauses and (proof["kind"] in _OF_RUNS or proof.get("staircases")):
+        raise Invalid("lower: configurations, searches, slots and staircases do not cover pauses")
+    if proof["kind"] == "slot-prices":
+        return _slot_bound(memory, requests, proof, work), "prices of tokens and slots"
     if proof["kind"] == "search":
         return _by_search(memory, requests, proof, work)
     if proof["kind"] == "configurations":
@@ -814,6 +823,139 @@ def _price_bound(
     return bound
 
 
+def _slot_bound(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
+    """Return what prices of tokens and of slots prove.
+
+    Say that a request which holds h tokens needs ``(c + 1) h // (M + 1)`` of c slots.  Requests
+    that hold at most M tokens together need at most ``(c + 1) M // (M + 1) <= c`` slots together.
+    So to the price of its tokens, see `_least_costs`, the cost of a start may add a price for each
+    slot at each time, and M sum_t p_t becomes that plus the prices of all c slots.  In a fleet
+    each worker has its own.
+    """
+    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
+    borders, slots = proof["borders"], proof["slots"]
+    if denominator < 1 or first < 1 or min(prices, default=0) < 0:
+        raise Invalid("lower: needs a denominator and times of at least 1, and no negative price")
+    if len(borders) < 2 or any(a >= b for a, b in pairwise(borders)):
+        raise Invalid("lower: slots need two borders of prices or more, which ascend")
+    if borders[0] < 0 or any(each["count"] < 1 for each in slots):
+        raise Invalid("lower: borders are not negative, and there is a slot of each number")
+    if any(min(each["numerators"], default=-1) < 0 for each in slots):
+        raise Invalid("lower: no price of a slot is negative")
+    if any(len(each["numerators"]) != len(borders) for each in slots):
+        raise Invalid("lower: slots need a price at each border")
+    work.spend(len(borders) * sum(10 + each["count"] for each in slots), "lower: ")
+    stairs: dict[int, _Line] = {}
+    paid = memory * sum(prices)
+    for each in slots:
+        line = _Line.of(borders, each["numerators"])
+        paid += each["count"] * line.paid(borders[-1])
+        for number in range(1, each["count"] + 1):
+            threshold = -(-number * (memory + 1) // (each["count"] + 1))
+            stairs[threshold] = stairs[threshold].plus(line) if threshold in stairs else line
+    # All prices in one table, which begins with the first of either and ends with the last.
+    begin, end = min(first - 1, borders[0]), max(first - 1 + len(prices), borders[-1])
+    work.spend(end - begin, "lower: too many rounds lie between prices: ")
+    work.check_room(work.entry * (end - begin), "lower: ")
+    table = [0] * (first - 1 - begin) + prices + [0] * (end - (first - 1 + len(prices)))
+    least = _least_costs(requests, denominator, begin + 1, table, work, False, stairs=stairs)
+    bound: int = -((_used(memory, requests) * paid - least) // denominator)
+    return bound
+
+
+class _Line(NamedTuple):
+    """Prices that change evenly from border to border, and are 0 elsewhere.
+
+    Between the borders b and b' with the prices q and q' the price at t is
+
+        q + (t - b) ceil((q' - q) / (b' - b))    for b < t <= b',
+
+    which is at least what lies on a straight line from q to q', so it is not negative.
+
+    Parameters
+    ----------
+    borders
+        At least two, ascending.
+    values, slopes
+        Of each stretch between borders, the price at its border and how it changes in a round.
+    sums
+        Sum of the prices up to each border.
+    """
+
+    borders: list[int]
+    values: list[int]
+    slopes: list[int]
+    sums: list[int]
+
+    @classmethod
+    def of(cls, borders: list[int], values: list[int]) -> _Line:
+        """Return the prices with these values at borders."""
+        lengths = [b - a for a, b in pairwise(borders)]
+        slopes = [-((a - b) // n) for (a, b), n in zip(pairwise(values), lengths, strict=True)]
+        totals = (
+            n * value + slope * (n * (n + 1) // 2)
+            for n, value, slope in zip(lengths, values[:-1], slopes, strict=True)
+        )
+        return cls(borders, values[:-1], slopes, [*accumulate(totals, initial=0)])
+
+    def plus(self, other: _Line) -> _Line:
+        """Return the sum with prices of the same borders."""
+        pairs = zip(self[1:], other[1:], strict=True)
+        values, slopes, sums = ([*map(add, mine, yours)] for mine, yours in pairs)
+        return _Line(self.borders, values, slopes, sums)
+
+    def shifted(self, rounds: int) -> _Line:
+        """Return the same prices so many rounds earlier."""
+        return self._replace(borders=[border - rounds for border in self.borders])
+
+    def paid(self, time: int) -> int:
+        """Return the sum of the prices up to a time."""
+        place = bisect_right(self.borders, time) - 1
+        if place < 0 or place == len(self.values):
+            return self.sums[max(place, 0)]
+        n = time - self.borders[place]
+        return self.sums[place] + n * self.values[place] + self.slopes[place] * (n * (n + 1) // 2)
+
+    def sums_at(self, begin: int, end: int) -> list[int]:
+        """Return the sums of the prices up to each of the times ``begin .. end - 1``."""
+        prices: list[int] = []
+        for low, high, price, slope in self._stretches(begin, end - 1):
+            rising = range(price, price + slope * (high - low), slope) if slope else ()
+            prices += rising or [price] * (high - low)
+        return [*accumulate(prices, initial=self.paid(begin))]
+
+    def below(self, begin: int, end: int, starts: int) -> tuple[int, int]:
+        """Return a line below what is paid at ``begin + 1 + k .. end + k`` for ``0 <= k < starts``.
+
+        It has a first value and a rise.  Between two borders it is exact.
+        """
+        place = bisect_right(self.borders, begin) - 1
+        if place + 1 == len(self.borders) or end + starts - 1 <= self.borders[place + 1]:
+            rise = self.slopes[place] if 0 <= place < len(self.slopes) else 0
+            return self.paid(end) - self.paid(begin), rise * (end - begin)
+        prices = (
+            min(price, price + slope * (high - low - 1))
+            for low, high, price, slope in self._stretches(begin, end + starts - 1)
+        )
+        return min(prices) * (end - begin), 0
+
+    def _stretches(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield stretches ``low + 1 .. high`` that make up ``begin + 1 .. end``.
+
+        With each come its first price, and by how much that changes in a round.
+        """
+        place, low = bisect_right(self.borders, begin) - 1, begin
+        while low < end:
+            known = 0 <= place < len(self.values)
+            high = min(end, self.borders[place + 1]) if place < len(self.values) else end
+            if known:
+                slope = self.slopes[place]
+                yield low, high, self.values[place] + (low + 1 - self.borders[place]) * slope, slope
+            else:
+                yield low, high, 0, 0
+            place, low = place + 1, high
+
+
 def _least_costs(
     requests: list[Request],
     scale: int,
@@ -822,6 +964,7 @@ def _least_costs(
     work: _Work,
     pauses: bool,
     block: int = 1,
+    stairs: dict[int, _Line] | None = None,
 ) -> int:
     """Return the sum over requests of the least cost of a request, times the denominator.
 
@@ -832,6 +975,9 @@ def _least_costs(
     its latency and the price of its tokens.  A schedule holds at most M tokens at each time, so
     its costs sum to at most its total latency + M sum_t p_t.  Hence no total latency is below
     the sum of the *least* costs - M sum_t p_t.  Of a fleet M is what all workers hold together.
+
+    With ``stairs`` a request pays, at times within those of the prices, as long as it holds the
+    tokens of a threshold or more, what the line there says.
     """
     # A request that can be done before the first price costs o, and nothing costs less.  The
     # others arrive at most o rounds before it, so the table begins with few prices of 0.
@@ -847,9 +993,10 @@ def _least_costs(
     if gap > len(prices):
         why = "lower: too many rounds lie between an arrival and the first price: "
     work.spend((10 + 9 * levels) * length + 20 * len(requests), why)
+    steps = [(tokens, line.shifted(begin)) for tokens, line in sorted((stairs or {}).items())]
     with work.room((24 + 9 * work.entry) * length, why):
         costs: _Costs | _BlockCosts = (
-            _Costs(scale, [0] * gap + prices, longest, work)
+            _Costs(scale, [0] * gap + prices, longest, work, steps)
             if block == 1
             else _BlockCosts(scale, [0] * gap + prices, longest, work, block)
         )
@@ -883,10 +1030,21 @@ class _Costs:
     The first is good where prices bend, the second where they are rough.  A block that may hold
     a start cheaper than the best so far is cut in two, or looked at start by start when it is
     small.  So whatever the prices are, the least cost is exact.
+
+    *Steps* add a difference of sums for each line of thresholds that are reached.  In a block of
+    starts it is a straight line in k, or at least the least price there in each round.
     """
 
-    def __init__(self, scale: int, prices: list[int], longest: int, work: _Work) -> None:
-        self.scale, self.last, self.work = scale, len(prices), work
+    def __init__(
+        self,
+        scale: int,
+        prices: list[int],
+        longest: int,
+        work: _Work,
+        stairs: list[tuple[int, _Line]],
+    ) -> None:
+        self.scale, self.last, self.work, self.stairs = scale, len(prices), work, stairs
+        self.reached = [*accumulate((line for _, line in stairs), _Line.plus)]
         prices = prices + [0] * min(longest, self.last)  # so that k + o is in the tables
         self.paid = list(accumulate(prices, initial=0))  # P
         self.held = list(accumulate(self.paid, initial=0))  # W
@@ -920,11 +1078,18 @@ class _Costs:
         wait = self.scale << self.shift
         best = wait * (self.last - arrival)
         blocks = [(0, arrival, self.last + 1)]
+        steps = self._steps(prompt, peak)
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
-            self.work.spend(20 + 2 * min(end - begin, 1 << _SMALL))
+            size = min(end - begin, 1 << _SMALL)
+            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size))
             if end - begin <= 1 << _SMALL:
-                best = min(best, self._cheapest(begin, end, arrival, prompt, output) << self.shift)
+                costs = self._costs(begin, end, arrival, prompt, output)
+                for before, line in steps:
+                    ends = line.sums_at(begin + output, end + output)
+                    begins = line.sums_at(begin + before, end + before)
+                    costs = map(add, costs, map(sub, ends, begins))
+                best = min(best, min(costs) << self.shift)
                 continue
             middle = (begin + end) // 2
             for k, after in ((begin, middle), (middle, end)):
@@ -932,20 +1097,31 @@ class _Costs:
                 slope, low, mean, rough = self.lines[level][k >> level + _SMALL]
                 bound = max(volume * low, volume * mean - peak * rough)
                 bound += wait * (k - arrival) + slope * (volume * k + moment)
-                bound += min(0, (wait + slope * volume) * (after - 1 - k))
+                rise = wait + slope * volume
+                for before, line in steps:
+                    least, change = line.below(k + before, k + output, after - k)
+                    bound, rise = bound + (least << self.shift), rise + (change << self.shift)
+                bound += min(0, rise * (after - 1 - k))
                 if bound < best:
                     heappush(blocks, (bound, k, after))
         return best >> self.shift
 
-    def _cheapest(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> int:
-        """Return the least cost of the starts ``begin .. end - 1``, one by one."""
+    def _steps(self, prompt: int, peak: int) -> list[tuple[int, _Line]]:
+        """Return the lines that a request pays, each after so many rounds.
+
+        The thresholds that its first token reaches are one line.
+        """
+        first = bisect_right(self.stairs, prompt + 1, key=itemgetter(0))
+        steps = [(0, self.reached[first - 1])] if first else []
+        later = ((tokens - prompt - 1, line) for tokens, line in self.stairs[first:])
+        return steps + [step for step in later if step[0] < peak - prompt]
+
+    def _costs(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> Iterable[int]:
+        """Return the costs of the starts ``begin .. end - 1``, without those of steps."""
         now, then = slice(begin, end), slice(begin + output, end + output)
         columns = self.begun[now], self.paid[now], self.paid[then], self.held[then]
-        peak = prompt + output
-        costs: list[int] = [
-            x - prompt * p + peak * q - w for x, p, q, w in zip(*columns, strict=True)
-        ]
-        return min(costs) - self.scale * arrival
+        peak, early = prompt + output, self.scale * arrival
+        return [x - prompt * p + peak * q - w - early for x, p, q, w in zip(*columns, strict=True)]
 
 
 class _BlockCosts:

@@ -15,7 +15,7 @@ BOUNDS: Registry[Bound] = Registry(
     "method",
     "kvopt.bounds",
     dict.fromkeys(
-        ("volume", "lp", "lagrangian", "configuration", "auto"), "kvopt.engines.bounding"
+        ("volume", "lp", "lagrangian", "slots", "configuration", "auto"), "kvopt.engines.bounding"
     ),
 )
 

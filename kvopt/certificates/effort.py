@@ -22,6 +22,7 @@ from kvopt.search.proofs import (
     Proof,
     SearchProof,
     SharesProof,
+    SlotPrices,
     SplitProof,
     StatePrices,
     VolumeProof,
@@ -37,6 +38,9 @@ _OF_A_REQUEST = 1000
 """Steps for a request that is read, and whose prices or volumes are looked at."""
 _OF_A_PRICE = 400
 """Steps for a time with a price, in the table by which the cheapest starts are found."""
+_OF_A_SLOT_PRICE, _OF_SLOTS = 200, 6000
+"""Steps for a time with a price beside prices of slots, and for a request and a number of slots:
+the prices of slots tell starts apart at which the table would look closer."""
 _OF_SHARES = 1500
 """Steps for a request in a proof by shares of the machine, with arrivals in nanoseconds."""
 _OF_A_PART = 1200
@@ -108,6 +112,9 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case BlockPrices(prices):
             steps = _OF_A_PRICE * len(prices.numerators)
             return steps + _of_blocks(instance, prices, pauses)
+        case SlotPrices(prices, borders, slots):
+            rounds = max(len(prices.numerators), *borders)
+            return _OF_A_SLOT_PRICE * rounds + _OF_SLOTS * len(slots) * count
         case VolumeProof(staircases):
             each = 100 * count + 5 * instance.total_output
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)

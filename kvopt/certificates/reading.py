@@ -26,6 +26,7 @@ from kvopt.search.proofs import (
     Proof,
     SearchProof,
     SharesProof,
+    SlotPrices,
     SlowerBound,
     SplitProof,
     StatePrices,
@@ -165,7 +166,7 @@ def _whole_proof(proof: dict[str, Any], instance: Instance) -> Proof:
     Else there would be a price for each round before, and those may be many.
     """
     first = min((request.arrival for request in instance), default=0)
-    if not first or proof["kind"] not in ("prices", "configurations", "search"):
+    if not first or proof["kind"] not in ("prices", "slot-prices", "configurations", "search"):
         return proof_from_json(proof)
     return SplitProof((_part({"from": first, "proof": proof}),))
 
@@ -191,6 +192,11 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
             prices = proof_from_json({**proof, "kind": "prices"}, begin)
             assert isinstance(prices, Prices)
             return BlockPrices(prices)
+        case "slot-prices":
+            prices = proof_from_json({**proof, "kind": "prices"}, begin)
+            assert isinstance(prices, Prices)
+            slots = tuple((each["count"], tuple(each["numerators"])) for each in proof["slots"])
+            return SlotPrices(prices, tuple(b - begin for b in proof["borders"]), slots)
         case "search":
             prices = proof_from_json({**proof, "kind": "prices"}, begin)
             assert isinstance(prices, Prices)
@@ -204,7 +210,7 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
 
 def _part(part: dict[str, Any]) -> PartProof:
     proof = proof_from_json(part["proof"], part["from"])
-    some = Prices | VolumeProof | ConfigurationProof | SearchProof
+    some = Prices | SlotPrices | VolumeProof | ConfigurationProof | SearchProof
     assert isinstance(proof, some), "what parts may have"
     return PartProof(part["from"], proof)
 

@@ -28,13 +28,14 @@ from kvopt.search.proofs import (
     Proof,
     SearchProof,
     SharesProof,
+    SlotPrices,
     SplitProof,
     StatePrices,
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
 
-_NEWER_KINDS = ("split", "block-prices", "search")
+_NEWER_KINDS = ("slot-prices", "split", "block-prices", "search")
 """Proofs that the first schema does not have."""
 
 LARGEST_FILE = 90_000_000
@@ -241,6 +242,13 @@ def proof_to_json(proof: Proof, begin: int = 0) -> dict[str, Any]:
             }
         case BlockPrices(prices):
             return {**proof_to_json(prices, begin), "kind": "block-prices"}
+        case SlotPrices(prices, borders, slots):
+            return {
+                **proof_to_json(prices, begin),
+                "kind": "slot-prices",
+                "borders": [begin + border for border in borders],
+                "slots": [{"count": count, "numerators": values} for count, values in slots],
+            }
         case SearchProof(prices, target, _):
             return {**proof_to_json(prices, begin), "kind": "search", "target": target}
         case SharesProof(lines, weights, company, mix, parts):

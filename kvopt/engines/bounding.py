@@ -13,6 +13,7 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import (
     bound_by_prices,
     climb,
+    climb_slots,
     climb_states,
     has_configurations,
     offer_volume,
@@ -60,6 +61,14 @@ def _lagrangian(search: Search) -> None:
         search.note("lagrangian: nothing within the limit; this is the volume bound")
 
 
+@register("slots")
+def _slots(search: Search) -> None:
+    """Climb with prices of slots, which need a schedule to know how far they have to reach."""
+    offer_list_schedules(search)
+    if not climb_slots(search):
+        search.note("slots: worth nothing beside tokens, or no time")
+
+
 @register("configuration")
 def _configuration(search: Search) -> None:
     offer_list_schedules(search)
@@ -97,7 +106,7 @@ def bound(
     instance
         The problem, or the file that it is read from.
     method
-        ``volume``, ``lp``, ``lagrangian``, ``configuration``, ``auto`` for the best of
+        ``volume``, ``lp``, ``lagrangian``, ``slots``, ``configuration``, ``auto`` for the best of
         them, or one that was registered.
     scope
         What it has to cover: with ``pauses`` requests may be interrupted and keep their tokens,

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 
+from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
@@ -24,13 +25,15 @@ from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
-from kvopt.search.proofs import Prices, VolumeProof
+from kvopt.search.proofs import Prices, SlotPrices, VolumeProof
 from kvopt.search.threads import run_in_thread
 
 _LOGGER = logging.getLogger("kvopt")
 
 _CLIMBING_SHARE = 0.7
 """Share of the time of bounds by prices for the climb; the LP may take the rest."""
+_BEFORE_SLOTS = 0.1
+"""Share of that time for prices of tokens alone, where those of slots follow."""
 _TOKENS_SHARE = 0.1
 """The same where prices of states, which say more than those of tokens, have the rest."""
 
@@ -79,7 +82,7 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
     Prices of tokens climb towards the best ones; the LP, where it is small, gives the last round
     or two.  In a small cache prices of states say far more, and few knots are enough for them.
     """
-    known = search.checked is not None and isinstance(search.checked.proof, Prices)
+    known = search.checked is not None and isinstance(search.checked.proof, Prices | SlotPrices)
     if known or search.should_stop() or has_configurations(search):
         return
     end = search.seconds + seconds
@@ -89,8 +92,19 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
         climb(search, _TOKENS_SHARE * (end - search.seconds))
         climb_states(search, end - search.seconds, few_knots=True)
     elif not solve_lp(search, end - search.seconds, params.lp_at_once):
-        climb(search, _CLIMBING_SHARE * (end - search.seconds))
+        _climb_prices(search, _CLIMBING_SHARE * (end - search.seconds))
         solve_lp(search, end - search.seconds)
+
+
+def _climb_prices(search: Search, seconds: float) -> None:
+    """Let prices of tokens climb, or where many requests are large those of slots beside them."""
+    if has_large_requests(search):
+        end = search.seconds + seconds
+        climb(search, _BEFORE_SLOTS * seconds)
+        if climb_slots(search, end - search.seconds):
+            return
+        seconds = end - search.seconds
+    climb(search, seconds)
 
 
 def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = None) -> bool:
@@ -114,6 +128,16 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
         "lagrangian",
         lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
     )
+
+
+def climb_slots(search: Search, seconds: float = math.inf) -> bool:
+    """Let prices of tokens and slots rise; return whether slots are worth anything."""
+    from kvopt.bounds.slots import offer_slot_bound
+
+    _LOGGER.debug("stage: bound by prices of slots")
+    found: list[bool] = []
+    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds)))
+    return any(found)
 
 
 def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool = False) -> None:

@@ -39,6 +39,27 @@ class BlockPrices:
     prices: Prices
 
 
+@dataclass(frozen=True, slots=True)
+class SlotPrices:
+    """Integer prices of tokens, and of slots by which large requests are counted.
+
+    What they prove, and why, is in `kvopt.bounds.slots`.
+
+    Parameters
+    ----------
+    prices
+        Of tokens.
+    borders
+        Ascending times at which prices of slots are given; in between they change evenly.
+    slots
+        Pairs (c, prices): prices of one of c slots at the borders, over the same denominator.
+    """
+
+    prices: Prices
+    borders: tuple[int, ...]
+    slots: tuple[tuple[int, tuple[int, ...]], ...]
+
+
 Staircase = tuple[int, ...]
 """Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
 
@@ -137,7 +158,7 @@ class PartProof:
     """
 
     begin: int
-    proof: Prices | VolumeProof | ConfigurationProof | SearchProof
+    proof: Prices | SlotPrices | VolumeProof | ConfigurationProof | SearchProof
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +200,14 @@ class SharesProof:
 
 
 Proof = (
-    Prices | BlockPrices | VolumeProof | ConfigurationProof | SearchProof | SplitProof | SharesProof
+    Prices
+    | SlotPrices
+    | BlockPrices
+    | VolumeProof
+    | ConfigurationProof
+    | SearchProof
+    | SplitProof
+    | SharesProof
 )
 
 

@@ -18,7 +18,7 @@ from kvopt.verify import Invalid, _hash, _report
 
 Content = dict[str, Any]
 SCOPES = ("runs", "restarts", "pauses", "chunks", "pauses+chunks")
-KINDS = ("prices", "volume", "staircases", "configurations", "search", "split", "blocks")
+KINDS = ("prices", "volume", "staircases", "configurations", "search", "slots", "split", "blocks")
 LINES = ([(9, 0), (0, 3)], [(9, 0), (0, 3), (2, 2)], [(5, 1)], [(4, 0), (1, 2)], [(0, 4)])
 MACHINES = ([1, 1], [1001, 1000], [7, 6], [3, 2], [12, 5], [5, 1])
 MOST = 10_000
@@ -71,7 +71,8 @@ def proof_of(content: Content, source: random.Random) -> Content:
         steps = sorted(source.randint(1, memory) for _ in range(source.randint(1, 3)))
         return {"kind": "volume", "staircases": [steps]}
     if kind == "split":
-        parts = [{"from": 0, "proof": random_proof(source)}]
+        first = random_proof(source)
+        parts = [{"from": 0, "proof": source.choice((first, with_slots(first, source)))}]
         parts.append({"from": source.randint(1, 7), "proof": {"kind": "volume"}})
         return {"kind": "split", "parts": parts}
     if kind == "configurations":
@@ -79,9 +80,20 @@ def proof_of(content: Content, source: random.Random) -> Content:
     proof = random_proof(source)
     if kind == "search":
         return {**proof, "kind": "search", "target": source.randint(1, 30)}
+    if kind == "slots":
+        return with_slots(proof, source)
     if kind == "blocks" and "block_size" in content["instance"]:
         proof["kind"] = "block-prices"
     return proof
+
+
+def with_slots(proof: Content, source: random.Random) -> Content:
+    borders = sorted(source.sample(range(12), source.randint(2, 5)))
+    slots = [
+        {"count": count, "numerators": [source.randint(0, 5) for _ in borders]}
+        for count in source.sample(range(1, 6), source.randint(0, 3))
+    ]
+    return {**proof, "kind": "slot-prices", "borders": borders, "slots": slots}
 
 
 def configurations(rows: list[Content], source: random.Random) -> Content:

@@ -94,7 +94,10 @@ def test_the_core_alone_solves_bounds_runs_certifies_and_studies(core: Path, fol
         ["solve", "a.json", "--json", "-o", "s.json"],
         ["solve", "a.json", "--engine", "highs", "--json"],
         ["check", "a.json", "s.json"],
-        *(["bound", "a.json", "--method", kind] for kind in ("lp", "lagrangian", "configuration")),
+        *(
+            ["bound", "a.json", "--method", kind]
+            for kind in ("lp", "lagrangian", "slots", "configuration")
+        ),
         ["bound", "a.json", "--json"],
         ["run", "a.json", "--policy", "mc-sf", "--policy", "svf", "--policy", "sorted-lp"],
         ["run", "a.json", "--policy", "svf", "--seconds"],

@@ -84,7 +84,7 @@ def test_schedules_without_late_idling_are_feasible_and_no_worse() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["volume", "lp", "lagrangian", "configuration", "auto"])
+@pytest.mark.parametrize("method", ["volume", "lp", "lagrangian", "slots", "configuration", "auto"])
 def test_bounds_do_not_depend_on_gaps(method: str) -> None:
     parts = alike([SMALL, generate("arrival-1", n=5, seed=2)])
     near, far = with_gaps(parts, 0), with_gaps(parts, FAR, FAR)

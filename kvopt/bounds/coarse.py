@@ -1,0 +1,186 @@
+"""A coarse program of thousands of requests: some of them, cells of time, memory and slots.
+
+A sample stands for all requests, hundreds of rounds are one cell, and a request takes all that it
+needs from the cell in which it starts.  What comes out is not exact, but there within seconds,
+and says two things: about what memory and slots (`kvopt.bounds.slots`) are worth over time, and
+when requests should start at such prices.  Nothing rests on it: prices are evaluated anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kvopt.bounds.kinds import Floats, Integers
+from kvopt.formulations.arrays import Program
+from kvopt.formulations.highs import solved_relaxation
+from kvopt.model.instance import Instance
+from kvopt.model.schedule import Schedule
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import SlotPrices
+
+_GROUPS = 20
+"""Groups of requests by arrival, in each of which the sample goes through all volumes."""
+_SHORTEST = 20
+"""Cells are not shorter than a mean one divided by this."""
+_NEAR = 0.002
+"""Costs above the least one, as a share of it, up to which about a start is still likely."""
+
+
+@dataclass(frozen=True, eq=False)
+class CoarsePrices:
+    """What memory and slots are worth in each cell of time.
+
+    Parameters
+    ----------
+    borders
+        Rounds at which cells begin and end, from 0 on.
+    slots
+        Numbers of slots that were counted beside tokens.
+    worth
+        Of all tokens, and of all slots of each number, for one round: a row each.
+    """
+
+    borders: Integers
+    slots: tuple[int, ...]
+    worth: Floats
+
+    @classmethod
+    def of(cls, proof: SlotPrices, instance: Instance) -> CoarsePrices:
+        """Return what prices of tokens and slots say of each cell."""
+        borders, unit = np.array(proof.borders), proof.prices.denominator
+        tokens = np.zeros(borders[-1])
+        known = np.array(proof.prices.numerators[: len(tokens)], dtype=float)
+        tokens[: len(known)] = known
+        rows = [instance.memory * np.add.reduceat(tokens, borders[:-1]) / np.diff(borders)]
+        for count, values in proof.slots:
+            ends = np.array(values, dtype=float)
+            rows.append(count * (ends[:-1] + ends[1:]) / 2)
+        slots = tuple(count for count, _ in proof.slots)
+        return cls(borders, slots, instance.used_workers * np.array(rows) / unit)
+
+    @property
+    def share_of_slots(self) -> float:
+        """How much of all worth is that of slots."""
+        return float(self.worth[1:].sum() / max(self.worth.sum(), 1e-9))
+
+    def halves(self) -> Integers:
+        """Return the borders, and the middles between them."""
+        middles = (self.borders[:-1] + self.borders[1:]) // 2
+        return np.unique(np.concatenate((self.borders, middles)))
+
+    def likely_starts(self, instance: Instance) -> Floats:
+        """Return about when each request starts, as the mean over its cheapest cells."""
+        needs = needs_of(instance, self.slots)
+        middles = (self.borders[:-1] + self.borders[1:]) / 2
+        arrivals = np.array([request.arrival for request in instance])
+        starts = np.empty(len(instance))
+        for i, arrival in enumerate(arrivals):
+            first = int(np.searchsorted(self.borders[1:-1], arrival, side="right"))
+            costs = middles[first:] + needs[:, i] @ self.worth[:, first:]
+            above = costs - costs.min()
+            weights = np.exp(-above / (_NEAR * max(costs.min(), 1.0)))
+            starts[i] = weights @ middles[first:] / weights.sum()
+        return starts
+
+
+def has_large_requests(search: Search) -> bool:
+    """Whether requests that need more than half of the memory are much of the work."""
+    instance, share = search.instance, search.params.slots.large_share
+    large = sum(r.volume for r in instance if 2 * r.peak > instance.memory)
+    return large > share * sum(r.volume for r in instance)
+
+
+def thresholds(memory: int, slots: int) -> list[int]:
+    """Return from how many tokens on a request needs one slot, two slots and so on.
+
+    Examples
+    --------
+    >>> thresholds(memory=100, slots=1), thresholds(memory=100, slots=2)
+    ([51], [34, 68])
+    """
+    return [-(-number * (memory + 1) // (slots + 1)) for number in range(1, slots + 1)]
+
+
+def needs_of(instance: Instance, slots: Sequence[int]) -> Floats:
+    """Return for how many rounds each request would need all tokens, and all slots: a row each."""
+    memory, workers = instance.memory, instance.used_workers
+    prompts = np.array([request.prompt for request in instance], dtype=float)
+    peaks = np.array([request.peak for request in instance], dtype=float)
+    volumes = np.array([request.volume for request in instance], dtype=float)
+    rows = [volumes / memory]
+    for count in slots:
+        reached = [np.maximum(prompts + 1, start) for start in thresholds(memory, count)]
+        rounds = sum(np.maximum(peaks - begin + 1, 0.0) for begin in reached)
+        rows.append(np.asarray(rounds) / count)
+    return np.array(rows) / workers
+
+
+def coarse_prices(
+    search: Search, slots: Sequence[int], *, sample: int, cells: int, time_limit: float = math.inf
+) -> CoarsePrices | None:
+    """Return the prices of a coarse program up to the end of the known schedule.
+
+    None if there was no time.
+    """
+    assert search.schedule is not None
+    instance = search.instance
+    borders = _borders(search.schedule, cells)
+    chosen, each = sampled(instance, sample)
+    model = _program(chosen, each, needs_of(chosen, slots), borders)
+    highs = solved_relaxation(model, search, min(search.remaining, time_limit))
+    if highs is None or not highs.getSolution().dual_valid:
+        return None
+    duals = -np.array(highs.getSolution().row_dual)[len(chosen) :]
+    return CoarsePrices(borders, tuple(slots), np.maximum(duals.reshape(len(slots) + 1, -1), 0.0))
+
+
+def _borders(schedule: Schedule, cells: int) -> Integers:
+    """Return borders of cells: half of these are equally long, the others have as many starts.
+
+    A backlog starts with what is small, thousands of requests within a few percent of the time.
+    """
+    shares, end = np.linspace(0, 1, cells // 2 + 1), schedule.makespan + 1
+    even, full = shares * end, np.quantile(schedule.starts, shares)
+    borders = np.unique(np.concatenate(([0, end], even, full)).astype(np.int64))
+    kept: Integers = borders[np.append(True, np.diff(borders) >= end // (_SHORTEST * cells))]
+    kept[-1] = end
+    return kept
+
+
+def sampled(instance: Instance, size: int) -> tuple[Instance, float]:
+    """Return about so many requests of all arrivals and volumes, and how many each stands for."""
+    arrivals = np.array([request.arrival for request in instance])
+    volumes = np.array([request.volume for request in instance], dtype=float)
+    borders = np.unique(np.quantile(arrivals, np.linspace(0, 1, _GROUPS + 1))[1:-1])
+    order = np.lexsort((volumes, np.searchsorted(borders, arrivals, side="right")))
+    step = max(1, len(order) // size)
+    chosen = order[step // 2 :: step].tolist()
+    requests = tuple(instance.requests[i] for i in chosen)
+    return replace(instance, requests=requests), len(instance) / len(chosen)
+
+
+def _program(instance: Instance, each: float, needs: Floats, borders: Integers) -> Program:
+    """Return the program: a column for each request and cell, rows of requests, then of cells."""
+    count, resources = len(instance), len(needs)
+    arrivals = np.array([request.arrival for request in instance])
+    lengths, cells = np.diff(borders), len(borders) - 1
+    first = np.searchsorted(borders[1:-1], arrivals, side="right")
+    which, when = np.nonzero(np.arange(cells) >= first[:, None])
+    rows = [which, *(count + resource * cells + when for resource in range(resources))]
+    values = np.stack([np.ones(len(which)), *(each * need[which] for need in needs)], axis=1)
+    taken = values != 0
+    middles = (borders[:-1] + borders[1:]) / 2
+    cost: Floats = each * middles[when]
+    ones, room = np.ones(count), np.tile(lengths.astype(float), resources)
+    return Program(
+        cost,
+        np.append(0, taken.sum(axis=1).cumsum()).astype(np.int32),
+        np.stack(rows, axis=1)[taken].astype(np.int32),
+        values[taken],
+        np.concatenate((ones, np.full(len(room), -np.inf))),
+        np.concatenate((ones, room)),
+    )

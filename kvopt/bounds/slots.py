@@ -1,0 +1,262 @@
+r"""Prices of slots: large requests fill a cache worse than small ones, and prices can say so.
+
+Think of the memory as ``c`` equal slots.  A request that holds h tokens needs
+
+    w_c(h) = floor((c + 1) h / (M + 1))
+
+of them, and all together need at most c: a sum of floors is at most the floor of the sum, and
+``floor((c + 1) M / (M + 1)) <= c``.  With c = 1 that says that of requests which hold more than
+half of the memory one is active at a time.  In a fleet there are c slots on each of m workers.  So
+beside ``p_t >= 0`` for each token a request may be charged ``q_{c,t} >= 0`` for each slot that it
+needs at time t, for several c, and
+
+    sum_i min_{k >= a_i} [k + o_i - a_i + sum_{j=1..o_i} charge_{k+j}(s_i + j)]
+        - m M sum_t p_t - m sum_c c sum_t q_{c,t}
+
+is at most the total latency of any schedule.  ``w_c(h)`` rises by one at each multiple of
+``(M + 1) / (c + 1)``, so a charge is a price of tokens and some steps (`kvopt.bounds.scan.Steps`).
+
+First prices are those of coarse programs (`kvopt.bounds.coarse`), finer ones while there is time.
+They climb as prices of tokens do (`kvopt.bounds.lagrangian`), which gains most where requests are
+few.  Those of slots are straight lines between borders, those of tokens are offered as means over
+some rounds: they prove a little more so, and can be checked in half the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from operator import mul
+
+import numpy as np
+
+from kvopt.bounds.coarse import CoarsePrices, coarse_prices, thresholds
+from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
+from kvopt.bounds.prices import Numbers, rounded_prices
+from kvopt.bounds.scan import Interrupted, Scanner, Steps
+from kvopt.kernels.compiling import working_time
+from kvopt.model.instance import Instance
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import SlotPrices
+
+_GROWTH = 6.0
+"""Times as long as one before takes a program with twice as many requests and cells."""
+_MEANS = 1000
+"""Prices of tokens are means over this share of all rounds before and after each."""
+
+
+def offer_slot_bound(search: Search, time_limit: float = math.inf) -> bool:
+    """Offer what prices of tokens and slots prove, better and better; False if slots add nothing.
+
+    The time limit is for all of it, beside the limit of the search.
+    """
+    end = working_time() + time_limit
+    if search.schedule is None or search.should_stop():
+        return False
+    refuse_long(search, search.instance)
+    best: Ascent | None = None
+    with suppress(Interrupted):
+        for coarse in _finer_and_finer(search, end):
+            if coarse.share_of_slots < search.params.slots.least_worth:
+                return False
+            scanner = SlotScanner(search.instance, coarse, search.threads, search.should_stop)
+            first = first_prices(search.instance, coarse)
+            found = Ascent(search.instance, scanner, search.params.lagrangian, prices=first)
+            if best is None or found.value > best.value:
+                best = found
+                _offer(search, found.prices, scanner, reach=0)
+        if best is not None:
+            offer = partial(_offer, search, reach=int(scanner.borders[-1]) // _MEANS)
+            ascend(search, best, offer, end - working_time())
+    return best is not None
+
+
+def _finer_and_finer(search: Search, end: float) -> Iterator[CoarsePrices]:
+    """Yield prices of coarse programs, each of twice as many requests and cells, while it pays."""
+    params, finer, took = search.params.slots, 1, 0.0
+    slots, count = tuple(range(1, params.most_slots + 1)), len(search.instance)
+    assert search.schedule is not None
+    makespan = search.schedule.makespan
+    while _GROWTH * took < 0.5 * min(search.remaining, end - working_time()):
+        began, sample = working_time(), min(finer * params.sample, count)
+        cells = finer * params.cells
+        if finer > 1 and (sample * cells > params.most_columns or cells > makespan):
+            return
+        coarse = coarse_prices(
+            search, slots, sample=sample, cells=cells, time_limit=end - working_time()
+        )
+        if coarse is None:
+            return
+        finer, took = 2 * finer, working_time() - began
+        yield coarse
+
+
+def first_prices(instance: Instance, coarse: CoarsePrices) -> Floats:
+    """Return the prices of a coarse program at all times, in the vector of a `SlotScanner`."""
+    borders = coarse.borders
+    middles, last = (borders[:-1] + borders[1:]) / 2, int(borders[-1])
+    known, times = np.append(middles, last), np.arange(1, last + 1)
+    rows = [np.interp(times, known, np.append(worth, 0.0)) for worth in coarse.worth]
+    return np.concatenate(rows) / instance.total_memory
+
+
+class SlotScanner(Scanner):
+    """Evaluates prices of tokens and of slots together.
+
+    They go in one vector: prices of tokens at the times ``1, 2, ...``, then for each number of
+    slots what all of them cost at these times, divided by the memory.  So each part of the vector
+    is about as large, and there is as much of each.  Prices of slots count at the borders only.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        coarse: CoarsePrices,
+        threads: int = 1,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(Kinds.of(instance), threads, should_stop)
+        self.slots, self.borders = coarse.slots, coarse.halves()
+        self._memory = instance.memory
+
+    def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
+        """Return ``L`` of prices, the cheapest starts, and what is used above what there is."""
+        rows = prices.reshape(len(self.slots) + 1, -1).copy()
+        last = rows.shape[1]
+        for row in rows[1:]:
+            row[:] = self._straight(at_borders(row, self.borders), last)
+        each = self._memory / np.array(self.slots)
+        steps = steps_of(self._memory, self.slots, rows[1:] * each[:, None])
+        costs, starts = self.least_costs_with(steps, rows[0], 1)
+        value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
+        excess = np.empty_like(rows)
+        excess[0] = self.kinds.loads(starts, last) - memory
+        for row, count in enumerate(self.slots):
+            used = self._used(starts, thresholds(self._memory, count), last)
+            beyond = self._around_borders(used) * each[row] - memory
+            excess[row + 1] = self._straight(beyond, last)
+        return value, starts, excess.reshape(-1)
+
+    def _straight(self, values: Floats, last: int) -> Floats:
+        """Return lines between values at the borders."""
+        line: Floats = np.interp(np.arange(1, last + 1), self.borders, values)
+        return line
+
+    def _around_borders(self, used: Floats) -> Floats:
+        """Return means over the cells on both sides of each border."""
+        cells = np.add.reduceat(used, self.borders[:-1]) / np.diff(self.borders)
+        means: Floats = (np.append(cells[0], cells) + np.append(cells, cells[-1])) / 2
+        return means
+
+    def _used(self, starts: Integers, steps: Sequence[int], last: int) -> Floats:
+        """Return how many slots are used at the times ``1 .. last``."""
+        kinds, change = self.kinds, np.zeros(last + 1)
+        ends = np.minimum(starts + kinds.outputs, last)
+        for step in steps:
+            begins = np.minimum(starts + np.maximum(step - kinds.prompts, 1) - 1, last)
+            some = begins < ends
+            change += np.bincount(begins[some], kinds.counts[some], last + 1)
+            change -= np.bincount(ends[some], kinds.counts[some], last + 1)
+        return np.asarray(change.cumsum()[:last])
+
+
+def at_borders(row: Floats, borders: Integers) -> Floats:
+    """Return the prices at borders, of prices at the times ``1, 2, ...``."""
+    found: Floats = row[np.maximum(borders - 1, 0)]
+    return found
+
+
+def steps_of(memory: int, slots: Sequence[int], prices: Numbers) -> Steps:
+    """Return what requests pay for slots, for a row of prices at all times of each number."""
+    rows: dict[int, Numbers] = {}
+    for count, row in zip(slots, prices, strict=True):
+        for threshold in thresholds(memory, count):
+            rows[threshold] = rows[threshold] + row if threshold in rows else row
+    order = sorted(rows)
+    table = np.array([rows[threshold] for threshold in order], dtype=prices.dtype)
+    return Steps(np.array(order, dtype=np.int64), table.reshape(len(order), prices.shape[1]))
+
+
+def _offer(search: Search, values: Floats, scanner: SlotScanner, reach: int) -> None:
+    instance, borders = search.instance, scanner.borders
+    rows = values.reshape(len(scanner.slots) + 1, -1)
+    longest = scanner.kinds.longest
+    worth = instance.total_memory * float(rows.max(axis=1).sum())
+    most = rows.shape[1] + longest + 1 + longest * worth
+    denominator = 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
+    proof = SlotPrices(
+        rounded_prices(_means(rows[0], reach), denominator),
+        tuple(borders.tolist()),
+        tuple(
+            (count, _rounded(at_borders(row, borders) * instance.memory / count, denominator))
+            for count, row in zip(scanner.slots, rows[1:], strict=True)
+        ),
+    )
+    search.offer_checked(slot_bound(instance, proof, scanner), "slots", proof)
+
+
+def _means(row: Floats, reach: int) -> Floats:
+    """Return means over so many rounds before and after each."""
+    around = np.concatenate((np.full(reach, row[0]), row, np.zeros(reach + 1)))
+    sums = around.cumsum() - around
+    means: Floats = (sums[2 * reach + 1 :] - sums[: len(row)]) / (2 * reach + 1)
+    return means
+
+
+def _rounded(values: Floats, denominator: int) -> tuple[int, ...]:
+    return tuple(np.maximum(np.rint(values * denominator), 0.0).astype(np.int64).tolist())
+
+
+def slot_bound(instance: Instance, proof: SlotPrices, scanner: Scanner | None = None) -> int:
+    """Return the lower bound that prices of tokens and slots prove, rounded up.
+
+    Raises
+    ------
+    OverflowError
+        If some cost may need more than 64 bits.
+    """
+    scanner = Scanner(Kinds.of(instance)) if scanner is None else scanner
+    prices, last = proof.prices, max(len(proof.prices.numerators), *proof.borders)
+    if _most(proof, instance, last, scanner.kinds.longest) >= 2**62:
+        raise OverflowError("costs at these prices may need more than 64 bits")
+    tokens = np.zeros(last, dtype=np.int64)
+    tokens[: len(prices.numerators)] = prices.numerators
+    between = [prices_between(proof.borders, values, last) for _, values in proof.slots]
+    rows = np.array(between, dtype=np.int64).reshape(-1, last)
+    slots = [count for count, _ in proof.slots]
+    steps = steps_of(instance.memory, slots, rows)
+    costs, _ = scanner.least_costs_with(steps, tokens, prices.denominator)
+    least: int = sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist()))
+    a_worker: int = sum(map(mul, slots, map(sum, rows.tolist())))
+    a_worker += instance.memory * sum(prices.numerators)
+    return -((instance.used_workers * a_worker - least) // prices.denominator)
+
+
+def _most(proof: SlotPrices, instance: Instance, last: int, longest: int) -> int:
+    """Return what no cost of a start is above: waiting, and all that there is in each round."""
+    worth = instance.memory * max(proof.prices.numerators, default=0)
+    for count, values in proof.slots:
+        worth += count * (max(values) + max(map(int.__sub__, proof.borders[1:], proof.borders)))
+    return proof.prices.denominator * (last + longest + 1) + worth * longest
+
+
+def prices_between(borders: Sequence[int], values: Sequence[int], last: int) -> Integers:
+    """Return the prices at the times ``1 .. last``; from border to border they change evenly.
+
+    By how much in each round is rounded up, so a price is never negative.
+
+    Examples
+    --------
+    >>> prices_between([2, 5], [0, 8], last=7).tolist()
+    [0, 0, 3, 6, 9, 0, 0]
+    """
+    prices = np.zeros(last, dtype=np.int64)
+    for (begin, value), (end, after) in pairwise(zip(borders, values, strict=True)):
+        step, rounds = -((value - after) // (end - begin)), np.arange(begin + 1, end + 1)
+        inside = (rounds >= 1) & (rounds <= last)
+        prices[rounds[inside] - 1] = value + (rounds[inside] - begin) * step
+    return prices

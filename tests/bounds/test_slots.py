@@ -1,0 +1,301 @@
+"""Prices of slots: any are valid, kvopt and its verifier evaluate them alike, large ones gain."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from certificates import certificate, judged
+from effort import many
+from fleet_oracle import fleet_optimum
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import instances, plain, random_instances
+
+import kvopt.verify as checker
+from kvopt import Instance, Request, bound, generate, run, verify
+from kvopt.bounds.coarse import coarse_prices, sampled, thresholds
+from kvopt.bounds.slots import slot_bound
+from kvopt.certificates.reading import read_certificate
+from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
+from kvopt.files import instance_to_json
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import Prices, SlotPrices
+
+PRICE = st.integers(0, 40) | st.just(0)
+
+
+@st.composite
+def slot_prices(draw: st.DrawFn, last: int = 25) -> SlotPrices:
+    borders = draw(st.lists(st.integers(0, last), min_size=2, max_size=6, unique=True))
+    row = st.lists(PRICE, min_size=len(borders), max_size=len(borders)).map(tuple)
+    slots = draw(st.lists(st.tuples(st.integers(1, 7), row), max_size=3))
+    tokens = Prices(tuple(draw(st.lists(PRICE, max_size=last))), draw(st.integers(1, 30)))
+    return SlotPrices(tokens, tuple(sorted(borders)), tuple(slots))
+
+
+def random_slot_prices(source: random.Random, last: int) -> SlotPrices:
+    borders = tuple(sorted(source.sample(range(last + 1), source.randint(2, 7))))
+    level = source.choice((3, 50, 2000))
+    slots = tuple(
+        (count, tuple(source.randint(0, level) for _ in borders))
+        for count in source.sample(range(1, 6), source.randint(1, 3))
+    )
+    tokens = tuple(source.randint(0, 6) for _ in range(source.randint(0, last)))
+    return SlotPrices(Prices(tokens, source.randint(1, 90)), borders, slots)
+
+
+def price_of_a_slot(borders: Sequence[int], values: Sequence[int], time: int) -> int:
+    """Return it as docs/bounds.md defines it."""
+    for (begin, price), (end, after) in zip(
+        zip(borders, values, strict=True), zip(borders[1:], values[1:], strict=False), strict=False
+    ):
+        if begin < time <= end:
+            return price + (time - begin) * -((price - after) // (end - begin))
+    return 0
+
+
+def by_definition(instance: Instance, proof: SlotPrices) -> Fraction:
+    """Evaluate the bound from its definition, far beyond the last price."""
+    unit, tokens = proof.prices.denominator, proof.prices.numerators
+    last = max(len(tokens), *proof.borders) + 2
+    room = instance.memory + 1
+
+    def price(time: int, held: int) -> int:
+        paid = tokens[time - 1] * held if time <= len(tokens) else 0
+        for count, values in proof.slots:
+            slots = (count + 1) * held // room
+            paid += slots * price_of_a_slot(proof.borders, values, time)
+        return paid
+
+    def cost(request: Request, start: int) -> int:
+        waiting = unit * (start + request.output - request.arrival)
+        each = (price(start + j, request.prompt + j) for j in range(1, request.output + 1))
+        return waiting + sum(each)
+
+    total = 0
+    for request in instance:
+        starts = range(request.arrival, max(request.arrival, last) + 1)
+        total += min(cost(request, start) for start in starts)
+    everything = instance.memory * sum(tokens)
+    for count, values in proof.slots:
+        prices = (price_of_a_slot(proof.borders, values, t) for t in range(1, last))
+        everything += count * sum(prices)
+    return Fraction(total - instance.used_workers * everything, unit)
+
+
+def verified(instance: Instance, proof: SlotPrices) -> int:
+    memory = checker._memory_of(instance_to_json(instance))
+    rows = [checker.Request(*request.kind) for request in instance]
+    return checker._proved(memory, rows, json.loads(json.dumps(proof_to_json(proof))))
+
+
+@given(
+    held=st.lists(st.integers(1, 30), max_size=8), slots=st.integers(1, 9), free=st.integers(0, 9)
+)
+def test_requests_that_fit_need_no_more_slots_than_there_are(
+    held: list[int], slots: int, free: int
+) -> None:
+    memory = max(1, sum(held) + free)
+    steps = thresholds(memory, slots)
+    needs = [sum(tokens >= step for step in steps) for tokens in held]
+    assert needs == [(slots + 1) * tokens // (memory + 1) for tokens in held]
+    assert sum(needs) <= slots
+
+
+@pytest.mark.slow
+@given(instance=instances(), proof=slot_prices())
+def test_any_prices_are_valid_and_every_evaluation_agrees(
+    instance: Instance, proof: SlotPrices
+) -> None:
+    found = slot_bound(instance, proof)
+    assert found == -(-by_definition(instance, proof) // 1) == verified(instance, proof)
+    assert found <= optimum(*plain(instance))[0]
+
+
+@pytest.mark.slow
+def test_each_worker_of_a_fleet_has_its_slots() -> None:
+    source = random.Random(3)
+    for bare in random_instances(many(60), 3, least_requests=2, most_memory=8, most_output=3):
+        instance = Instance(bare.memory, bare.requests, workers=source.randint(2, 3))
+        proof = random_slot_prices(source, 9)
+        found = slot_bound(instance, proof)
+        assert found == -(-by_definition(instance, proof) // 1) == verified(instance, proof)
+        assert found <= fleet_optimum(instance.memory, instance.workers, plain(instance)[1])
+
+
+def test_evaluations_agree_over_long_times() -> None:
+    source = random.Random(8)
+    for _ in range(many(15)):
+        memory, last = source.randint(20, 300), source.choice((200, 900, 3000))
+        shapes = ((source.randint(0, memory - 12), source.randint(1, 12)) for _ in range(12))
+        requests = [
+            Request(source.choice((0, source.randint(0, last))), *shape) for shape in shapes
+        ]
+        instance, proof = Instance(memory, requests), random_slot_prices(source, last)
+        assert slot_bound(instance, proof) == verified(instance, proof)
+
+
+def crowded(n: int, seed: int = 0) -> Instance:
+    """Return requests of which two hardly ever fit together, while tokens say that they do."""
+    source = random.Random(seed)
+    shapes = ((source.randint(50, 55), source.randint(5, 12)) for _ in range(n))
+    return Instance(100, [Request(source.choice((0, 20, 100)), *shape) for shape in shapes])
+
+
+def test_large_requests_are_told_apart_from_what_fits() -> None:
+    instance = crowded(60)
+    tokens, slots = bound(instance, "lagrangian"), bound(instance, "slots")
+    assert slots.value is not None
+    assert tokens.value is not None
+    assert slots.value > 1.5 * tokens.value
+    assert slots.checked is not None
+    assert isinstance(slots.checked.proof, SlotPrices)
+    assert verified(instance, slots.checked.proof) == slots.value
+    known = run(instance, "svf").objective
+    assert known is not None
+    assert 0.9 * known < slots.value <= known
+
+
+def test_fleets_of_large_requests_gain_as_much() -> None:
+    instance = crowded(40)
+    instance = Instance(instance.memory, instance.requests, workers=2)
+    tokens, slots = bound(instance, "lagrangian").value, bound(instance, "slots").value
+    assert slots is not None
+    assert tokens is not None
+    assert slots > 1.4 * tokens
+
+
+def test_where_slots_are_worth_nothing_there_is_no_bound_and_a_note() -> None:
+    instance = generate("arrival-2", 30, 200, seed=1)
+    found = bound(instance, "slots")
+    assert found.checked is None or found.checked.bounded_by == "volume"
+    assert "slots: worth nothing beside tokens" in (found.note or "")
+    assert bound(crowded(60), "slots", time_limit=0).value is None
+    assert bound(Instance(5, []), "slots").value == 0
+
+
+def test_threads_do_not_change_the_bound() -> None:
+    assert len({bound(crowded(50), "slots", threads=k).value for k in (1, 2)}) == 1
+
+
+def by_slots(instance: Instance, proof: SlotPrices) -> dict[str, Any]:
+    """Return a valid certificate with such a proof."""
+    return certificate(
+        instance,
+        random.Random(0),
+        schema="kvopt.certificate/2",
+        lower={"value": slot_bound(instance, proof), "proof": proof_to_json(proof)},
+    )
+
+
+def test_a_certificate_says_how_it_was_proved_and_cannot_claim_more(tmp_path: Path) -> None:
+    instance = crowded(8)
+    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)), (2, (0, 5, 0))))
+    content = by_slots(instance, proof)
+    said = judged(tmp_path / "valid.json", content)
+    assert said.valid
+    assert "its proof by prices of tokens and slots" in "\n".join(said.lines)
+    content["lower"]["value"] += 1
+    assert not judged(tmp_path / "more.json", content).valid
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("borders", [0], "slots need two borders"),
+        ("borders", [0, 40, 10], "which ascend"),
+        ("borders", [0, 10, 10], "which ascend"),
+        ("borders", [-1, 10, 40], "borders are not negative"),
+        ("borders", [0, 10, 40, 50], "a price at each border"),
+        ("borders", [0, 10, 10**12], "too many rounds lie between"),
+        ("slots", [{"count": 0, "numerators": [1, 1, 1]}], "there is a slot of each number"),
+        ("slots", [{"count": 10**12, "numerators": [1, 1, 1]}], "times the default budget"),
+        ("slots", [{"count": 1, "numerators": [1, -1, 1]}], "no price of a slot is negative"),
+        ("slots", [{"count": 1, "numerators": []}], "no price of a slot is negative"),
+        ("slots", [{"count": 1, "numerators": [1, 1]}], "a price at each border"),
+        ("slots", [{"count": 1}], "must be an object with the fields"),
+        ("denominator", 0, "needs a denominator"),
+    ],
+)
+def test_what_is_no_proof_by_slots_is_refused(
+    tmp_path: Path, field: str, value: object, words: str
+) -> None:
+    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)),))
+    content = by_slots(crowded(8), proof)
+    content["lower"]["proof"][field] = value
+    said = judged(tmp_path / "changed.json", content)
+    assert not said.valid
+    assert words in "\n".join(said.lines)
+
+
+def test_slots_do_not_cover_pauses(tmp_path: Path) -> None:
+    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)),))
+    content = by_slots(crowded(8), proof) | {"scope": "pauses"}
+    said = judged(tmp_path / "pauses.json", content)
+    assert not said.valid
+    assert "slots and staircases do not cover pauses" in "\n".join(said.lines)
+
+
+def test_certificates_are_written_as_they_were_read(tmp_path: Path) -> None:
+    proof = SlotPrices(Prices((1, 2, 1), 60), (0, 10, 40), ((1, (40, 30, 2)), (2, (0, 5, 0))))
+    instance, path = crowded(8), tmp_path / "read.json"
+    for begin in (0, 3):
+        later = [Request(begin + r.arrival, r.prompt, r.output) for r in instance]
+        content = by_slots(Instance(instance.memory, later), proof)
+        path.write_text(json.dumps(content))
+        found = read_certificate(path)
+        write_certificate(found, path)
+        assert json.loads(path.read_text())["schema"] == "kvopt.certificate/2"
+        assert path.read_text() == certificate_text(read_certificate(path))
+        assert verify(path).valid
+
+
+def test_auto_takes_slots_where_many_requests_are_large() -> None:
+    source = random.Random(4)
+    prompts = (source.choice((range(1000, 1400), range(20, 300))) for _ in range(120))
+    shapes = [(source.choice(prompt), source.randint(2, 30)) for prompt in prompts]
+    instance = Instance(2000, [Request(source.randint(0, 500), *shape) for shape in shapes])
+    found, tokens = bound(instance), bound(instance, "lagrangian")
+    assert found.checked is not None
+    assert found.checked.bounded_by == "slots"
+    assert found.value is not None
+    assert tokens.value is not None
+    assert found.value > 1.4 * tokens.value
+
+
+def test_the_coarse_program_stands_for_all_requests() -> None:
+    instance = crowded(200)
+    search = Search(instance)
+    offer_list_schedules(search)
+    coarse = coarse_prices(search, (1, 2), sample=50, cells=20)
+    assert coarse is not None
+    assert coarse.borders[0] == 0
+    assert (np.diff(coarse.borders) > 0).all()
+    assert coarse.worth.shape == (3, len(coarse.borders) - 1)
+    assert (coarse.worth >= 0).all()
+    assert coarse.worth[1].sum() > 0.5 * coarse.worth.sum()
+    starts = coarse.likely_starts(instance)
+    arrivals = np.array([request.arrival for request in instance])
+    assert (starts >= arrivals - np.diff(coarse.borders).max()).all()
+    # What takes long to serve starts late, among requests of one arrival.
+    first = [i for i, r in enumerate(instance) if r.arrival == 0]
+    outputs = [instance.requests[i].output for i in first]
+    assert np.corrcoef(outputs, starts[first])[0, 1] > 0.8
+
+
+def test_a_sample_goes_through_arrivals_and_volumes() -> None:
+    instance = generate("mixed", 5000, 16_492, seed=2)
+    some, each = sampled(instance, 500)
+    assert 500 <= len(some) <= 510
+    assert len(some) * each == pytest.approx(5000)
+    whole, part = (np.mean([r.volume for r in kind]) for kind in (instance, some))
+    assert part == pytest.approx(whole, rel=0.1)
