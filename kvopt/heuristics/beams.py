@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.coarse import CoarsePrices
 from kvopt.heuristics.passing import (
     FRONT,
     NOW,
@@ -37,7 +38,7 @@ from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, worth_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
+from kvopt.search.proofs import Prices, SlotPrices
 
 _HEIRS = 2
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
@@ -147,11 +148,27 @@ class Beam(NamedTuple):
 
 
 def trace_of(search: Search) -> Trace:
-    """Return the instance of a search, with the prices of its bound where it has some."""
+    """Return the instance of a search, with the prices of its bound where it has some.
+
+    Requests line up by volume, or where slots have prices in the order in which these start them.
+    """
     crowd, keys = crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
     known = proof if isinstance(proof, Prices) else None
-    return Trace(crowd, worth_of(search.instance, known, search.threads), keys)
+    worth = worth_of(search.instance, known, search.threads)
+    if isinstance(proof, SlotPrices):
+        coarse = CoarsePrices.of(proof, search.instance)
+        crowd, keys = _lined_up(crowd, keys, coarse.likely_starts(search.instance))
+    return Trace(crowd, worth, keys)
+
+
+def _lined_up(crowd: Crowd, keys: Floats, starts: Floats) -> tuple[Crowd, Floats]:
+    """Line requests up by starts; they exchange their keys, so that as many are about as near."""
+    line = np.lexsort((keys, starts))
+    exchanged = np.empty_like(keys)
+    exchanged[line] = np.sort(keys)
+    coming = np.argsort(crowd.arrivals[line], kind="stable")
+    return crowd._replace(line=line, coming=coming), exchanged
 
 
 def between_starts(crowd: Crowd) -> float:
