@@ -38,7 +38,7 @@ from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, worth_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices, SlotPrices
+from kvopt.search.proofs import SlotPrices
 
 _HEIRS = 2
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
@@ -154,8 +154,7 @@ def trace_of(search: Search) -> Trace:
     """
     crowd, keys = crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
-    known = proof if isinstance(proof, Prices) else None
-    worth = worth_of(search.instance, known, search.threads)
+    worth = worth_of(search.instance, proof, search.threads)
     if isinstance(proof, SlotPrices):
         coarse = CoarsePrices.of(proof, search.instance)
         crowd, keys = _lined_up(crowd, keys, coarse.likely_starts(search.instance))

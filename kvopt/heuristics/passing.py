@@ -61,7 +61,7 @@ class Crowd(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """Prices of tokens (`kvopt.bounds.prices`), summed up.
+    """Prices of tokens (`kvopt.bounds.prices`) and of slots (`kvopt.bounds.slots`), summed up.
 
     Parameters
     ----------
@@ -69,12 +69,26 @@ class Worth(NamedTuple):
         Sums of ``p_t`` and of ``t p_t`` up to each time.
     least, cheapest
         Least cost of each request, and the first start that has it.
+    steps, stairs
+        Tokens from which on a request pays more, and sums of that up to each time, a row for each.
+    slots
+        Sums of the prices of all slots.
     """
 
     paid: Floats
     moment: Floats
     least: Floats
     cheapest: Integers
+    steps: Integers
+    stairs: NDArray[np.float64]
+    slots: Floats
+
+
+def worth_nothing(count: int) -> Worth:
+    """Return that nothing has a price."""
+    none, steps = np.zeros(1), np.zeros(0, dtype=np.int64)
+    least, cheapest = np.zeros(count), np.zeros(count, dtype=np.int64)
+    return Worth(none, none, least, cheapest, steps, np.zeros((0, 1)), none)
 
 
 class Made(NamedTuple):
@@ -240,18 +254,37 @@ def _cost_of_start(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
     begin, end = min(start, last), min(start + crowd.outputs[i], last)
     paid = worth.paid[end] - worth.paid[begin]
     held = (crowd.prompts[i] - start) * paid + worth.moment[end] - worth.moment[begin]
+    held += _paid_for_slots(worth, crowd.prompts[i] - start, begin, end)
     return float(start + crowd.outputs[i] - crowd.arrivals[i] + held - worth.least[i])
 
 
 @compiled
+def _paid_for_slots(worth: Worth, offset: int, begin: int, end: int) -> float:
+    """Return what a request that holds ``offset + t`` pays for slots between two rounds."""
+    paid = 0.0
+    for step in range(len(worth.steps)):
+        reached = max(begin, worth.steps[step] - offset - 1)
+        if reached >= end:
+            break
+        paid += worth.stairs[step, end] - worth.stairs[step, reached]
+    return paid
+
+
+@compiled
 def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int) -> float:
-    """Return the price of the memory that is not used between two rounds."""
+    """Return the price of the memory and the slots that are not used between two rounds."""
     last = len(worth.paid) - 1
     begin, end = min(begin, last), min(end, last)
     paid = worth.paid[end] - worth.paid[begin]
     moment = worth.moment[end] - worth.moment[begin]
     memory = crowd.memory * len(scene.active)
-    return float((memory - scene.bases.sum()) * paid - scene.active.sum() * moment)
+    idle = (memory - scene.bases.sum()) * paid - scene.active.sum() * moment
+    if len(worth.steps):
+        idle += len(scene.active) * (worth.slots[end] - worth.slots[begin])
+        for worker in range(len(scene.active)):
+            for place in range(scene.active[worker]):
+                idle -= _paid_for_slots(worth, scene.offsets[worker, place], begin, end)
+    return float(idle)
 
 
 @compiled

@@ -19,7 +19,8 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.scan import Scanner
+from kvopt.bounds.scan import Scanner, Steps
+from kvopt.bounds.slots import prices_at_all_times, steps_of
 from kvopt.heuristics.passing import (
     FRONT,
     FULLEST,
@@ -45,7 +46,7 @@ from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
+from kvopt.search.proofs import Prices, Proof, SlotPrices
 
 _SLICE = 500
 """Tries between two questions whether to stop."""
@@ -83,7 +84,7 @@ def search_rollouts(search: Search, seconds: float, seed: int = 0) -> None:
     end = working_time() + seconds
     crowd, keys = crowd_of(instance)
     proof = None if search.checked is None else search.checked.proof
-    worth = worth_of(instance, proof if isinstance(proof, Prices) else None, search.threads)
+    worth = worth_of(instance, proof, search.threads)
     stretch = max(1, params.rollout_starts * search.schedule.makespan // len(instance))
     mean, horizons = int(crowd.outputs.mean()), params.rollout_horizons
     idle, draws, count = 0, params.first_draws, 0
@@ -127,19 +128,31 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     return Crowd(instance.memory, arrivals, prompts, outputs, line, coming), keys
 
 
-def worth_of(instance: Instance, known: Prices | None, threads: int = 1) -> Worth:
+def worth_of(instance: Instance, known: Proof | None, threads: int = 1) -> Worth:
     """Return known prices, or those of the fluid, with what they say about each request."""
-    if known is None:
-        prices = fluid_prices(instance.pooled())
-    else:
+    steps, slots = Steps.none(), np.zeros(0)
+    if isinstance(known, SlotPrices):
+        counts = [count for count, _ in known.slots]
+        prices, rows = (each / known.prices.denominator for each in prices_at_all_times(known))
+        steps, slots = steps_of(instance.memory, counts, rows), np.array(counts) @ rows
+    elif isinstance(known, Prices):
         prices = np.array(known.numerators, dtype=float) / known.denominator
-    kinds = Kinds.of(instance)
-    costs, starts = Scanner(kinds, threads).least_costs(prices, 1)
-    rows = [(r.arrival, r.prompt, r.output) for r in instance]
-    which = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
+    else:
+        prices = fluid_prices(instance.pooled())
+    costs, starts = Scanner(Kinds.of(instance), threads).least_costs_with(steps, prices, 1)
+    shapes = [(r.arrival, r.prompt, r.output) for r in instance]
+    which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
     times = np.arange(1, len(prices) + 1)
     paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
-    return Worth(paid, moment, np.asarray(costs, dtype=float)[which], starts[which])
+    return Worth(
+        paid,
+        moment,
+        np.asarray(costs, dtype=float)[which],
+        starts[which],
+        steps.thresholds,
+        np.pad(steps.prices, ((0, 0), (1, 0))).cumsum(axis=1),
+        np.pad(slots, (1, 0)).cumsum(),
+    )
 
 
 def rolled(

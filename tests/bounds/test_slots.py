@@ -17,7 +17,7 @@ from fleet_oracle import fleet_optimum
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import optimum
-from strategies import instances, plain, random_instances
+from strategies import instances, plain, random_instances, slot_prices
 
 import kvopt.verify as checker
 from kvopt import Instance, Request, bound, generate, run, verify
@@ -29,17 +29,6 @@ from kvopt.files import instance_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices, SlotPrices
-
-PRICE = st.integers(0, 40) | st.just(0)
-
-
-@st.composite
-def slot_prices(draw: st.DrawFn, last: int = 25) -> SlotPrices:
-    borders = draw(st.lists(st.integers(0, last), min_size=2, max_size=6, unique=True))
-    row = st.lists(PRICE, min_size=len(borders), max_size=len(borders)).map(tuple)
-    slots = draw(st.lists(st.tuples(st.integers(1, 7), row), max_size=3))
-    tokens = Prices(tuple(draw(st.lists(PRICE, max_size=last))), draw(st.integers(1, 30)))
-    return SlotPrices(tokens, tuple(sorted(borders)), tuple(slots))
 
 
 def random_slot_prices(source: random.Random, last: int) -> SlotPrices:

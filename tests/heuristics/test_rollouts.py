@@ -8,10 +8,11 @@ from math import inf
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import instances
+from strategies import instances, slot_prices
 
 from kvopt import Instance, Request, Schedule, bound, generate, run
 from kvopt.bounds.prices import price_value
+from kvopt.bounds.slots import slot_value
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.passing import (
@@ -28,13 +29,13 @@ from kvopt.heuristics.passing import (
 )
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
+from kvopt.search.proofs import Prices, SlotPrices
 
 CHAT = generate("conversation", n=300, memory=3_000, seed=1)
 
 
 def passed_over(
-    instance: Instance, prices: Prices, window: int, patience: int, rounds: int = 7
+    instance: Instance, prices: Prices | SlotPrices, window: int, patience: int, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     crowd, _ = crowd_of(instance)
@@ -48,7 +49,7 @@ def passed_over(
     while not is_over(crowd, scene):
         until = scene.counts[-1] + rounds
         cost += advance(crowd, scene, worth, habit, until, made)
-    until = max(scene.counts[-1], len(prices.numerators) + 1) + sum(r.output for r in instance)
+    until = max(scene.counts[-1], len(worth.paid)) + sum(r.output for r in instance)
     return made.starts, cost + advance(crowd, scene, worth, habit, until, made)
 
 
@@ -73,6 +74,15 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
     assert cost == pytest.approx(schedule.objective - value, abs=1e-6)
+
+
+@pytest.mark.slow
+@given(instances(most_requests=9), slot_prices())
+def test_cost_counts_prices_of_slots_too(instance: Instance, prices: SlotPrices) -> None:
+    assume(len(instance) > 0)
+    starts, cost = passed_over(instance, prices, 4, 2)
+    value = slot_value(instance, prices) / prices.prices.denominator
+    assert cost == pytest.approx(Schedule(instance, starts.tolist()).objective - value, abs=1e-6)
 
 
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kvopt.search.incumbent import Search
 
 _HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
@@ -31,21 +29,21 @@ def central_line(search: Search, habit: tuple[int, int, int]) -> tuple[list[int]
     """Return starts and workers of one habit; not all of them once the search has to stop."""
     from kvopt.heuristics.passing import (
         Habit,
-        Worth,
         advance,
         first_scene,
         is_over,
         nothing_made,
         skip_idle_rounds,
+        worth_nothing,
     )
     from kvopt.heuristics.rollouts import crowd_of
 
     instance, count = search.instance, len(search.instance)
     crowd, _ = crowd_of(instance)
-    nothing = np.zeros(1), np.zeros(1), np.zeros(count), np.zeros(count, dtype=np.int64)
+    free = worth_nothing(count)
     scene, made = first_scene(count, instance.workers), nothing_made(count)
     while not is_over(crowd, scene) and not search.should_stop():
         skip_idle_rounds(crowd, scene)
         until = scene.counts[-1] + _SLICE
-        advance(crowd, scene, Worth(*nothing), Habit(*habit), until, made)
+        advance(crowd, scene, free, Habit(*habit), until, made)
     return made.starts.tolist(), made.workers.tolist()
