@@ -82,8 +82,8 @@ class _Stairs(NamedTuple):
         np.cumsum(prices[count:], axis=0, out=prices[:count])
         paid: Numbers = np.zeros((2 * count, length + 1), dtype=kind)
         np.cumsum(prices, axis=1, out=paid[:, 1:])
-        lows = [_lows(row.astype(np.float64)) for row in prices]
-        return cls(steps.thresholds, paid, np.array(lows) if lows else np.zeros((0, 0)))
+        lows = np.array([_lows(row.astype(np.float64)) for row in prices])
+        return cls(steps.thresholds, paid, lows)
 
 
 def _lows(prices: Floats) -> Floats:
@@ -143,37 +143,33 @@ def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
 
 @steering
 def _least(
-    begun: Numbers, paid: Numbers, held: Numbers, stairs: Numbers, steps: Integers, s: Any,
-    peak: Any, o: int, k: int, end: int,
+    begun: Numbers, paid: Numbers, held: Numbers, stairs: _Stairs | None, steps: Any,
+    s: Any, peak: Any, o: int, k: int, end: int, found: Numbers,
 ) -> Any:  # fmt: skip
-    """Return the least cost of the starts ``k .. end - 1``.
+    """Find the costs of the starts ``k .. end - 1``, and return the least.
 
     Of a step, a row of the stairs, nothing is paid for so many rounds before it is reached.
     """
-    least = begun[k] - s * paid[k] + peak * paid[k + o] - held[k + o]
-    for row, before in steps:
-        least += stairs[row, k + o] - stairs[row, k + before]
-    for i in range(k + 1, end):
-        cost = begun[i] - s * paid[i] + peak * paid[i + o] - held[i + o]
+    for x in range(end - k):
+        found[x] = begun[k + x] - s * paid[k + x] + peak * paid[k + o + x] - held[k + o + x]
+    if stairs is not None:
         for row, before in steps:
-            cost += stairs[row, i + o] - stairs[row, i + before]
-        least = min(least, cost)
+            for x in range(end - k):
+                found[x] += stairs.paid[row, k + o + x] - stairs.paid[row, k + before + x]
+    least = found[0]
+    for x in range(1, end - k):
+        least = min(least, found[x])
     return least
 
 
 @compiled
 def _bound(
-    rows: Floats, first: Integers, lows: Floats, steps: Integers, unit: float, s: int, o: int,
-    begin: int, end: int,
-) -> float:  # fmt: skip
-    """Return a number that no cost of the starts ``begin .. end - 1`` is below."""
-    level, span = 0, (end - begin + o - 2) >> _SMALL
-    while span > 0:
-        level += 1
-        span >>= 1
+    rows: Floats, first: Integers, unit: float, s: int, o: int, begin: int, end: int
+) -> float:
+    """Return a number that no cost of the starts ``begin .. end - 1`` is below, steps left out."""
+    level = _level(begin, end, o)
     shift = level + _SMALL
-    at = first[level] + (begin >> shift)
-    slope, low, mean, rough = rows[at]
+    slope, low, mean, rough = rows[first[level] + (begin >> shift)]
     offset = float(begin - (begin >> shift << shift))
     volume = s * o + o * (o + 1.0) / 2.0
     moment = o * (o + 1.0) * (3.0 * s + 2.0 * o + 1.0) / 6.0  # sum_j j (s + j)
@@ -181,11 +177,28 @@ def _bound(
     wait = unit * begin
     rest = max(volume * low, volume * mean - (s + o) * rough)
     climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
-    stepped = 0.0
+    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb)
+    return float(wait + rest + line + climb - _SAFETY * size)
+
+
+@compiled
+def _level(begin: int, end: int, o: int) -> int:
+    """Return the level of the stretch in which all of these starts run to their ends."""
+    level, span = 0, (end - begin + o - 2) >> _SMALL
+    while span > 0:
+        level += 1
+        span >>= 1
+    return level
+
+
+@compiled
+def _stepped(lows: Floats, first: Integers, steps: Any, o: int, begin: int, end: int) -> float:
+    """Return a number that what these starts pay for steps is not below."""
+    level, stepped = _level(begin, end, o), 0.0
+    at = first[level] + (begin >> level + _SMALL)
     for row, before in steps:
         stepped += (o - before) * lows[row, at]
-    size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb) + stepped
-    return float(wait + rest + line + climb + stepped - _SAFETY * size)
+    return (1 - _SAFETY) * stepped
 
 
 @compiled
@@ -206,12 +219,16 @@ def _steps_of(thresholds: Integers, prompt: int, peak: int) -> Integers:
 @compiled
 def _scan(
     arrivals: Integers, prompts: Integers, outputs: Integers, begun: Numbers, paid: Numbers,
-    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, thresholds: Integers,
-    stairs: Numbers, lows: Floats, costs: Numbers, starts: Integers,
+    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, stairs: _Stairs | None,
+    costs: Numbers, starts: Integers,
 ) -> None:  # fmt: skip
-    """Find the least cost and the first start that has it; starts hold a guess of it."""
+    """Find the least cost and the first start that has it; starts hold a guess of it.
+
+    It is compiled anew for no stairs: questions in the loop would cost a third more.
+    """
     bounds = np.empty(128)
     blocks = np.empty((128, 2), dtype=np.int64)
+    found = np.empty(1 << _SMALL, dtype=costs.dtype)
     sizes = np.empty((2, 2), dtype=costs.dtype)  # which turns integers into the type of costs
     for i in range(len(arrivals)):
         a, s, o = arrivals[i], prompts[i], min(outputs[i], last)
@@ -220,9 +237,9 @@ def _scan(
             continue
         sizes[0, 0], sizes[0, 1] = s, s + o
         prompt, peak = sizes[0, 0], sizes[0, 1]
-        steps = _steps_of(thresholds, s, s + o)
+        steps = None if stairs is None else _steps_of(stairs.thresholds, s, s + o)
         start = min(max(starts[i], a), last)
-        best = _least(begun, paid, held, stairs, steps, prompt, peak, o, start, start + 1)
+        best = _least(begun, paid, held, stairs, steps, prompt, peak, o, start, start + 1, found)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -232,20 +249,18 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(begun, paid, held, stairs, steps, prompt, peak, o, begin, end)
+                least = _least(begun, paid, held, stairs, steps, prompt, peak, o, begin, end, found)
                 if least < best or (least == best and begin < start):
-                    start = begin
-                    best = _least(
-                        begun, paid, held, stairs, steps, prompt, peak, o, begin, begin + 1
-                    )
-                    for k in range(begin + 1, end):
-                        cost = _least(begun, paid, held, stairs, steps, prompt, peak, o, k, k + 1)
-                        if cost < best:
-                            best, start = cost, k
+                    best, start = least, begin
+                    while found[start - begin] != least:
+                        start += 1
                 continue
             middle = (begin + end) >> 1
-            lower = _bound(rows, first, lows, steps, unit, s, o, begin, middle)
-            upper = _bound(rows, first, lows, steps, unit, s, o, middle, end)
+            lower = _bound(rows, first, unit, s, o, begin, middle)
+            upper = _bound(rows, first, unit, s, o, middle, end)
+            if stairs is not None:
+                lower += _stepped(stairs.lows, first, steps, o, begin, middle)
+                upper += _stepped(stairs.lows, first, steps, o, middle, end)
             here = 1 if lower <= upper else 0  # the better half is looked at first
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
@@ -290,15 +305,14 @@ class Scanner:
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
         sums = Sums.of(prices.astype(kind, copy=False), unit, kinds.longest)
         lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
-        stairs = _Stairs.of(steps, kind, len(sums.prices))
+        stairs = _Stairs.of(steps, kind, len(sums.prices)) if len(steps.thresholds) else None
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 
         def work(part: slice) -> None:
             _scan(
                 kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part], sums.begun,
-                sums.paid, sums.held, last, float(unit), *lines, stairs.thresholds, stairs.paid,
-                stairs.lows, costs[part], starts[part],
+                sums.paid, sums.held, last, float(unit), *lines, stairs, costs[part], starts[part],
             )  # fmt: skip
 
         self._in_slices(work, last)
