@@ -43,7 +43,7 @@ from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SlotPrices
 
-_GROWTH = 6.0
+_GROWTH = 8.0
 """Times as long as one before takes a program with twice as many requests and cells."""
 _MEANS = 1000
 """Prices of tokens are means over this share of all rounds before and after each."""

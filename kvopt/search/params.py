@@ -206,8 +206,8 @@ class SlotsParams:
         0.1, "Share of the work in requests of more than half the memory from which on it is tried."
     )
     most_slots: int = _param(3, "Memory counts as 1, 2, ... up to so many slots.", least=1)
-    sample: int = _param(3000, "Requests of the first coarse program that gives prices.", least=1)
-    cells: int = _param(80, "Cells of time of that program.", least=1)
+    sample: int = _param(1000, "Requests of the first coarse program that gives prices.", least=1)
+    cells: int = _param(60, "Cells of time of that program.", least=1)
     most_columns: int = _param(1_600_000, "Limit of requests times cells of finer ones.", least=1)
     least_worth: float = _share(0.01, "Share of slots in all prices below which they are left out.")
 
