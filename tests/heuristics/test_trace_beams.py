@@ -6,18 +6,22 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 
+import numpy as np
 import pytest
 from effort import many
 from oracle import optimum
 from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
+from kvopt.bounds.coarse import CoarsePrices
+from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
 from kvopt.heuristics.beams import BeamPlan, room_for, trace_of
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.trace_beams import begun_anew, search_traces
 from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
+from kvopt.search.proofs import SlotPrices
 
 _NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
 
@@ -49,6 +53,26 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
         assert search.objective >= least
         found += search.objective == least
     assert found >= many(25) // 2
+
+
+def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
+    source = random.Random(2)
+    prompts = (source.choice((range(1000, 1400), range(20, 300))) for _ in range(60))
+    shapes = [(source.choice(prompt), source.randint(2, 30)) for prompt in prompts]
+    search = begun(Instance(2000, [Request(0, *shape) for shape in shapes]))
+    by_volume = trace_of(search)
+    assert offer_slot_bound(search, 5.0)
+    assert search.checked is not None
+    assert isinstance(search.checked.proof, SlotPrices)
+    trace = trace_of(search)
+    starts = CoarsePrices.of(search.checked.proof, search.instance).likely_starts(search.instance)
+    assert (np.diff(starts[trace.crowd.line]) >= 0).all()
+    assert trace.crowd.line.tolist() != by_volume.crowd.line.tolist()
+    assert sorted(trace.keys) == sorted(by_volume.keys)
+    assert (np.diff(trace.keys[trace.crowd.line]) >= 0).all()
+    assert len(trace.worth.steps) == 5  # thresholds of one, two and three slots
+    search_traces(search, 5.0)
+    assert search.faults == []
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
