@@ -252,8 +252,10 @@ def _scan(
                 least = _least(begun, paid, held, stairs, steps, prompt, peak, o, begin, end, found)
                 if least < best or (least == best and begin < start):
                     best, start = least, begin
-                    while found[start - begin] != least:
-                        start += 1
+                    for x in range(end - begin):
+                        if found[x] == least:
+                            start = begin + x
+                            break
                 continue
             middle = (begin + end) >> 1
             lower = _bound(rows, first, unit, s, o, begin, middle)
