@@ -112,8 +112,8 @@ def test_bounds_the_optimum_and_schedules_are_in_order(
     optimum, _ = oracle.optimum(*plain(instance))
     for method in BOUNDS.built_in:
         value = bound(instance, method, threads=1).value
-        assert value is not None
-        assert value <= optimum
+        assert value is not None or method == "slots"  # which may be worth nothing
+        assert value is None or value <= optimum
     for engine in ("exact", "auto"):
         found = solve(instance, engine, presolve=presolve, quick_start=quick, threads=1)
         assert_optimal(found, optimum)
