@@ -757,7 +757,7 @@ def _judged(
 ) -> tuple[int, str]:
     """Return the lower bound that a proof gives, and in words what was looked at.
 
-    Configurations, searches, slots and staircases look ahead along a run: they do not cover pauses.
+    Configurations, searches, slots and staircases judge runs as wholes: they do not cover pauses.
     """
     if proof["kind"] == "split":
         return _by_parts(memory, requests, work, proof["parts"], pauses)
@@ -844,7 +844,18 @@ def _slot_bound(memory: int, requests: list[Request], proof: dict[str, Any], wor
         raise Invalid("lower: no price of a slot is negative")
     if any(len(each["numerators"]) != len(borders) for each in slots):
         raise Invalid("lower: slots need a price at each border")
-    work.spend(len(borders) * sum(10 + each["count"] for each in slots), "lower: ")
+    # Of each threshold: a line, the sum of it and those below, and both moved to the first arrival.
+    lines = len(slots) + sum(each["count"] for each in slots)
+    work.spend(lines * (40 + 20 * len(borders)), "lower: slots: ")
+    room = lines * (600 + 8 * work.entry * len(borders))
+    with work.room(room, "lower: slots: "):
+        return _with_slots(memory, requests, proof, work)
+
+
+def _with_slots(memory: int, requests: list[Request], proof: dict[str, Any], work: _Work) -> int:
+    """Return what `_slot_bound` does, of prices that are of the right form."""
+    denominator, first, prices = proof["denominator"], proof["first"], proof["numerators"]
+    borders, slots = proof["borders"], proof["slots"]
     stairs: dict[int, _Line] = {}
     paid = memory * sum(prices)
     for each in slots:
@@ -938,6 +949,10 @@ class _Line(NamedTuple):
             for low, high, price, slope in self._stretches(begin, end + starts - 1)
         )
         return min(prices) * (end - begin), 0
+
+    def crossed(self, begin: int, end: int) -> int:
+        """Return how many borders lie after one time, up to another."""
+        return bisect_right(self.borders, end) - bisect_right(self.borders, begin)
 
     def _stretches(self, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         """Yield stretches ``low + 1 .. high`` that make up ``begin + 1 .. end``.
@@ -1082,7 +1097,8 @@ class _Costs:
         while blocks and blocks[0][0] < best:
             _, begin, end = heappop(blocks)
             size = min(end - begin, 1 << _SMALL)
-            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size))
+            crossed = steps[0][1].crossed(begin, end + output) if steps else 0
+            self.work.spend(20 + 2 * size + len(steps) * (40 + 4 * size + 20 * crossed))
             if end - begin <= 1 << _SMALL:
                 costs = self._costs(begin, end, arrival, prompt, output)
                 for before, line in steps:
@@ -1112,9 +1128,11 @@ class _Costs:
         The thresholds that its first token reaches are one line.
         """
         first = bisect_right(self.stairs, prompt + 1, key=itemgetter(0))
+        final = bisect_right(self.stairs, peak, key=itemgetter(0))
+        self.work.spend(10 * (final - first))
+        later = self.stairs[first:final]
         steps = [(0, self.reached[first - 1])] if first else []
-        later = ((tokens - prompt - 1, line) for tokens, line in self.stairs[first:])
-        return steps + [step for step in later if step[0] < peak - prompt]
+        return steps + [(tokens - prompt - 1, line) for tokens, line in later]
 
     def _costs(self, begin: int, end: int, arrival: int, prompt: int, output: int) -> Iterable[int]:
         """Return the costs of the starts ``begin .. end - 1``, without those of steps."""

@@ -45,6 +45,8 @@ from kvopt.search.proofs import SlotPrices
 
 _GROWTH = 8.0
 """Times as long as one before takes a program with twice as many requests and cells."""
+_BYTES = 1000
+"""Memory that an ascent takes for a time with prices, those of slots included."""
 _MEANS = 1000
 """Prices of tokens are means over this share of all rounds before and after each."""
 
@@ -57,7 +59,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf) -> bool:
     end = working_time() + time_limit
     if search.schedule is None or search.should_stop():
         return False
-    refuse_long(search, search.instance)
+    search.refuse_beyond_budget(_BYTES * refuse_long(search, search.instance))
     best: Ascent | None = None
     with suppress(Interrupted):
         for coarse in _finer_and_finer(search, end):

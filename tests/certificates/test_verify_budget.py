@@ -93,6 +93,40 @@ def pieces_between_pauses() -> dict[str, Any]:
     }
 
 
+def of_slots(borders: int, count: int, outputs: list[int]) -> dict[str, Any]:
+    """Return prices of slots with many thresholds, borders or requests."""
+    return {
+        **claimed(
+            10**9,
+            rows(*((0, 5 * 10**8 + i, output) for i, output in enumerate(outputs))),
+            {
+                "kind": "slot-prices",
+                "denominator": 1000,
+                "first": 1,
+                "numerators": [1],
+                "borders": list(range(0, 3 * borders, 3)),
+                "slots": [{"count": count, "numerators": [i % 9 for i in range(borders)]}],
+            },
+        ),
+        "schema": "kvopt.certificate/2",
+    }
+
+
+def many_slots() -> dict[str, Any]:
+    """Return a count of slots that made millions of thresholds."""
+    return of_slots(3, 8 * 10**6, [10] * 3)
+
+
+def many_thresholds() -> dict[str, Any]:
+    """Return thresholds that each of many requests looked through, to reach none of them."""
+    return of_slots(3, 100_000, [1000] * 20_000)
+
+
+def many_borders() -> dict[str, Any]:
+    """Return requests so long that each of their starts passes thousands of borders."""
+    return of_slots(20_000, 1, [30_000] * 300)
+
+
 class TestSmallFiles:
     """None of them is checked for long, nor takes much memory."""
 
@@ -105,6 +139,9 @@ class TestSmallFiles:
             (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
             (pieces_between_pauses, 0, "VALID"),
+            (many_slots, 2, "slots: needs about 2 times the default budget of steps"),
+            (many_thresholds, 0, "VALID"),
+            (many_borders, 2, "steps is used up: verify --budget 2"),
         ],
     )
     def test_refused_in_time(self, tmp_path: Path, made: Any, status: int, words: str) -> None:
