@@ -24,7 +24,6 @@ from kvopt.heuristics.passing import (
     Made,
     Rows,
     Scene,
-    Worth,
     advance,
     copy_scene,
     cost_of_waiting,
@@ -34,7 +33,8 @@ from kvopt.heuristics.passing import (
     skip_idle_rounds,
     start_on,
 )
-from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, worth_of
+from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvopt.heuristics.reduced_costs import Worth, cost_of_start, paid_for_slots
 from kvopt.kernels.compiled import compiled
 
 Integers = NDArray[np.int64]
@@ -58,37 +59,6 @@ class Crowd(NamedTuple):
     outputs: Integers
     line: Integers
     coming: Integers
-
-
-class Worth(NamedTuple):
-    """Prices of tokens (`kvopt.bounds.prices`) and of slots (`kvopt.bounds.slots`), summed up.
-
-    Parameters
-    ----------
-    paid, moment
-        Sums of ``p_t`` and of ``t p_t`` up to each time.
-    least, cheapest
-        Least cost of each request, and the first start that has it.
-    steps, stairs
-        Tokens from which on a request pays more, and sums of that up to each time, a row for each.
-    slots
-        Sums of the prices of all slots.
-    """
-
-    paid: Floats
-    moment: Floats
-    least: Floats
-    cheapest: Integers
-    steps: Integers
-    stairs: NDArray[np.float64]
-    slots: Floats
-
-
-def worth_nothing(count: int) -> Worth:
-    """Return that nothing has a price."""
-    none, steps = np.zeros(1), np.zeros(0, dtype=np.int64)
-    least, cheapest = np.zeros(count), np.zeros(count, dtype=np.int64)
-    return Worth(none, none, least, cheapest, steps, np.zeros((0, 1)), none)
 
 
 class Made(NamedTuple):
@@ -238,7 +208,7 @@ def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
     for place in range(scene.counts[FRONT], scene.counts[STOP]):
         i = crowd.line[scene.queue[place]]
         if worth.cheapest[i] < now:
-            cost += _cost_of_start(crowd, worth, i, now)
+            cost += _reduced_cost(crowd, worth, i, now)
             unhurried = 0
         else:
             unhurried += 1
@@ -248,26 +218,9 @@ def cost_of_waiting(crowd: Crowd, scene: Scene, worth: Worth) -> float:
 
 
 @compiled
-def _cost_of_start(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
-    """Return the reduced cost of a start."""
-    last = len(worth.paid) - 1
-    begin, end = min(start, last), min(start + crowd.outputs[i], last)
-    paid = worth.paid[end] - worth.paid[begin]
-    held = (crowd.prompts[i] - start) * paid + worth.moment[end] - worth.moment[begin]
-    held += _paid_for_slots(worth, crowd.prompts[i] - start, begin, end)
-    return float(start + crowd.outputs[i] - crowd.arrivals[i] + held - worth.least[i])
-
-
-@compiled
-def _paid_for_slots(worth: Worth, offset: int, begin: int, end: int) -> float:
-    """Return what a request that holds ``offset + t`` pays for slots between two rounds."""
-    paid = 0.0
-    for step in range(len(worth.steps)):
-        reached = max(begin, worth.steps[step] - offset - 1)
-        if reached >= end:
-            break
-        paid += worth.stairs[step, end] - worth.stairs[step, reached]
-    return paid
+def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
+    waiting = start - crowd.arrivals[i]
+    return cost_of_start(worth, i, start, waiting, crowd.prompts[i], crowd.outputs[i])
 
 
 @compiled
@@ -283,7 +236,7 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
         idle += len(scene.active) * (worth.slots[end] - worth.slots[begin])
         for worker in range(len(scene.active)):
             for place in range(scene.active[worker]):
-                idle -= _paid_for_slots(worth, scene.offsets[worker, place], begin, end)
+                idle -= paid_for_slots(worth, scene.offsets[worker, place], begin, end)
     return float(idle)
 
 
@@ -331,7 +284,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
         if worker >= 0:
             start_on(scene, worker, crowd.prompts[i], crowd.outputs[i])
             made.starts[i], made.workers[i] = now, worker
-            cost += _cost_of_start(crowd, worth, i, now)
+            cost += _reduced_cost(crowd, worth, i, now)
             if place > front:
                 scene.passed[queue[front]] += 1
             for x in range(place, front, -1):

@@ -17,10 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.fluid import fluid_end, fluid_prices
-from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.scan import Scanner, Steps
-from kvopt.bounds.slots import prices_at_all_times, steps_of
+from kvopt.bounds.fluid import fluid_end
 from kvopt.heuristics.passing import (
     FRONT,
     FULLEST,
@@ -31,7 +28,6 @@ from kvopt.heuristics.passing import (
     Habit,
     Made,
     Scene,
-    Worth,
     advance,
     copy_scene,
     cost_of_waiting,
@@ -41,12 +37,12 @@ from kvopt.heuristics.passing import (
     nothing_made,
     skip_idle_rounds,
 )
+from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices, Proof, SlotPrices
 
 _SLICE = 500
 """Tries between two questions whether to stop."""
@@ -126,33 +122,6 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     line = np.lexsort((arrivals, prompts, volumes))
     coming = np.argsort(arrivals[line], kind="stable")
     return Crowd(instance.memory, arrivals, prompts, outputs, line, coming), keys
-
-
-def worth_of(instance: Instance, known: Proof | None, threads: int = 1) -> Worth:
-    """Return known prices, or those of the fluid, with what they say about each request."""
-    steps, slots = Steps.none(), np.zeros(0)
-    if isinstance(known, SlotPrices):
-        counts = [count for count, _ in known.slots]
-        prices, rows = (each / known.prices.denominator for each in prices_at_all_times(known))
-        steps, slots = steps_of(instance.memory, counts, rows), np.array(counts) @ rows
-    elif isinstance(known, Prices):
-        prices = np.array(known.numerators, dtype=float) / known.denominator
-    else:
-        prices = fluid_prices(instance.pooled())
-    costs, starts = Scanner(Kinds.of(instance), threads).least_costs_with(steps, prices, 1)
-    shapes = [(r.arrival, r.prompt, r.output) for r in instance]
-    which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
-    times = np.arange(1, len(prices) + 1)
-    paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
-    return Worth(
-        paid,
-        moment,
-        np.asarray(costs, dtype=float)[which],
-        starts[which],
-        steps.thresholds,
-        np.pad(steps.prices, ((0, 0), (1, 0))).cumsum(axis=1),
-        np.pad(slots, (1, 0)).cumsum(),
-    )
 
 
 def rolled(

@@ -19,7 +19,6 @@ from kvopt.heuristics.passing import (
     FIRST,
     Habit,
     Integers,
-    Worth,
     advance,
     cost_of_waiting,
     first_scene,
@@ -27,7 +26,8 @@ from kvopt.heuristics.passing import (
     nothing_made,
     skip_idle_rounds,
 )
-from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts, worth_of
+from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices, SlotPrices
 

@@ -19,7 +19,8 @@ from kvopt import Instance, Request, Schedule, generate
 from kvopt.heuristics.beams import BeamPlan, Trace
 from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
-from kvopt.heuristics.rollouts import crowd_of, worth_of
+from kvopt.heuristics.reduced_costs import worth_of
+from kvopt.heuristics.rollouts import crowd_of
 from kvopt.heuristics.turns import Turn, Way
 from kvopt.heuristics.windows.bursts import rerun, rerun_bursts
 from kvopt.heuristics.windows.orders import (

@@ -34,8 +34,8 @@ def central_line(search: Search, habit: tuple[int, int, int]) -> tuple[list[int]
         is_over,
         nothing_made,
         skip_idle_rounds,
-        worth_nothing,
     )
+    from kvopt.heuristics.reduced_costs import worth_nothing
     from kvopt.heuristics.rollouts import crowd_of
 
     instance, count = search.instance, len(search.instance)

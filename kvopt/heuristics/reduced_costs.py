@@ -1,0 +1,103 @@
+"""Reduced costs of starts: what prices say that a start costs above the cheapest one.
+
+Prices of tokens (`kvopt.bounds.prices`) and of slots (`kvopt.bounds.slots`) are summed up once, so
+that the cost of any start is a difference of sums.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.bounds.fluid import fluid_prices
+from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.bounds.scan import Scanner, Steps
+from kvopt.bounds.slots import prices_at_all_times, steps_of
+from kvopt.kernels.compiled import compiled
+from kvopt.model.instance import Instance
+from kvopt.search.proofs import Prices, Proof, SlotPrices
+
+
+class Worth(NamedTuple):
+    """Prices of tokens and of slots, summed up.
+
+    Parameters
+    ----------
+    paid, moment
+        Sums of ``p_t`` and of ``t p_t`` up to each time.
+    least, cheapest
+        Least cost of each request, and the first start that has it.
+    steps, stairs
+        Tokens from which on a request pays more, and sums of that up to each time, a row for each.
+    slots
+        Sums of the prices of all slots.
+    """
+
+    paid: Floats
+    moment: Floats
+    least: Floats
+    cheapest: Integers
+    steps: Integers
+    stairs: NDArray[np.float64]
+    slots: Floats
+
+
+def worth_nothing(count: int) -> Worth:
+    """Return that nothing has a price."""
+    none, steps = np.zeros(1), np.zeros(0, dtype=np.int64)
+    least, cheapest = np.zeros(count), np.zeros(count, dtype=np.int64)
+    return Worth(none, none, least, cheapest, steps, np.zeros((0, 1)), none)
+
+
+def worth_of(instance: Instance, known: Proof | None, threads: int = 1) -> Worth:
+    """Return known prices, or those of the fluid, with what they say about each request."""
+    steps, slots = Steps.none(), np.zeros(0)
+    if isinstance(known, SlotPrices):
+        counts = [count for count, _ in known.slots]
+        prices, rows = (each / known.prices.denominator for each in prices_at_all_times(known))
+        steps, slots = steps_of(instance.memory, counts, rows), np.array(counts) @ rows
+    elif isinstance(known, Prices):
+        prices = np.array(known.numerators, dtype=float) / known.denominator
+    else:
+        prices = fluid_prices(instance.pooled())
+    costs, starts = Scanner(Kinds.of(instance), threads).least_costs_with(steps, prices, 1)
+    shapes = [(r.arrival, r.prompt, r.output) for r in instance]
+    which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
+    times = np.arange(1, len(prices) + 1)
+    paid, moment = (np.concatenate(([0.0], np.cumsum(part))) for part in (prices, prices * times))
+    return Worth(
+        paid,
+        moment,
+        np.asarray(costs, dtype=float)[which],
+        starts[which],
+        steps.thresholds,
+        np.pad(steps.prices, ((0, 0), (1, 0))).cumsum(axis=1),
+        np.pad(slots, (1, 0)).cumsum(),
+    )
+
+
+@compiled
+def cost_of_start(
+    worth: Worth, i: int, start: int, waiting: int, prompt: int, output: int
+) -> float:
+    """Return the reduced cost of a start of a request that has waited so many rounds."""
+    last = len(worth.paid) - 1
+    begin, end = min(start, last), min(start + output, last)
+    paid = worth.paid[end] - worth.paid[begin]
+    held = (prompt - start) * paid + worth.moment[end] - worth.moment[begin]
+    held += paid_for_slots(worth, prompt - start, begin, end)
+    return float(waiting + output + held - worth.least[i])
+
+
+@compiled
+def paid_for_slots(worth: Worth, offset: int, begin: int, end: int) -> float:
+    """Return what a request that holds ``offset + t`` pays for slots between two rounds."""
+    paid = 0.0
+    for step in range(len(worth.steps)):
+        reached = max(begin, worth.steps[step] - offset - 1)
+        if reached >= end:
+            break
+        paid += worth.stairs[step, end] - worth.stairs[step, reached]
+    return paid
