@@ -94,8 +94,7 @@ def parsed() -> argparse.Namespace:
 def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     """Run a study, or what is left of it; print how long the whole would take."""
     if options.time_limit is not None:
-        limits = tuple(replace(each, time_limit=options.time_limit) for each in study.limits)
-        study = replace(study, limits=limits)
+        study = with_limit(study, options.time_limit)
     result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
     whole, found = sum(entry.instances for entry in study.entries), result.progress
     print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
@@ -106,6 +105,11 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     if result.signal_number is not None:
         sys.exit(130)
     return int(found.failed > 0)
+
+
+def with_limit(study: Study, seconds: float) -> Study:
+    """Return a study with another limit for each draw."""
+    return replace(study, limits=tuple(replace(each, time_limit=seconds) for each in study.limits))
 
 
 def _tell(progress: StudyProgress) -> None:
@@ -262,7 +266,10 @@ def fault_of(draw: Draw, places: Container[str]) -> str | None:
 
 
 def unpack(study: Study, draws: Sequence[Draw], folder: Path) -> None:
-    """Write a folder of a study."""
+    """Write a folder of a study; with the limit of all draws ``run`` goes on from there."""
+    limits = {record["limits"]["time_limit"] for draw in draws for record in draw["records"]}
+    if len(limits) == 1:
+        study = with_limit(study, limits.pop())
     (folder / "certificates").mkdir(parents=True)
     write_atomically(folder / "study.toml", resolved_text(study))
     rows = []
