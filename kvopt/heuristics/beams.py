@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
+from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, end_stretch, one_kept
 from kvopt.heuristics.passing import (
     FRONT,
     NOW,
@@ -39,13 +40,6 @@ from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SlotPrices
-
-_HEIRS = 2
-"""Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
-_SAME = 1e-7
-"""Costs that differ by less are those of the same scene."""
-
-ALIVE, _NUMBER = range(2)  # entries of `Beam.counts`
 
 
 class Trace(NamedTuple):
@@ -97,28 +91,6 @@ class Room(NamedTuple):
     made: Made
 
 
-class Tries(NamedTuple):
-    """What a stretch tried and chose.
-
-    Parameters
-    ----------
-    seen, paid, bases
-        Of each try, row times draws plus draw: its cost with the look-ahead and without, and what
-        tells it from others that cost as much.
-    chosen
-        The cheapest tries.
-    costs, habits
-        What they lead to.
-    """
-
-    seen: Floats
-    paid: Floats
-    bases: Integers
-    chosen: Integers
-    costs: Floats
-    habits: Floats
-
-
 class Beam(NamedTuple):
     """Scenes that are kept.
 
@@ -126,24 +98,15 @@ class Beam(NamedTuple):
     ----------
     even, odd
         Those of every other stretch, and room for the next ones.
-    costs
-        What each has cost so far above the bound of the prices.
-    habits
-        Window, patience and choice of worker that each was made with.
-    counts
-        How many scenes are kept, and the number of the stretch.
-    tries
-        Those of the stretch at hand.
+    kept
+        What they cost, and their habits: window, patience and choice of worker.
     room
         Room for them, where they are made one by one.
     """
 
     even: Side
     odd: Side
-    costs: Floats
-    habits: Floats
-    counts: Integers
-    tries: Tries
+    kept: Kept
     room: Room
 
 
@@ -186,12 +149,7 @@ def beam_from(crowd: Crowd, running: Rows, now: int, width: int, draws: int) -> 
     count, most = len(crowd.line), len(crowd.line) + len(running)
     even, odd = (_side(width, count, most) for _ in range(2))
     _begin(Scene(*(field[0] for field in even.scenes)), running, now)
-    habits, counts = np.tile(np.array(USUAL), (width, 1)), np.array([1, 0], dtype=np.int64)
-    bases, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
-    seen, paid = np.zeros((2, width * draws))
-    tries = Tries(seen, paid, bases, chosen, np.zeros(width), np.zeros((width, 3)))
-    room = room_for(crowd, len(running))
-    return Beam(even, odd, np.zeros(width), habits, counts, tries, room)
+    return Beam(even, odd, one_kept(width, draws, USUAL), room_for(crowd, len(running)))
 
 
 def room_for(crowd: Crowd, running: int = 0) -> Room:
@@ -213,8 +171,8 @@ def _side(width: int, count: int, most: int) -> Side:
 
 def starts_of(beam: Beam) -> Integers:
     """Return the starts of the cheapest scene, where all are over."""
-    best = int(np.argmin(beam.costs[: beam.counts[ALIVE]]))
-    side = beam.odd if beam.counts[_NUMBER] % 2 == 1 else beam.even
+    best = int(np.argmin(beam.kept.costs[: beam.kept.counts[ALIVE]]))
+    side = beam.odd if beam.kept.counts[NUMBER] % 2 == 1 else beam.even
     found: Integers = side.starts[best]
     return found
 
@@ -227,10 +185,10 @@ def go_on(
     for _ in range(stretches):
         if is_ended(crowd, beam):
             return True
-        try_rows(crowd, worth, keys, beam, plan, beam.room, 0, beam.counts[ALIVE])
-        taken = choose(beam, plan)
+        try_rows(crowd, worth, keys, beam, plan, beam.room, 0, beam.kept.counts[ALIVE])
+        taken = choose(beam.kept, plan.draws)
         keep_rows(crowd, worth, keys, beam, plan, beam.room, 0, taken)
-        end_stretch(beam, taken)
+        end_stretch(beam.kept, taken)
     return False
 
 
@@ -238,12 +196,12 @@ def go_on(
 def is_ended(crowd: Crowd, beam: Beam) -> bool:
     """Tell whether everything has been started; if nothing is there, go on to an arrival."""
     side, over, idle = _sides(beam)[0], True, True
-    for row in range(beam.counts[ALIVE]):
+    for row in range(beam.kept.counts[ALIVE]):
         scene = _row(side.scenes, row)
         over = over and is_over(crowd, scene)
         idle = idle and scene.counts[FRONT] == scene.counts[STOP] and scene.active[0] == 0
     if idle and not over:
-        for row in range(beam.counts[ALIVE]):
+        for row in range(beam.kept.counts[ALIVE]):
             skip_idle_rounds(crowd, _row(side.scenes, row))
     return over
 
@@ -251,7 +209,7 @@ def is_ended(crowd: Crowd, beam: Beam) -> bool:
 @compiled
 def _sides(beam: Beam) -> tuple[Side, Side]:
     """Return the side that is, and the one to come."""
-    if beam.counts[_NUMBER] % 2 == 1:
+    if beam.kept.counts[NUMBER] % 2 == 1:
         return beam.odd, beam.even
     return beam.even, beam.odd
 
@@ -260,10 +218,12 @@ def _sides(beam: Beam) -> tuple[Side, Side]:
 def end_early(crowd: Crowd, worth: Worth, beam: Beam) -> None:
     """Run the scene that looks cheapest on to its end, without tries, and keep no other one."""
     side = _sides(beam)[0]
-    habit = Habit(int(beam.habits[0, 0]), int(beam.habits[0, 1]), int(beam.habits[0, 2]))
+    habit = Habit(
+        int(beam.kept.habits[0, 0]), int(beam.kept.habits[0, 1]), int(beam.kept.habits[0, 2])
+    )
     made = Made(side.starts[0], beam.room.made.workers)
     finish(crowd, _row(side.scenes, 0), worth, habit, made)
-    beam.counts[ALIVE] = 1
+    beam.kept.counts[ALIVE] = 1
 
 
 @compiled
@@ -295,8 +255,8 @@ def _habit_of(
 ) -> tuple[int, int, int]:
     """Shuffle the line of a scene for a draw of a row, and return its habit."""
     rng = np.zeros(1, dtype=np.int64)
-    reseed(rng, plan.seed, beam.counts[_NUMBER] * len(beam.costs) + row, draw)
-    return arrange(crowd, keys, scene, beam.habits[row], rng, draw == 0)
+    reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)
+    return arrange(crowd, keys, scene, beam.kept.habits[row], rng, draw == 0)
 
 
 @compiled
@@ -311,36 +271,17 @@ def try_rows(
     last: int,
 ) -> None:
     """Run the scenes of some rows on in many ways."""
-    side, tries, copy = _sides(beam)[0], beam.tries, room.copy
+    side, tries, copy = _sides(beam)[0], beam.kept, room.copy
     kept = side.scenes.counts[0, NOW] + plan.stretch
     for row in range(first, last):
         for draw in range(plan.draws):
             x = row * plan.draws + draw
             copy_scene(_row(side.scenes, row), copy)
             habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
-            paid = beam.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
+            paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
             tries.paid[x], tries.bases[x] = paid, copy.bases[0]
             seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
             tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
-
-
-@compiled
-def choose(beam: Beam, plan: BeamPlan) -> int:
-    """Choose the cheapest tries that differ, and return how many."""
-    tries, alive, taken = beam.tries, beam.counts[ALIVE], 0
-    heirs, bases, paid = np.zeros(alive, dtype=np.int64), tries.bases, tries.paid
-    for x in np.argsort(tries.seen[: alive * plan.draws]):
-        new = heirs[x // plan.draws] < _HEIRS
-        for place in range(taken):
-            y = tries.chosen[place]
-            new = new and (bases[x] != bases[y] or abs(paid[x] - paid[y]) > _SAME)
-        if new:
-            tries.chosen[taken] = x
-            heirs[x // plan.draws] += 1
-            taken += 1
-            if taken == len(tries.chosen):
-                break
-    return taken
 
 
 @compiled
@@ -355,7 +296,7 @@ def keep_rows(
     last: int,
 ) -> None:
     """Run some of the chosen ones on once more, into the other side."""
-    (side, other), tries = _sides(beam), beam.tries
+    (side, other), tries = _sides(beam), beam.kept
     kept = side.scenes.counts[0, NOW] + plan.stretch
     for place in range(first, last):
         row, draw = tries.chosen[place] // plan.draws, tries.chosen[place] % plan.draws
@@ -365,17 +306,9 @@ def keep_rows(
         habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
         made = Made(other.starts[place], room.made.workers)
         cost = advance(crowd, scene, worth, habit, kept, made)
-        tries.costs[place] = beam.costs[row] + cost
-        tries.habits[place, 0], tries.habits[place, 1] = habit.window, habit.patience
-        tries.habits[place, 2] = habit.choice
-
-
-@compiled
-def end_stretch(beam: Beam, taken: int) -> None:
-    """Go on with the chosen ones."""
-    beam.costs[:taken], beam.habits[:taken] = beam.tries.costs[:taken], beam.tries.habits[:taken]
-    beam.counts[ALIVE] = taken
-    beam.counts[_NUMBER] += 1
+        tries.next_costs[place] = beam.kept.costs[row] + cost
+        tries.next_habits[place, 0], tries.next_habits[place, 1] = habit.window, habit.patience
+        tries.next_habits[place, 2] = habit.choice
 
 
 @compiled

@@ -14,16 +14,13 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
 from kvopt.heuristics.beams import (
-    ALIVE,
     Beam,
     BeamPlan,
     Room,
     Trace,
     beam_from,
     between_starts,
-    choose,
     end_early,
-    end_stretch,
     go_on,
     is_ended,
     keep_rows,
@@ -34,6 +31,7 @@ from kvopt.heuristics.beams import (
     try_rows,
 )
 from kvopt.heuristics.decode import Integers
+from kvopt.heuristics.kept import ALIVE, choose, end_stretch, share_rows
 from kvopt.heuristics.passing import Crowd
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
@@ -126,18 +124,9 @@ def _go_on_together(
     """Add one stretch as `go_on` does, by as many threads as there are rooms."""
     if is_ended(trace.crowd, beam):
         return True
-    alive = int(beam.counts[ALIVE])
-    _share(pool, rooms, partial(try_rows, *trace, beam, plan), alive)
-    taken = choose(beam, plan)
-    _share(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
-    end_stretch(beam, taken)
+    alive = int(beam.kept.counts[ALIVE])
+    share_rows(pool, rooms, partial(try_rows, *trace, beam, plan), alive)
+    taken = choose(beam.kept, plan.draws)
+    share_rows(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
+    end_stretch(beam.kept, taken)
     return False
-
-
-def _share(
-    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], rows: int
-) -> None:
-    """Do a part of the rows in each room."""
-    cuts = [rows * k // len(rooms) for k in range(len(rooms) + 1)]
-    for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
-        part.result()
