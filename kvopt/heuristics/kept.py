@@ -1,0 +1,96 @@
+"""What a beam keeps: of all tries of a stretch the cheapest that differ, whatever a scene is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from kvopt.bounds.kinds import Floats, Integers
+from kvopt.kernels.compiled import compiled
+
+Room = TypeVar("Room")
+
+ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
+_HEIRS = 2
+"""Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
+_SAME = 1e-7
+"""Costs that differ by less are those of the same scene."""
+
+
+class Kept(NamedTuple):
+    """Scenes that are kept, in rows, and what a stretch tried and chose.
+
+    Parameters
+    ----------
+    costs
+        What each has cost so far above the bound of the prices.
+    habits
+        The parts of the habit that each was made with.
+    counts
+        How many scenes are kept, and the number of the stretch.
+    seen, paid, bases
+        Of each try, row times draws plus draw: its cost with the look-ahead and without, and what
+        tells it from others that cost as much.
+    chosen
+        The cheapest tries.
+    next_costs, next_habits
+        What they lead to.
+    """
+
+    costs: Floats
+    habits: Floats
+    counts: Integers
+    seen: Floats
+    paid: Floats
+    bases: Integers
+    chosen: Integers
+    next_costs: Floats
+    next_habits: Floats
+
+
+def one_kept(width: int, draws: int, habit: Sequence[float]) -> Kept:
+    """Return one scene with a usual habit, and room for as many as there may be."""
+    habits, counts = np.tile(np.array(habit), (width, 1)), np.array([1, 0], dtype=np.int64)
+    seen, paid = np.zeros((2, width * draws))
+    bases, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
+    costs, next_costs = np.zeros((2, width))
+    return Kept(costs, habits, counts, seen, paid, bases, chosen, next_costs, np.zeros_like(habits))
+
+
+@compiled
+def choose(kept: Kept, draws: int) -> int:
+    """Choose the cheapest tries that differ, and return how many."""
+    alive, taken, bases, paid = kept.counts[ALIVE], 0, kept.bases, kept.paid
+    heirs = np.zeros(alive, dtype=np.int64)
+    for x in np.argsort(kept.seen[: alive * draws]):
+        new = heirs[x // draws] < _HEIRS
+        for place in range(taken):
+            y = kept.chosen[place]
+            new = new and (bases[x] != bases[y] or abs(paid[x] - paid[y]) > _SAME)
+        if new:
+            kept.chosen[taken] = x
+            heirs[x // draws] += 1
+            taken += 1
+            if taken == len(kept.chosen):
+                break
+    return taken
+
+
+@compiled
+def end_stretch(kept: Kept, taken: int) -> None:
+    """Go on with the chosen ones."""
+    kept.costs[:taken], kept.habits[:taken] = kept.next_costs[:taken], kept.next_habits[:taken]
+    kept.counts[ALIVE] = taken
+    kept.counts[NUMBER] += 1
+
+
+def share_rows(
+    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], rows: int
+) -> None:
+    """Do a part of the rows in each room."""
+    cuts = [rows * k // len(rooms) for k in range(len(rooms) + 1)]
+    for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
+        part.result()
