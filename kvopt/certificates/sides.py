@@ -289,7 +289,7 @@ class SidesInSeconds:
                 self._search_fleet()
         if self._search.instance.workers == 1 and self._search.remaining > 0:
             with _left_at_a_signal(self._search):
-                self._roll(lines)
+                self._beams(lines)
 
     def _search_fleet(self) -> None:
         """Look for better runs behind every router, and by moves between workers."""
@@ -307,11 +307,11 @@ class SidesInSeconds:
         if timed.run is not None:
             self.offer(timed.run)
 
-    def _roll(self, lines: Sequence[int]) -> None:
-        from kvopt.heuristics.seconds.rollouts import rolled_in_seconds  # loads numba
+    def _beams(self, lines: Sequence[int]) -> None:
+        from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
         search = self._search
-        made = rolled_in_seconds(
+        made = beams_in_seconds(
             search.instance, self._clock, lines, time_limit=search.remaining,
             threads=search.threads, seed=search.seed,
             should_stop=lambda: search.signal_number is not None,

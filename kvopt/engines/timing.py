@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 _TOTALS = ("objective", "lower_bound")
 _BOUND_SHARE = 0.2
 """Share of a limit that the search for good weights may take."""
-_ROLLS_SHARE = 0.7
-"""Share of what is left then for rolls; orders and their moves have the rest."""
+_BEAMS_SHARE = 0.7
+"""Share of what is left then for beams; orders and their moves have the rest."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -184,20 +184,20 @@ def _both_sides(search: TimedSearch) -> None:
     search.engine = "exact"
     search_all(search)
     if not search.should_stop() and search.instance.workers == 1:
-        search.engine = "rollouts"
-        _roll(search, bound.proof.lines)
+        search.engine = "beams"
+        _beams(search, bound.proof.lines)
     if not search.should_stop():
         search.engine = "routers"
         search_runs(search)
 
 
-def _roll(search: TimedSearch, lines: Sequence[int]) -> None:
-    """Offer the best of some rolls by the prices of the bound."""
-    from kvopt.heuristics.seconds.rollouts import rolled_in_seconds  # loads numba
+def _beams(search: TimedSearch, lines: Sequence[int]) -> None:
+    """Offer the best run of some beams by the prices of the bound."""
+    from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
-    made = rolled_in_seconds(
-        search.instance, search.clock, lines, time_limit=_ROLLS_SHARE * search.remaining,
+    made = beams_in_seconds(
+        search.instance, search.clock, lines, time_limit=_BEAMS_SHARE * search.remaining,
         threads=search.threads, seed=search.seed, should_stop=search.should_stop,
     )  # fmt: skip
     if made is not None:
-        search.offer_run(made, "rollouts")
+        search.offer_run(made, "beams")

@@ -29,7 +29,7 @@ from kvopt.heuristics.local_search import search_orders
 from kvopt.heuristics.paused.layers import search_layers
 from kvopt.heuristics.paused.orders import search_paused_orders
 from kvopt.heuristics.rollouts import Plan, rolled, search_rollouts
-from kvopt.heuristics.seconds.rollouts import rolled_in_seconds
+from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.heuristics.turns import Turn
@@ -178,7 +178,7 @@ def _seconds() -> None:
     chat = generate("conversation", n=4, memory=1_000, seed=1)
     model = BatchTime([Line(10_000_000, 10_000)])
     seconds_bound(chat, model)
-    rolled_in_seconds(chat, Seconds(model), [0])
+    beams_in_seconds(chat, Seconds(model), [0])
 
 
 def _policies() -> None:

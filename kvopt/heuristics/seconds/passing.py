@@ -20,10 +20,10 @@ from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
 from kvopt.kernels.compiled import compiled
 
-_COME, _ACTIVE, _BASE, NOW, _TIME, DONE, _ASK, WAITING, WAITS, _IDLE = range(10)
+COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
 """Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less
 starts, the round, its time, how many are completed, whether to ask the line, how many wait, how
-often the server resumed work, whether it is idle."""
+often the server resumed work, whether it is idle, the total latency of those completed."""
 _SEEN = 2048
 """Waiting requests that a copy of a scene has at most, the first in line."""
 _UNHURRIED = 300
@@ -102,25 +102,32 @@ class Ranked(NamedTuple):
     keys: Floats
 
 
+class Server(NamedTuple):
+    """Requests on a clock, prices of machine time, and the line in which requests wait."""
+
+    timed: Timed
+    times: Times
+    ranked: Ranked
+
+
 class Done(NamedTuple):
     """What a run did.
 
     Parameters
     ----------
-    starts, ends
-        Rounds in which requests start, and times at which they end.
+    starts
+        Rounds in which requests start.
     resumed
         Rounds and times at which an idle server resumed work.
     """
 
     starts: Integers
-    ends: Integers
     resumed: Integers
 
 
 def empty_scene(count: int) -> TimedScene:
     """Return the scene before any request has arrived."""
-    counts = np.zeros(10, dtype=np.int64)
+    counts = np.zeros(11, dtype=np.int64)
     counts[_ASK] = counts[_IDLE] = 1
     return TimedScene(counts, np.zeros(count, dtype=int), np.zeros((count + 1, 3), dtype=int))
 
@@ -132,25 +139,27 @@ def copy_timed(scene: TimedScene, copy: TimedScene) -> None:
     waiting = copy.counts[WAITING] = min(scene.counts[WAITING], _SEEN)
     for place in range(waiting):
         copy.queue[place] = scene.queue[place]
-    for place in range(scene.counts[_ACTIVE]):
+    for place in range(scene.counts[ACTIVE]):
         for entry in range(3):
             copy.active[place, entry] = scene.active[place, entry]
 
 
 @compiled
 def run_on(
-    timed: Timed, times: Times, ranked: Ranked, noise: Floats, habits: Habits, scene: TimedScene,
-    until: int, done: Done,
-) -> float:  # fmt: skip
-    """Run a scene on until a round, and return what that cost above the bound of the prices.
+    server: Server, noise: Floats, habits: Habits, scene: TimedScene, until: int, done: Done
+) -> float:
+    """Run a scene on until a time, and return what that cost above the bound of the prices.
 
     The noise of each rank is added to its key.
     """
+    timed, times, ranked = server.timed, server.times, server.ranked
     counts, cost = scene.counts, 0.0
-    while counts[NOW] < until and counts[DONE] < len(timed.arrivals):
-        if counts[_ACTIVE] == 0 and counts[WAITING] == 0:
-            arrival = timed.arrivals[timed.coming[counts[_COME]]]
-            counts[_TIME] = max(counts[_TIME], arrival)
+    while counts[TIME] < until and counts[DONE] < len(timed.arrivals):
+        if counts[ACTIVE] == 0 and counts[WAITING] == 0:
+            arrival = timed.arrivals[timed.coming[counts[COME]]]
+            if arrival >= until:
+                break
+            counts[TIME] = max(counts[TIME], arrival)
             counts[_IDLE] = 1
         _meet_arrivals(timed, ranked, scene)
         started, prompts, works = 0, 0, 0.0
@@ -161,62 +170,61 @@ def run_on(
                 break
             if counts[_IDLE]:
                 done.resumed[counts[WAITS], 0] = counts[NOW]
-                done.resumed[counts[WAITS], 1] = counts[_TIME]
+                done.resumed[counts[WAITS], 1] = counts[TIME]
                 counts[WAITS] += 1
                 counts[_IDLE] = 0
             done.starts[i] = counts[NOW]
             started, prompts = started + 1, prompts + timed.prompts[i]
             works += times.works[i]
-            cost += reduced_cost(timed, times, i, counts[_TIME])
-        cost += _pass_rounds(timed, times, scene, started, prompts, works, until, done)
+            cost += reduced_cost(timed, times, i, counts[TIME])
+        cost += _pass_rounds(timed, times, scene, started, prompts, works, until)
     return cost
 
 
 @compiled
 def _pass_rounds(
     timed: Timed, times: Times, scene: TimedScene, started: int, prompts: int, works: float,
-    until: int, done: Done,
+    until: int,
 ) -> float:  # fmt: skip
     """Let rounds pass until the line is asked again; return the price of what no request takes."""
     counts, active = scene.counts, scene.active
-    now, time, number = counts[NOW] + 1, counts[_TIME], counts[_ACTIVE]
-    stop = now if counts[_ASK] else min(until, active[0, 0])
-    arrival = np.int64(2**63 - 1)
-    if counts[_COME] < len(timed.arrivals):
-        arrival = timed.arrivals[timed.coming[counts[_COME]]]
+    now, time, number = counts[NOW] + 1, counts[TIME], counts[ACTIVE]
+    stop = now if counts[_ASK] else active[0, 0]
+    if counts[COME] < len(timed.arrivals):
+        until = min(until, timed.arrivals[timed.coming[counts[COME]]])
     share, kv, decode = times.fixed / timed.memory, timed.kv_ns, times.decode * number
-    held = counts[_BASE] + number * now
+    held = counts[BASE] + number * now
     length = round_length(timed, number + prompts, prompts, held)
     taken = works + decode - times.decode * started + (kv + share) * held
     cost = price_at(times, float(time)) * (length - taken)
     time += length
     began, spare, flat = time, 0.0, round_length(timed, number, 0, 0)
-    while now < stop and time < arrival:
+    while now < stop and time < until:
         now += 1
         held += number
         time += flat + kv * held
         spare += flat - decode - share * held
     cost += price_at(times, 0.5 * (began + time)) * spare
-    counts[NOW], counts[_TIME] = now, time
-    _complete(scene, done)
+    counts[NOW], counts[TIME] = now, time
+    _complete(timed, scene)
     return float(cost)
 
 
 @compiled
-def _complete(scene: TimedScene, done: Done) -> None:
+def _complete(timed: Timed, scene: TimedScene) -> None:
     """Let completed requests leave."""
     counts, active = scene.counts, scene.active
-    gone, now, number = 0, counts[NOW], counts[_ACTIVE]
+    gone, now, number = 0, counts[NOW], counts[ACTIVE]
     while gone < number and active[gone, 0] == now:
-        counts[_BASE] -= active[gone, 1] - now
-        done.ends[active[gone, 2]] = counts[_TIME]
+        counts[BASE] -= active[gone, 1] - now
+        counts[LATENCY] += counts[TIME] - timed.arrivals[active[gone, 2]]
         gone += 1
     if gone == 0:
         return
     for place in range(gone, number):
         for entry in range(3):
             active[place - gone, entry] = active[place, entry]
-    counts[_ACTIVE] -= gone
+    counts[ACTIVE] -= gone
     counts[DONE] += gone
     counts[_ASK] = 1
 
@@ -225,9 +233,9 @@ def _complete(scene: TimedScene, done: Done) -> None:
 def _meet_arrivals(timed: Timed, ranked: Ranked, scene: TimedScene) -> None:
     """Let arrived requests join the line."""
     counts, queue = scene.counts, scene.queue
-    while counts[_COME] < len(timed.arrivals):
-        i = timed.coming[counts[_COME]]
-        if timed.arrivals[i] > counts[_TIME]:
+    while counts[COME] < len(timed.arrivals):
+        i = timed.coming[counts[COME]]
+        if timed.arrivals[i] > counts[TIME]:
             return
         rank, waiting = ranked.ranks[i], counts[WAITING]
         place = np.searchsorted(queue[:waiting], rank)
@@ -235,7 +243,7 @@ def _meet_arrivals(timed: Timed, ranked: Ranked, scene: TimedScene) -> None:
             queue[x] = queue[x - 1]
         queue[place] = rank
         counts[WAITING] += 1
-        counts[_COME] += 1
+        counts[COME] += 1
         counts[_ASK] = 1
 
 
@@ -245,8 +253,8 @@ def _next(
 ) -> int:  # fmt: skip
     """Start one of the first in line, and return which; -1 where none fits."""
     counts, queue, now = scene.counts, scene.queue, scene.counts[NOW]
-    number, best, least = counts[_ACTIVE], -1, np.inf
-    room, first = timed.memory - counts[_BASE], scene.active[0, 0] if number else np.int64(2**62)
+    number, best, least = counts[ACTIVE], -1, np.inf
+    room, first = timed.memory - counts[BASE], scene.active[0, 0] if number else np.int64(2**62)
     for place in range(min(counts[WAITING], habits.window)):
         rank = queue[place]
         i = ranked.line[rank]
@@ -262,8 +270,8 @@ def _next(
     i = ranked.line[queue[best]]
     end = now + timed.outputs[i]
     join(scene.active, number, end, timed.prompts[i] + timed.outputs[i], i)
-    counts[_ACTIVE] += 1
-    counts[_BASE] += timed.prompts[i] - now
+    counts[ACTIVE] += 1
+    counts[BASE] += timed.prompts[i] - now
     for x in range(best, counts[WAITING] - 1):
         queue[x] = queue[x + 1]
     counts[WAITING] -= 1
@@ -271,11 +279,12 @@ def _next(
 
 
 @compiled
-def cost_of_line(timed: Timed, times: Times, ranked: Ranked, scene: TimedScene) -> float:
+def cost_of_line(server: Server, scene: TimedScene) -> float:
     """Return what waiting requests have lost by now against their cheapest starts."""
-    cost, unhurried, now = 0.0, 0, scene.counts[_TIME]
+    cost, unhurried, now = 0.0, 0, scene.counts[TIME]
+    timed, times = server.timed, server.times
     for place in range(scene.counts[WAITING]):
-        i = ranked.line[scene.queue[place]]
+        i = server.ranked.line[scene.queue[place]]
         if times.cheapest[i] < now:
             cost += reduced_cost(timed, times, i, now)
             unhurried = 0

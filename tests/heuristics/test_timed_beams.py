@@ -22,7 +22,7 @@ from kvopt import (
     solve_in_seconds,
 )
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.heuristics.seconds.rollouts import rolled_in_seconds
+from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.runs import PolicyRun
 
@@ -32,7 +32,7 @@ MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)
 
 def rolled(instance: Instance, model: BatchTime, *lines: int, **options: Any) -> PolicyRun:
     """Return a roll, which the run has checked and whose times it has computed again."""
-    made = rolled_in_seconds(instance, Seconds(model), lines or (0,), **options)
+    made = beams_in_seconds(instance, Seconds(model), lines or (0,), **options)
     assert made is not None
     assert made.violations() == []
     return made
@@ -77,9 +77,9 @@ def test_a_roll_that_has_to_stop_is_whole() -> None:
 def test_what_is_too_large_or_too_small_is_left_alone() -> None:
     pair = [Request(0, 1, 1), Request(0, 1, 1)]
     for requests in (pair[:1], [Request(0, 1, 2**40)] * 2):
-        assert rolled_in_seconds(Instance(2**50, requests), Seconds(ROOF), [0]) is None
+        assert beams_in_seconds(Instance(2**50, requests), Seconds(ROOF), [0]) is None
     long, slow = Instance(900, [Request(0, 1, 400)] * 2), BatchTime([Line(2**51, 0)], 2**52)
-    assert rolled_in_seconds(long, Seconds(slow), [0]) is None
+    assert beams_in_seconds(long, Seconds(slow), [0]) is None
     far = [replace(r, arrival_seconds=1.7e9) for r in pair]
     assert rolled(Instance(9, far), ROOF).completed
 
@@ -87,7 +87,7 @@ def test_what_is_too_large_or_too_small_is_left_alone() -> None:
 def test_certify_takes_the_best_roll() -> None:
     found = certify(MIXED, ["svf"], clock=Seconds(ROOF), seed=1)
     assert isinstance(found.upper, PolicyRun)
-    assert found.upper.policy == "rollouts"
+    assert found.upper.policy == "beams"
     assert found.objective is not None
     assert found.objective < 0.99 * (found.runs[0].value or 0)
 

@@ -1,0 +1,71 @@
+"""A server on a clock of seconds as arrays: its requests, and what prices say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvopt.bounds.fluid import machine_prices
+from kvopt.bounds.kinds import Floats
+from kvopt.bounds.seconds_evaluation import Shares
+from kvopt.heuristics.attaining.loops import Timed
+from kvopt.heuristics.seconds.passing import Ranked, Server, Times, find_cheapest
+from kvopt.model.batch_time import BatchTime
+from kvopt.model.instance import Instance
+
+_GRID = 16_384
+"""Times at which prices are kept."""
+
+
+def server_of(
+    instance: Instance, model: BatchTime, lines: Sequence[int], arrivals: Sequence[int],
+    part: Shares, slower: float,
+) -> Server:  # fmt: skip
+    """Return a server, with the prices of the fluid on a machine so many times as slow.
+
+    Parameters
+    ----------
+    instance, model
+        The requests, and how long rounds last.
+    lines
+        Positions of the lines of the bound.
+    arrivals
+        In nanoseconds.
+    part
+        What requests take of the machine, by these lines.
+    slower
+        How many times as slow the machine of the prices is.
+    """
+    timed = _timed(instance, model, arrivals)
+    takes: Floats = part.takes / instance.memory
+    line = np.argsort(takes, kind="stable")
+    ranks = np.empty_like(line)
+    ranks[line] = np.arange(len(line))
+    waits: Floats = part.alone - part.delays / (2.0 * part.takes)
+    chosen = [model.lines[i] for i in lines]
+    fixed, decode = (max(x.round_ns + x.token_ns * b for x in chosen) for b in (0, 1))
+    tokens = [x.round_ns + x.token_ns * (timed.prompts + 1) for x in chosen]
+    works: Floats = np.max(tokens, axis=0) - float(fixed) + model.prompt_ns * timed.prompts
+    grid, prices = machine_prices(arrivals, slower * takes, _GRID)
+    least, cheapest = np.zeros((2, len(line)))
+    times = Times(
+        prices, min(arrivals), float(grid[1] - grid[0]), takes, works, waits, least, cheapest,
+        float(fixed), float(decode - fixed),
+    )  # fmt: skip
+    find_cheapest(timed, times)
+    return Server(timed, times, Ranked(line, ranks, np.log(takes)))
+
+
+def _timed(instance: Instance, model: BatchTime, arrivals: Sequence[int]) -> Timed:
+    """Return an instance on the clock of a model; no request is due."""
+    times = np.array(arrivals, dtype=np.int64)
+    return Timed(
+        instance.memory, times, np.argsort(times, kind="stable"),
+        np.array([r.prompt for r in instance], dtype=np.int64),
+        np.array([r.output for r in instance], dtype=np.int64),
+        np.zeros(len(times), dtype=np.int64), False,
+        np.array([line.round_ns for line in model.lines], dtype=np.int64),
+        np.array([line.token_ns for line in model.lines], dtype=np.int64),
+        model.prompt_ns, model.kv_ns,
+    )  # fmt: skip
