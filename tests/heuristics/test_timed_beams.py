@@ -1,4 +1,4 @@
-"""Rolls in seconds: real runs, better than lists, the same for a seed, whole when stopped."""
+"""Beams in seconds: real runs, better than lists, the same for a seed, whole when stopped."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ ROOF = BatchTime([Line(42_000_000, 200_000), Line(25_000_000, 310_000)], kv_ns=8
 MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)
 
 
-def rolled(instance: Instance, model: BatchTime, *lines: int, **options: Any) -> PolicyRun:
-    """Return a roll, which the run has checked and whose times it has computed again."""
+def made_by_beams(instance: Instance, model: BatchTime, *lines: int, **options: Any) -> PolicyRun:
+    """Return the run of some beams, whose times it has computed again itself."""
     made = beams_in_seconds(instance, Seconds(model), lines or (0,), **options)
     assert made is not None
     assert made.violations() == []
@@ -46,22 +46,22 @@ def rolled(instance: Instance, model: BatchTime, *lines: int, **options: Any) ->
         st.tuples(st.integers(0, 60), st.integers(0, 4), st.integers(1, 3)), min_size=2, max_size=3
     ),
 )
-def test_a_roll_is_a_run_and_not_below_the_optimum(
+def test_a_beam_makes_runs_and_none_is_below_the_optimum(
     lines: list[tuple[int, int]], costs: tuple[int, int], rows: list[tuple[int, int, int]]
 ) -> None:
     model = BatchTime([Line(*line) for line in lines], *costs)
     requests = [Request(0, s, o, arrival_seconds=a / 10**9) for a, s, o in rows]
     instance = Instance(8, requests)
-    found = rolled(instance, model).objective
+    found = made_by_beams(instance, model).objective
     assert found is not None
     assert found >= timed_optimum(Server(lines, costs[1], costs[0]), 8, rows)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
-def test_rolls_beat_lists_where_many_wait(arrivals: bool) -> None:
+def test_beams_beat_lists_where_many_wait(arrivals: bool) -> None:
     late = [replace(r, arrival_seconds=0.4 * i * arrivals) for i, r in enumerate(MIXED)]
     instance = replace(MIXED, requests=tuple(late))
-    found, same, other = (rolled(instance, ROOF, 0, 1, seed=seed) for seed in (1, 1, 2))
+    found, same, other = (made_by_beams(instance, ROOF, 0, 1, seed=seed) for seed in (1, 1, 2))
     assert found.starts == same.starts != other.starts
     lists = [
         run(instance, name, clock=Seconds(ROOF)).objective or inf for name in ("svf", "patient")
@@ -69,8 +69,8 @@ def test_rolls_beat_lists_where_many_wait(arrivals: bool) -> None:
     assert seconds_bound(instance, ROOF).value_ns <= (found.objective or 0) < 0.99 * min(lists)
 
 
-def test_a_roll_that_has_to_stop_is_whole() -> None:
-    found = rolled(MIXED, ROOF, should_stop=lambda: True)
+def test_a_beam_that_has_to_stop_makes_a_whole_run() -> None:
+    found = made_by_beams(MIXED, ROOF, should_stop=lambda: True)
     assert found.completed == len(MIXED)
 
 
@@ -81,10 +81,10 @@ def test_what_is_too_large_or_too_small_is_left_alone() -> None:
     long, slow = Instance(900, [Request(0, 1, 400)] * 2), BatchTime([Line(2**51, 0)], 2**52)
     assert beams_in_seconds(long, Seconds(slow), [0]) is None
     far = [replace(r, arrival_seconds=1.7e9) for r in pair]
-    assert rolled(Instance(9, far), ROOF).completed
+    assert made_by_beams(Instance(9, far), ROOF).completed
 
 
-def test_certify_takes_the_best_roll() -> None:
+def test_certify_takes_the_best_run() -> None:
     found = certify(MIXED, ["svf"], clock=Seconds(ROOF), seed=1)
     assert isinstance(found.upper, PolicyRun)
     assert found.upper.policy == "beams"

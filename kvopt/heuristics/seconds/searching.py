@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
-from kvopt.bounds.seconds_evaluation import shares
+from kvopt.bounds.seconds_evaluation import Shares, shares
 from kvopt.heuristics.seconds.beams import (
     TimedPlan,
     bytes_of_scene,
@@ -20,7 +21,7 @@ from kvopt.heuristics.seconds.beams import (
     run_alone,
     run_of_beam,
 )
-from kvopt.heuristics.seconds.passing import LATENCY, TIME, WAITS, Done, TimedScene
+from kvopt.heuristics.seconds.passing import LATENCY, TIME, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
@@ -31,10 +32,10 @@ from kvopt.simulation.runs import Outcome, PolicyRun
 SLOWER = (1.05, 1.03, 1.07, 1.0)
 """How many times as slow the machine of the prices is, in turn."""
 STARTS, AHEAD = (2.0, 1.0, 4.0), (1.0, 2.0, 1.0)
-"""Requests that start in a stretch, about, and look-ahead beyond it in mean outputs, in turn."""
+"""In turn: requests that start in a stretch, and look-ahead in mean times of requests alone."""
 DRAWS = 16
 """Tries to go on from a scene."""
-WIDTHS, WIDEST = (1, 2, 4), 1024
+WIDTHS, WIDEST = (2, 4, 8), 1024
 """Scenes that are kept where there is no limit of time, and at most where there is."""
 _GROWTH = 2.0
 """How many times as much effort the next beam takes at most."""
@@ -77,63 +78,94 @@ def beams_in_seconds(
     should_stop
         Asked now and then.
     """
-    model, arrivals, count = clock.batch_time, arrivals_ns(instance), len(instance)
-    part = shares(instance, model, [model.lines[i] for i in lines], float)
-    late = max(arrivals, default=0) + float(part.alone.sum())
-    longest = late - min(arrivals, default=0)
-    if count < 2 or instance.total_output > _MOST_ROUNDS or late >= _LARGEST:
+    beams, start = _beams_of(instance, clock, lines, threads, seed), working_time()
+    if beams is None:
         return None
-    if longest * count >= _LARGEST:
-        return None
-    start = working_time()
     end = start + time_limit
 
     def is_over() -> bool:
         return should_stop() or working_time() >= end
 
-    prices = partial(server_of, instance, model, lines, arrivals, part)
-    server = prices(SLOWER[0])
-    rooms = [room_for(server) for _ in range(threads)]
-    scene = run_alone(server, rooms[0])
-    best = _as_run(instance, clock, scene, rooms[0].done, start)
-    span, batch = int(scene.counts[TIME]) - min(arrivals), float(part.alone.mean())
-    widest = max(1, min(WIDEST, _ROOM // bytes_of_scene(server)))
     turn, idle, effort = 0, 0, 0.0
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not is_over():
-            began = working_time()
-            stretch = max(1, int(STARTS[turn % len(STARTS)] * span / count))
-            ahead = int(AHEAD[turn % len(AHEAD)] * batch)
-            each = DRAWS * (1 + ahead / stretch)
-            width = max(1, min(int(effort / each), widest))
-            if time_limit == math.inf:
-                width = WIDTHS[turn]
-            plan = TimedPlan(width, DRAWS, stretch, ahead, seed + turn)
-            server = prices(SLOWER[turn % len(SLOWER)])
-            scene = run_of_beam(pool, rooms, server, plan, is_over)
-            turn, idle = turn + 1, idle + 1
-            if scene.counts[LATENCY] < (best.objective or math.inf):
-                best, idle = _as_run(instance, clock, scene, rooms[0].done, start), 0
+            began, before = working_time(), beams.best.objective
+            width = WIDTHS[turn] if time_limit == math.inf else beams.width_for(turn, effort)
+            beams.search(pool, turn, width, is_over)
+            turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
             if time_limit == math.inf and turn == len(WIDTHS):
                 break
             took, left = max(working_time() - began, 1e-3), end - working_time()
-            more = min(_GROWTH, 0.9 * left / took)
+            more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
             if more < _WORTH_WHILE:
                 break
-            effort = more * width * each
-    return best
+            effort = more * beams.effort(turn - 1, width)
+    return replace(beams.best, wall_seconds=working_time() - start)
 
 
-def _as_run(
-    instance: Instance, clock: Seconds, scene: TimedScene, done: Done, start: float
-) -> PolicyRun:
-    """Return what a scene did as a run, whose times are computed again."""
-    rows = done.resumed[: scene.counts[WAITS]].tolist()
-    made = PolicyRun(
-        instance, "beams", tuple(done.starts.tolist()), (), Outcome.COMPLETED,
-        working_time() - start, clock=clock, resumed=dict(rows),
-    )  # fmt: skip
-    broken = made.violations()
-    assert not broken, broken[0]
-    assert made.objective == scene.counts[LATENCY], "both compute the same times"
-    return made
+def _beams_of(
+    instance: Instance, clock: Seconds, lines: Sequence[int], threads: int, seed: int
+) -> _Beams | None:
+    """Return what searches an instance, None where it is too large for the loops."""
+    arrivals, count = arrivals_ns(instance), len(instance)
+    part = shares(instance, clock.batch_time, [clock.batch_time.lines[i] for i in lines], float)
+    late = max(arrivals, default=0) + float(part.alone.sum())
+    if count < 2 or instance.total_output > _MOST_ROUNDS:
+        return None
+    if late >= _LARGEST or (late - min(arrivals)) * count >= _LARGEST:
+        return None
+    return _Beams(instance, clock, lines, part, threads, seed)
+
+
+class _Beams:
+    """Beams over one instance, and the best run so far: at first one without tries."""
+
+    def __init__(
+        self, instance: Instance, clock: Seconds, lines: Sequence[int], part: Shares, threads: int,
+        seed: int,
+    ) -> None:  # fmt: skip
+        arrivals = arrivals_ns(instance)
+        self._instance, self._clock, self._seed = instance, clock, seed
+        self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
+        server = self._priced(SLOWER[0])
+        self._rooms = [room_for(server) for _ in range(threads)]
+        self._widest = max(1, min(WIDEST, _ROOM // bytes_of_scene(server)))
+        scene = run_alone(server, self._rooms[0])
+        self.best = self._as_run(scene)
+        self._between = (int(scene.counts[TIME]) - min(arrivals)) / len(instance)
+        self._alone = float(part.alone.mean())
+
+    def width_for(self, turn: int, effort: float) -> int:
+        """Return how many scenes a beam may keep at an effort."""
+        return max(1, min(int(effort / self.effort(turn, 1)), self._widest))
+
+    def effort(self, turn: int, width: int) -> float:
+        """Return about how long a beam takes, in runs."""
+        stretch, ahead = self._horizons(turn)
+        return width * DRAWS * (1 + ahead / stretch)
+
+    def search(self, pool: Executor, turn: int, width: int, is_over: Callable[[], bool]) -> None:
+        """Keep the run of a beam if it is the best one."""
+        plan = TimedPlan(width, DRAWS, *self._horizons(turn), self._seed + turn)
+        server = self._priced(SLOWER[turn % len(SLOWER)])
+        scene = run_of_beam(pool, self._rooms, server, plan, is_over)
+        if scene.counts[LATENCY] < (self.best.objective or math.inf):
+            self.best = self._as_run(scene)
+
+    def _horizons(self, turn: int) -> tuple[int, int]:
+        """Return the nanoseconds of a stretch and of the look-ahead."""
+        stretch = max(1, int(STARTS[turn % len(STARTS)] * self._between))
+        return stretch, int(AHEAD[turn % len(AHEAD)] * self._alone)
+
+    def _as_run(self, scene: TimedScene) -> PolicyRun:
+        """Return what a scene did as a run, whose times are computed again."""
+        done = self._rooms[0].done
+        resumed = dict(done.resumed[: scene.counts[WAITS]].tolist())
+        made = PolicyRun(
+            self._instance, "beams", tuple(done.starts.tolist()), (), Outcome.COMPLETED, 0.0,
+            clock=self._clock, resumed=resumed,
+        )  # fmt: skip
+        broken = made.violations()
+        assert not broken, broken[0]
+        assert made.objective == scene.counts[LATENCY], "both compute the same times"
+        return made
