@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -67,6 +68,31 @@ def test_beams_beat_lists_where_many_wait(arrivals: bool) -> None:
         run(instance, name, clock=Seconds(ROOF)).objective or inf for name in ("svf", "patient")
     ]
     assert seconds_bound(instance, ROOF).value_ns <= (found.objective or 0) < 0.99 * min(lists)
+
+
+def test_threads_make_no_difference() -> None:
+    one, two = (made_by_beams(MIXED, ROOF, 0, 1, threads=threads) for threads in (1, 2))
+    assert one.starts == two.starts
+
+
+def test_beams_go_on_after_gaps() -> None:
+    late = [replace(r, arrival_seconds=1000.0 * (i // 50)) for i, r in enumerate(MIXED)]
+    instance = replace(MIXED, requests=tuple(late))
+    found = made_by_beams(instance, ROOF, 0, 1).objective
+    parts = [
+        made_by_beams(replace(MIXED, requests=MIXED.requests[i : i + 50]), ROOF, 0, 1).objective
+        for i in range(0, 200, 50)
+    ]
+    assert found is not None
+    assert found < 1.02 * sum(part or 0 for part in parts)
+
+
+def test_with_a_limit_beams_widen_until_it_is_reached() -> None:
+    began = time.monotonic()
+    found = made_by_beams(MIXED, ROOF, 0, 1, time_limit=4.0).objective
+    assert time.monotonic() - began < 8.0
+    first = made_by_beams(MIXED, ROOF, 0, 1, should_stop=lambda: True).objective
+    assert (found or 0) < 0.98 * (first or 0)
 
 
 def test_a_beam_that_has_to_stop_makes_a_whole_run() -> None:

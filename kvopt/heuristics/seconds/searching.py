@@ -21,7 +21,7 @@ from kvopt.heuristics.seconds.beams import (
     run_alone,
     run_of_beam,
 )
-from kvopt.heuristics.seconds.passing import LATENCY, TIME, WAITS, TimedScene
+from kvopt.heuristics.seconds.passing import LATENCY, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
@@ -37,6 +37,8 @@ DRAWS = 16
 """Tries to go on from a scene."""
 WIDTHS, WIDEST = (2, 4, 8), 1024
 """Scenes that are kept where there is no limit of time, and at most where there is."""
+_MOST_WITHOUT_LIMIT = 100_000
+"""Scenes times requests where there is no limit of time: about ten seconds of a beam."""
 _GROWTH = 2.0
 """How many times as much effort the next beam takes at most."""
 _WORTH_WHILE = 0.5
@@ -90,7 +92,9 @@ def beams_in_seconds(
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not is_over():
             began, before = working_time(), beams.best.objective
-            width = WIDTHS[turn] if time_limit == math.inf else beams.width_for(turn, effort)
+            width = beams.width_for(turn, effort)
+            if time_limit == math.inf:
+                width = max(1, min(WIDTHS[turn], _MOST_WITHOUT_LIMIT // len(instance)))
             beams.search(pool, turn, width, is_over)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
             if time_limit == math.inf and turn == len(WIDTHS):
@@ -130,9 +134,8 @@ class _Beams:
         server = self._priced(SLOWER[0])
         self._rooms = [room_for(server) for _ in range(threads)]
         self._widest = max(1, min(WIDEST, _ROOM // bytes_of_scene(server)))
-        scene = run_alone(server, self._rooms[0])
-        self.best = self._as_run(scene)
-        self._between = (int(scene.counts[TIME]) - min(arrivals)) / len(instance)
+        self.best = self._as_run(run_alone(server, self._rooms[0]))
+        self._between = float(part.takes.mean()) / instance.memory  # starts, on a busy machine
         self._alone = float(part.alone.mean())
 
     def width_for(self, turn: int, effort: float) -> int:
