@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     AnyScanner = Scanner | PausedScanner
 
+_FIRST_MARK = 5.0
+"""Seconds; after twice as many it is first looked at what an ascent has gained."""
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
 
@@ -159,15 +161,30 @@ def refuse_long(search: Search, instance: Instance) -> int:
     return rounds
 
 
-def ascend(search: Search, ascent: Ascent, offer: Callable[..., None], seconds: float) -> None:
-    """Offer the first prices of an ascent, then better and better ones, for so many seconds."""
+def ascend(
+    search: Search,
+    ascent: Ascent,
+    offer: Callable[..., None],
+    seconds: float,
+    least_gain: float = 0.0,
+) -> None:
+    """Offer the first prices of an ascent, then better and better ones, for so many seconds.
+
+    Whenever its time has doubled, the ascent has to have gained that share of its value.
+    """
     began = working_time()
-    end = began + seconds
+    end, marked, value = began + seconds, _FIRST_MARK, ascent.value
     offer(ascent.prices, ascent.scanner)
     spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
     def is_late() -> bool:
-        return min(search.remaining, end - working_time()) < spare
+        nonlocal marked, value
+        if min(search.remaining, end - working_time()) < spare:
+            return True
+        if (took := working_time() - began) < 2 * marked:
+            return False
+        gained, marked, value = ascent.value - value, took, ascent.value
+        return gained < least_gain * value
 
     _climb(search, ascent, offer, is_late)
 

@@ -51,10 +51,11 @@ _MEANS = 1000
 """Prices of tokens are means over this share of all rounds before and after each."""
 
 
-def offer_slot_bound(search: Search, time_limit: float = math.inf) -> bool:
+def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: float = 0.0) -> bool:
     """Offer what prices of tokens and slots prove, better and better; False if slots add nothing.
 
-    The time limit is for all of it, beside the limit of the search.
+    The time limit is for all of it, beside the limit of the search; the least gain is that of
+    `ascend`.
     """
     end = working_time() + time_limit
     if search.schedule is None or search.should_stop():
@@ -73,7 +74,7 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf) -> bool:
                 _offer(search, found.prices, scanner, reach=0)
         if best is not None:
             offer = partial(_offer, search, reach=int(scanner.borders[-1]) // _MEANS)
-            ascend(search, best, offer, end - working_time())
+            ascend(search, best, offer, end - working_time(), least_gain)
     return best is not None
 
 

@@ -136,7 +136,8 @@ def climb_slots(search: Search, seconds: float = math.inf) -> bool:
 
     _LOGGER.debug("stage: bound by prices of slots")
     found: list[bool] = []
-    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds)))
+    gain = search.params.slots.least_gain
+    run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds, gain)))
     return any(found)
 
 

@@ -42,7 +42,7 @@ _FIRST_WIDTH, _GROWTH = 2, 2
 """Scenes of the first beam, which tells how long others will take; factor on the effort."""
 _SHARED = 8
 """Scenes from which on threads work on a beam together; one does fewer in less time."""
-_DRAWS, _STRETCHES, _AHEAD = (3, 5), (4.0, 7.0), (2.5, 5.0)
+_DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
 _COPY = 8

@@ -210,6 +210,10 @@ class SlotsParams:
     cells: int = _param(60, "Cells of time of that program.", least=1)
     most_columns: int = _param(1_600_000, "Limit of requests times cells of finer ones.", least=1)
     least_worth: float = _share(0.01, "Share of slots in all prices below which they are left out.")
+    least_gain: float = _share(
+        0.0005,
+        "Share of the bound that a climb gains while its time doubles, or it ends, in ``auto``.",
+    )
 
 
 @dataclass(frozen=True)
