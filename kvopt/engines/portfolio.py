@@ -131,12 +131,15 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
 
 
 def climb_slots(search: Search, seconds: float = math.inf) -> bool:
-    """Let prices of tokens and slots rise; return whether slots are worth anything."""
+    """Let prices of tokens and slots rise; return whether slots are worth anything.
+
+    Where only some of the time is for them, they end once they gain little.
+    """
     from kvopt.bounds.slots import offer_slot_bound
 
     _LOGGER.debug("stage: bound by prices of slots")
     found: list[bool] = []
-    gain = search.params.slots.least_gain
+    gain = 0.0 if seconds == math.inf else search.params.slots.least_gain
     run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds, gain)))
     return any(found)
 
