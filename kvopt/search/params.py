@@ -212,7 +212,7 @@ class SlotsParams:
     least_worth: float = _share(0.01, "Share of slots in all prices below which they are left out.")
     least_gain: float = _share(
         0.0005,
-        "Share of the bound that a climb gains while its time doubles; else schedules get the rest.",
+        "Share of the bound to gain while a climb's time doubles; else schedules get the rest.",
     )
 
 
