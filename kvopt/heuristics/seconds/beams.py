@@ -157,7 +157,8 @@ def run_of_beam(
         chosen.append(kept.chosen[:taken].copy())
         ends.append(until)
         end_stretch(kept, taken)
-    ended = _sides(beam)[0].counts[: kept.counts[ALIVE]]
+    side = beam.odd if kept.counts[NUMBER] % 2 == 1 else beam.even
+    ended = side.counts[: kept.counts[ALIVE]]
     over = bool((ended[:, DONE] == len(rooms[0].noise)).all())
     row = int(np.argmin(ended[:, LATENCY])) if over else 0  # the first looks cheapest
     scene = _made_again(server, plan, rooms[0], _past(row, plan, chosen, ends))
