@@ -37,8 +37,8 @@ DRAWS = 16
 """Tries to go on from a scene."""
 WIDTHS, WIDEST = (2, 4, 8), 1024
 """Scenes that are kept where there is no limit of time, and at most where there is."""
-_MOST_WITHOUT_LIMIT = 100_000
-"""Scenes times requests where there is no limit of time: about ten seconds of a beam."""
+_MOST_WITHOUT_LIMIT = 30_000
+"""Scenes times requests where there is no limit of time: ten seconds of a beam, or some more."""
 _GROWTH = 2.0
 """How many times as much effort the next beam takes at most."""
 _WORTH_WHILE = 0.5
@@ -89,15 +89,16 @@ def beams_in_seconds(
         return should_stop() or working_time() >= end
 
     turn, idle, effort = 0, 0, 0.0
+    widths = [width for width in WIDTHS if width * len(instance) <= _MOST_WITHOUT_LIMIT] or [1]
     with ThreadPoolExecutor(threads) as pool:
         while idle < IDLE_TURNS and not is_over():
             began, before = working_time(), beams.best.objective
             width = beams.width_for(turn, effort)
             if time_limit == math.inf:
-                width = max(1, min(WIDTHS[turn], _MOST_WITHOUT_LIMIT // len(instance)))
+                width = widths[turn]
             beams.search(pool, turn, width, is_over)
             turn, idle = turn + 1, 0 if beams.best.objective != before else idle + 1
-            if time_limit == math.inf and turn == len(WIDTHS):
+            if time_limit == math.inf and turn == len(widths):
                 break
             took, left = max(working_time() - began, 1e-3), end - working_time()
             more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
