@@ -119,6 +119,6 @@ def test_certify_takes_the_best_run() -> None:
 
 
 def test_solve_takes_it_too() -> None:
-    found = solve_in_seconds(MIXED, Seconds(ROOF), time_limit=10.0, seed=1, threads=1)
+    found = solve_in_seconds(MIXED, Seconds(ROOF), time_limit=4.0, seed=1, threads=1)
     assert found.objective is not None
     assert found.objective < 0.99 * (run(MIXED, "svf", clock=Seconds(ROOF)).objective or 0)
