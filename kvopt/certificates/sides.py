@@ -313,7 +313,7 @@ class SidesInSeconds:
         search = self._search
         made = beams_in_seconds(
             search.instance, self._clock, lines, time_limit=search.remaining,
-            threads=search.threads, seed=search.seed,
+            threads=search.threads, seed=search.seed, room=search.memory_left,
             should_stop=lambda: search.signal_number is not None,
         )  # fmt: skip
         if made is not None:

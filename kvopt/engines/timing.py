@@ -197,7 +197,8 @@ def _beams(search: TimedSearch, lines: Sequence[int]) -> None:
 
     made = beams_in_seconds(
         search.instance, search.clock, lines, time_limit=_BEAMS_SHARE * search.remaining,
-        threads=search.threads, seed=search.seed, should_stop=search.should_stop,
+        threads=search.threads, seed=search.seed, room=search.memory_left,
+        should_stop=search.should_stop,
     )  # fmt: skip
     if made is not None:
         search.offer_run(made, "beams")

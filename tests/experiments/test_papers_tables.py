@@ -63,6 +63,15 @@ def test_a_study_goes_on_from_what_is_kept(study: Study, folder: Path, tmp_path:
     assert len(tables.read(kept)) == 3
 
 
+def test_a_folder_that_is_unpacked_has_the_limit_of_its_draws(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "tiny.jsonl.xz"
+    tables.keep(study, folder, kept)
+    tables.unpack(tables.with_limit(study, 77.0), tables.read(kept), tmp_path / "again")
+    assert read_study(tmp_path / "again" / "study.toml").limits == study.limits
+
+
 def test_the_better_of_two_sides_is_kept(folder: Path) -> None:
     (best, *_) = tables.draws_of(folder)
     poor = copy.deepcopy(best)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -23,6 +22,8 @@ from kvopt import (
     solve_in_seconds,
 )
 from kvopt.bounds.seconds import seconds_bound
+from kvopt.heuristics.seconds import searching
+from kvopt.heuristics.seconds.beams import run_of_beam
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.runs import PolicyRun
@@ -87,12 +88,23 @@ def test_beams_go_on_after_gaps() -> None:
     assert found < 1.02 * sum(part or 0 for part in parts)
 
 
-def test_with_a_limit_beams_widen_until_it_is_reached() -> None:
-    began = time.monotonic()
-    found = made_by_beams(MIXED, ROOF, 0, 1, time_limit=4.0).objective
-    assert time.monotonic() - began < 8.0
-    first = made_by_beams(MIXED, ROOF, 0, 1, should_stop=lambda: True).objective
-    assert (found or 0) < 0.98 * (first or 0)
+def widths_of(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[int]:
+    """Return how wide the beams of a search are."""
+    seen: list[int] = []
+
+    def noted(*work: Any) -> Any:
+        seen.append(work[3].width)
+        return run_of_beam(*work)
+
+    monkeypatch.setattr(searching, "run_of_beam", noted)
+    made_by_beams(MIXED, ROOF, 0, 1, **options)
+    return seen
+
+
+def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert widths_of(monkeypatch) == list(searching.WIDTHS)
+    assert max(widths_of(monkeypatch, time_limit=4.0)) > max(searching.WIDTHS)
+    assert max(widths_of(monkeypatch, time_limit=2.0, room=0)) == 1
 
 
 def test_a_beam_that_has_to_stop_makes_a_whole_run() -> None:

@@ -38,7 +38,7 @@ DRAWS = 16
 WIDTHS, WIDEST = (2, 4, 8), 1024
 """Scenes that are kept where there is no limit of time, and at most where there is."""
 _MOST_WITHOUT_LIMIT = 30_000
-"""Scenes times requests where there is no limit of time: ten seconds of a beam, or some more."""
+"""Scenes times requests where there is no limit of time: ten seconds of a beam, or thirty."""
 _GROWTH = 2.0
 """How many times as much effort the next beam takes at most."""
 _WORTH_WHILE = 0.5
@@ -50,7 +50,7 @@ _MOST_ROUNDS = 20_000_000
 _LARGEST = 2**61
 """Nanoseconds that loops in 64 bits can count to."""
 _ROOM = 2**29
-"""Bytes for the scenes of a beam."""
+"""Bytes for the scenes of a beam, at most."""
 
 
 def beams_in_seconds(
@@ -61,6 +61,7 @@ def beams_in_seconds(
     time_limit: float = math.inf,
     threads: int = 1,
     seed: int = 0,
+    room: int = _ROOM,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> PolicyRun | None:
     """Return the best run of wider and wider beams; None where they would be too large.
@@ -77,13 +78,16 @@ def beams_in_seconds(
         Threads that share the scenes of a beam.
     seed
         Of the random generator.
+    room
+        Bytes that the scenes of a beam may take.
     should_stop
         Asked now and then.
     """
-    beams, start = _beams_of(instance, clock, lines, threads, seed), working_time()
+    start = working_time()
+    end = start + time_limit
+    beams = _beams_of(instance, clock, lines, threads, seed, room)
     if beams is None:
         return None
-    end = start + time_limit
 
     def is_over() -> bool:
         return should_stop() or working_time() >= end
@@ -109,7 +113,7 @@ def beams_in_seconds(
 
 
 def _beams_of(
-    instance: Instance, clock: Seconds, lines: Sequence[int], threads: int, seed: int
+    instance: Instance, clock: Seconds, lines: Sequence[int], threads: int, seed: int, room: int
 ) -> _Beams | None:
     """Return what searches an instance, None where it is too large for the loops."""
     arrivals, count = arrivals_ns(instance), len(instance)
@@ -119,7 +123,7 @@ def _beams_of(
         return None
     if late >= _LARGEST or (late - min(arrivals)) * count >= _LARGEST:
         return None
-    return _Beams(instance, clock, lines, part, threads, seed)
+    return _Beams(instance, clock, lines, part, threads, seed, room)
 
 
 class _Beams:
@@ -127,14 +131,14 @@ class _Beams:
 
     def __init__(
         self, instance: Instance, clock: Seconds, lines: Sequence[int], part: Shares, threads: int,
-        seed: int,
+        seed: int, room: int,
     ) -> None:  # fmt: skip
         arrivals = arrivals_ns(instance)
         self._instance, self._clock, self._seed = instance, clock, seed
         self._priced = partial(server_of, instance, clock.batch_time, lines, arrivals, part)
         server = self._priced(SLOWER[0])
         self._rooms = [room_for(server) for _ in range(threads)]
-        self._widest = max(1, min(WIDEST, _ROOM // bytes_of_scene(server)))
+        self._widest = max(1, min(WIDEST, min(room, _ROOM) // bytes_of_scene(server)))
         self.best = self._as_run(run_alone(server, self._rooms[0]))
         self._between = float(part.takes.mean()) / instance.memory  # starts, on a busy machine
         self._alone = float(part.alone.mean())
