@@ -128,7 +128,7 @@ def test_pareto_view_compares_on_the_same_instances_only(traffic: Path) -> None:
     (traffic / FILE).write_text("".join(json.dumps(r.to_json()) + "\n" for r in lines))
     context = Context(read_study(traffic), traffic, None)
     for family in context.families:
-        for group in _comparable(family.groups, 90):
+        for group in _comparable(family.groups, 40):
             assert {run.record.instance.seed for run in group.runs} == {0}
 
 
@@ -142,10 +142,10 @@ def test_of_very_many_schedulers_those_are_named_that_stand_out() -> None:
 
 def test_memory_of_chosen_runs(traffic: Path) -> None:
     found = section(text_of(traffic), "memory")
-    drawn = re.findall(r"<strong>(.*?), 90 requests</strong><span>(.*?)</span>", found)
+    drawn = re.findall(r"<strong>(.*?), 40 requests</strong><span>(.*?)</span>", found)
     assert len(drawn) >= 4
     for policy, said in drawn:
-        mine = [r for rate in (300, 500) for r in runs(traffic, rate, 90, policy)]
+        mine = [r for rate in (300, 500) for r in runs(traffic, rate, 40, policy)]
         peaks = {f"at most {r.peak_memory:,} of 1,500 tokens" for r in mine}
         assert said.split(",")[0] in {peak.split(",")[0] for peak in peaks}
     assert any("livelock" in said for _, said in drawn)

@@ -62,7 +62,7 @@ policies = [
 
 [[instances]]
 family = "conversation"
-n = [30, 60, 90]
+n = [20, 30, 40]
 draws = 2
 memory = 1500
 parameters = { per_second = [300, 500] }
