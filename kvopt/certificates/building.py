@@ -132,7 +132,7 @@ def certify(
     slower = slower and instance.block_size == 1 and not is_backlog(clock.arrivals(instance))
     search = Search(
         instance,
-        time_limit=None if limit is None else seconds * (1 - _SLOWER_SHARE * slower),
+        time_limit=seconds * (1 - _SLOWER_SHARE * slower),
         threads=threads,
         seed=seed,
         observer=observer,

@@ -263,7 +263,7 @@ class SidesInSeconds:
             search.instance,
             self._clock.batch_time,
             scope=self._scope,
-            time_limit=None if search.remaining == math.inf else _BOUND_SHARE * search.remaining,
+            time_limit=_BOUND_SHARE * search.remaining,
             should_stop=lambda: search.signal_number is not None,
         )
 
@@ -297,8 +297,7 @@ class SidesInSeconds:
         if search.remaining <= 0 or search.signal_number is not None:
             return
         timed = TimedSearch(
-            search.instance, self._clock, seed=search.seed,
-            time_limit=None if search.remaining == math.inf else search.remaining,
+            search.instance, self._clock, seed=search.seed, time_limit=search.remaining,
             stop=lambda _: search.signal_number is not None,
         )  # fmt: skip
         if self._best is not None:

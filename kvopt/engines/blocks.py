@@ -103,10 +103,9 @@ def schedules_in_blocks(
 
 def _inside(search: Search, kind: type[AnySearch], instance: Instance, seconds: float) -> AnySearch:
     """Return a search of another instance within the limits of one."""
-    limit = min(search.remaining, seconds)
     inner = kind(
         instance,
-        time_limit=None if limit == math.inf else max(limit, 0.0),
+        time_limit=max(min(search.remaining, seconds), 0.0),
         seed=search.seed,
         threads=search.threads,
         stop=lambda _: search.should_stop(),

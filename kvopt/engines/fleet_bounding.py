@@ -81,7 +81,7 @@ def bounds_by_workers(
         else:
             search = Search(
                 fleet,
-                time_limit=None if seconds == math.inf else seconds,
+                time_limit=seconds,
                 threads=threads,
                 stop=lambda _: should_stop(),
                 ram=ram,

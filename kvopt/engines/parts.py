@@ -96,7 +96,7 @@ class Divided:
         whole = self._search
         search = Search(
             side.part.instance,
-            time_limit=None if seconds == math.inf else max(seconds, 0.0),
+            time_limit=max(seconds, 0.0),
             seed=whole.seed,
             threads=whole.threads,
             observer=lambda progress: self._hear(side, search, progress),

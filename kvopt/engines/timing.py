@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,10 +173,10 @@ def solve_in_seconds(
 def _both_sides(search: TimedSearch) -> None:
     offer_one_by_one(search)
     search.engine = "bound"
-    limit = None if math.isinf(search.remaining) else _BOUND_SHARE * search.remaining
     # Its first step comes to its end even after a signal: nothing else gives a bound.
     bound = seconds_bound(
-        search.instance, search.clock.batch_time, scope=Scope.RUNS, time_limit=limit,
+        search.instance, search.clock.batch_time, scope=Scope.RUNS,
+        time_limit=_BOUND_SHARE * search.remaining,
         should_stop=lambda: search.signal_number is not None,
     )  # fmt: skip
     search.offer_checked(bound.value_ns, "shares", bound.proof)

@@ -75,7 +75,7 @@ class Search:
     instance
         The problem.
     time_limit
-        Seconds of work from now, None for no limit; compiling is not counted.
+        Seconds of work from now, None or infinite for no limit; compiling is not counted.
     seed
         Where a solver makes random choices.
     threads
