@@ -1,15 +1,15 @@
 """Runs of a fleet in seconds in which many requests attain their deadlines.
 
 Requests are dealt to workers, each of which serves its own as in
-`kvopt.heuristics.attaining.seconds`.  They are dealt as a router did it in a run, or each to the
-worker that would be done first.  Then each worker looks for a better way by itself, and what one
-puts off moves to another one where it attains.
+`kvopt.heuristics.attaining.seconds`.  Each is dealt to the worker that would be done first.  Then
+each worker looks for a better way by itself, and what one puts off moves to another one where it
+attains.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -39,7 +39,6 @@ def attaining_on_workers(
     allowed: Sequence[int],
     aim: Aim,
     costs: Floats,
-    dealings: Iterable[Sequence[int]] = (),
     *,
     seed: int = 0,
     time_limit: float = math.inf,
@@ -47,8 +46,7 @@ def attaining_on_workers(
 ) -> Attaining | None:
     """Return the best of some runs, None where times do not fit into 64 bits.
 
-    Arguments are as of `kvopt.heuristics.attaining.seconds.attaining_in_seconds`; ``dealings`` are
-    the workers of each request in other runs.
+    Arguments are as of `kvopt.heuristics.attaining.seconds.attaining_in_seconds`.
     """
     table = Table.of(instance, model, allowed, costs)
     if table is None:
@@ -62,9 +60,8 @@ def attaining_on_workers(
         return Server(table.some(members), instance.memory, model, aim, seed, way)
 
     best: _Fleet | None = None
-    own = (_dealt(table, instance, limit) for limit in _LIMITS)
-    for dealt in (*(np.array(each, dtype=np.int64) for each in dealings), *own):
-        fleet = _Fleet(dealt, instance.workers, served)
+    for limit in _LIMITS:
+        fleet = _Fleet(_dealt(table, instance, limit), instance.workers, served)
         if best is None or fleet.count > best.count:
             best = fleet
         if is_over(_ALONE_SHARE) or best.count == best.most:
