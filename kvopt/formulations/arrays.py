@@ -90,11 +90,6 @@ class ArrayModel(Program):
         plan = self.layout
         return column_names(self.instance, plan), row_names(self.instance, plan)
 
-    def starts_of(self, values: Floats) -> list[int] | None:
-        """Read starts from column values, None unless they are integral."""
-        found = self.places_of(values)
-        return None if found is None else found[0]
-
     def places_of(self, values: Floats) -> tuple[list[int], list[int]] | None:
         """Read starts and workers from column values, None unless they are integral."""
         chosen = np.flatnonzero(values > 0.5)

@@ -332,11 +332,6 @@ def identical_groups(instance: Instance) -> list[list[int]]:
     return [members for _, group in groups if len(members := list(group)) > 1]
 
 
-def in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
-    """Let requests of one shape swap starts until they start in order of arrival."""
-    return [starts[i] for i in _places_in_arrival_order(instance, starts)]
-
-
 def _places_in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
     """Return for each request which one's place it takes."""
     places = list(range(len(starts)))

@@ -401,7 +401,3 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
-
-
-Engine = Callable[[Search], None]
-"""An engine works on a search until it has a proof, runs out of ideas or must stop."""

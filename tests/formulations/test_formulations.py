@@ -154,9 +154,9 @@ def optimum_of_arrays(instance: Instance, windows: Windows | None = None) -> int
     model = time_indexed_arrays(instance, windows)
     highs = to_highs(model)
     solve_exactly(highs)
-    starts = model.starts_of(np.array(highs.getSolution().col_value))
-    assert starts is not None
-    return checked_value(instance, starts, highs.getInfo().objective_function_value)
+    places = model.places_of(np.array(highs.getSolution().col_value))
+    assert places is not None
+    return checked_value(instance, places[0], highs.getInfo().objective_function_value)
 
 
 def optimum_of_pyomo(model: pyo.ConcreteModel, instance: Instance) -> int:
@@ -212,11 +212,11 @@ def test_columns_of_a_schedule_and_back() -> None:
         assert columns is not None
         values = np.zeros(model.num_columns)
         values[columns] = 1.0 - 1e-7  # solvers return such numbers for 1
-        back = model.starts_of(values)
+        back = model.places_of(values)
         assert back is not None
-        assert Schedule(instance, back).objective == Schedule(instance, starts).objective
+        assert Schedule(instance, back[0]).objective == Schedule(instance, starts).objective
     assert model.columns_of([10**9] * len(instance)) is None
-    assert model.starts_of(np.full(model.num_columns, 0.4)) is None
+    assert model.places_of(np.full(model.num_columns, 0.4)) is None
 
 
 def test_a_fractional_solution_is_no_schedule() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.tables import Table
@@ -40,8 +39,3 @@ def _model(given: object, folder: Path) -> BatchTime:
 def without_notes(model: BatchTime) -> BatchTime:
     """Return the model as every record carries it."""
     return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)
-
-
-def model_from_json(value: dict[str, Any] | None) -> BatchTime | None:
-    """Build the model of a task from what ``BatchTime.to_json`` returned."""
-    return None if value is None else batch_time_from_json({"schema": SCHEMA, **value})

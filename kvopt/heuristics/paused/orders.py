@@ -79,11 +79,6 @@ def usual_orders(instance: Instance) -> Iterator[list[int]]:
         yield sorted(range(len(instance)), key=lambda i: (getattr(instance.requests[i], key), i))
 
 
-def order_of(schedule: PausedSchedule) -> list[int]:
-    """Return requests by completion: an order that is as good, or nearly so."""
-    return sorted(range(len(schedule.segments)), key=lambda i: (schedule.completions[i], i))
-
-
 def search_paused_orders(
     instance: Instance,
     seconds: float = math.inf,
