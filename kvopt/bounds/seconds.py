@@ -55,15 +55,10 @@ _COMPANY = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SecondsBound:
-    """A lower bound on total latency in nanoseconds, what proves it, and the seconds it took.
-
-    ``scope`` says which schedules it covers.
-    """
+    """A lower bound on total latency in nanoseconds, and what proves it."""
 
     value_ns: int
     proof: SharesProof
-    seconds: float
-    scope: Scope = Scope.PAUSES
 
 
 def seconds_bound(
@@ -112,9 +107,7 @@ def seconds_bound(
         return late or should_stop()
 
     _, best = max(_proofs(instance, model, arrivals, chunks, is_late), key=itemgetter(0))
-    value = shares_bound(instance, model, best, arrivals, chunks=chunks)
-    covered = Scope.PAUSES_AND_CHUNKS if chunks else Scope.PAUSES
-    return SecondsBound(value, best, working_time() - began, covered)
+    return SecondsBound(shares_bound(instance, model, best, arrivals, chunks=chunks), best)
 
 
 def _proofs(
