@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, suppress
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
-from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.bounds.seconds import SecondsBound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.engines import fleet_search, fleets
 from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
@@ -19,6 +19,7 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
+from kvopt.engines.timing import bound_for, run_by_beams
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.seconds.runs import TimedSearch, search_runs
@@ -38,9 +39,6 @@ from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
-
-_BOUND_SHARE = 0.2
-"""Share of a limit that the search for good weights may take."""
 
 _WAYS = ((1, 0), (10, 30))
 """Windows and patience of the orders that are tried for a good run in seconds."""
@@ -257,15 +255,8 @@ class SidesInSeconds:
         return best, lower, None if best is None else best.policy
 
     def first(self) -> None:
-        """Look for a bound, to its end even if a signal came: nothing else gives one."""
-        search = self._search
-        self._bound = seconds_bound(
-            search.instance,
-            self._clock.batch_time,
-            scope=self._scope,
-            time_limit=_BOUND_SHARE * search.remaining,
-            should_stop=lambda: search.signal_number is not None,
-        )
+        """Look for a bound."""
+        self._bound = bound_for(self._search, self._clock, self._scope)
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side, unless it did more than the scope covers."""
@@ -307,14 +298,10 @@ class SidesInSeconds:
             self.offer(timed.run)
 
     def _beams(self, lines: Sequence[int]) -> None:
-        from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
-
         search = self._search
-        made = beams_in_seconds(
-            search.instance, self._clock, lines, time_limit=search.remaining,
-            threads=search.threads, seed=search.seed, room=search.memory_left,
-            should_stop=lambda: search.signal_number is not None,
-        )  # fmt: skip
+        made = run_by_beams(
+            search, self._clock, lines, search.remaining, lambda: search.signal_number is not None
+        )
         if made is not None:
             self.offer(made)
 

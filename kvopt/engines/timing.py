@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.seconds import seconds_bound
+from kvopt.bounds.seconds import SecondsBound, seconds_bound
 from kvopt.engines.timed_exact import search_all
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import as_instance
@@ -22,7 +22,7 @@ from kvopt.model.frames import latex
 from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, share
-from kvopt.search.incumbent import Observer, StopCriterion
+from kvopt.search.incumbent import Observer, Search, StopCriterion
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
 from kvopt.simulation.clocks import Seconds
@@ -173,31 +173,40 @@ def solve_in_seconds(
 def _both_sides(search: TimedSearch) -> None:
     offer_one_by_one(search)
     search.engine = "bound"
-    # Its first step comes to its end even after a signal: nothing else gives a bound.
-    bound = seconds_bound(
-        search.instance, search.clock.batch_time, scope=Scope.RUNS,
-        time_limit=_BOUND_SHARE * search.remaining,
-        should_stop=lambda: search.signal_number is not None,
-    )  # fmt: skip
+    bound = bound_for(search, search.clock, Scope.RUNS)
     search.offer_checked(bound.value_ns, "shares", bound.proof)
     search.engine = "exact"
     search_all(search)
     if not search.should_stop() and search.instance.workers == 1:
         search.engine = "beams"
-        _beams(search, bound.proof.lines)
+        seconds = _BEAMS_SHARE * search.remaining
+        made = run_by_beams(search, search.clock, bound.proof.lines, seconds, search.should_stop)
+        if made is not None:
+            search.offer_run(made, "beams")
     if not search.should_stop():
         search.engine = "routers"
         search_runs(search)
 
 
-def _beams(search: TimedSearch, lines: Sequence[int]) -> None:
-    """Offer the best run of some beams by the prices of the bound."""
+def bound_for(search: Search, clock: Seconds, scope: Scope) -> SecondsBound:
+    """Return a bound, for which weights are searched in a share of the time.
+
+    Its first step comes to its end even after a signal: nothing else gives a bound.
+    """
+    return seconds_bound(
+        search.instance, clock.batch_time, scope=scope, time_limit=_BOUND_SHARE * search.remaining,
+        should_stop=lambda: search.signal_number is not None,
+    )  # fmt: skip
+
+
+def run_by_beams(
+    search: Search, clock: Seconds, lines: Sequence[int], seconds: float,
+    should_stop: Callable[[], bool],
+) -> PolicyRun | None:  # fmt: skip
+    """Return the best run of some beams by the prices of the bound, which has these lines."""
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
-    made = beams_in_seconds(
-        search.instance, search.clock, lines, time_limit=_BEAMS_SHARE * search.remaining,
-        threads=search.threads, seed=search.seed, room=search.memory_left,
-        should_stop=search.should_stop,
+    return beams_in_seconds(
+        search.instance, clock, lines, time_limit=seconds, threads=search.threads,
+        seed=search.seed, room=search.memory_left, should_stop=should_stop,
     )  # fmt: skip
-    if made is not None:
-        search.offer_run(made, "beams")
