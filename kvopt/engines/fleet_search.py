@@ -43,7 +43,7 @@ def run(search: Search, seconds: float = math.inf) -> None:
     search.engine = _NAME
     deadline = working_time() + seconds
     # Neither compiling nor compiled loops notice signals: they are watched from here.
-    run_in_thread(search, lambda: _run(search, deadline), cancel=lambda: None)
+    run_in_thread(search, lambda: _run(search, deadline))
 
 
 def _run(search: Search, deadline: float) -> None:

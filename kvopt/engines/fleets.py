@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from kvopt.engines import fleet_search
-from kvopt.engines.portfolio import climb, offer_volume, solve_lp
+from kvopt.engines.portfolio import climb, offer_volume, run_watched, solve_lp
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import unknown_name
 from kvopt.formulations.cpsat import LARGEST_PAIRS
@@ -15,7 +15,6 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
-from kvopt.search.threads import run_in_thread
 
 _LOGGER = logging.getLogger("kvopt")
 
@@ -71,10 +70,4 @@ def improve(search: Search, seconds: float = math.inf) -> None:
         return
     _LOGGER.debug("stage: better schedules of all workers")
     seconds = min(search.remaining, seconds)
-    _unheard(search, lambda: improve_fleet(search, seconds))
-
-
-def _unheard(search: Search, work: Callable[[], None]) -> None:
-    """Run what notices no signals, and watch for them from here."""
-    with search.surviving("local search"):
-        run_in_thread(search, work, cancel=lambda: None)
+    run_watched(search, "local search", lambda: improve_fleet(search, seconds))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvopt.engines.blocks import solve_in_blocks
-from kvopt.engines.portfolio import climb, offer_volume
+from kvopt.engines.portfolio import climb, offer_volume, run_watched
 from kvopt.engines.registry import PAUSED_ENGINES, PausedEngine
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
@@ -21,7 +21,7 @@ from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.result import SolveResult
-from kvopt.search.threads import run_in_thread, signals_interrupt
+from kvopt.search.threads import signals_interrupt
 
 MOST_SEARCHED = 12
 """Requests up to which all schedules are searched: a round has up to 2^12 sets of them."""
@@ -100,8 +100,7 @@ def search_orders(search: PausedSearch) -> None:
         )
         search.offer_paused(found, "orders with pauses")
 
-    with search.surviving():
-        run_in_thread(search, work, cancel=lambda: None)
+    run_watched(search, search.engine, work)
 
 
 def search_all(search: PausedSearch) -> None:
@@ -130,5 +129,4 @@ def search_all(search: PausedSearch) -> None:
             upper if found.schedule is None else found.schedule.objective, "exhaustive search"
         )
 
-    with search.surviving():
-        run_in_thread(search, work, cancel=lambda: None)
+    run_watched(search, search.engine, work)

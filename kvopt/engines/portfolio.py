@@ -159,7 +159,7 @@ def climb_states(search: Search, seconds: float = math.inf, *, few_knots: bool =
 def run_watched(search: Search, name: str, work: Callable[[], None]) -> None:
     """Do compiled work: neither compiling nor its loops notice signals, which are watched here."""
     with search.surviving(name):
-        run_in_thread(search, work, cancel=lambda: None)
+        run_in_thread(search, work)
 
 
 @register("auto")
@@ -217,6 +217,4 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 
     _LOGGER.debug("stage: better schedules")
     seconds = min(search.remaining, seconds)
-    # Neither compiling nor compiled loops notice signals: they are watched from here.
-    with search.surviving("local search"):
-        run_in_thread(search, lambda: improved(search, seconds), cancel=lambda: None)
+    run_watched(search, "local search", lambda: improved(search, seconds))

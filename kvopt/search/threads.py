@@ -19,7 +19,9 @@ _LOOKS = 0.1
 """Seconds between two looks at how much memory is held."""
 
 
-def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[], None]) -> bool:
+def run_in_thread(
+    search: Search, work: Callable[[], None], cancel: Callable[[], None] = lambda: None
+) -> bool:
     """Run a solver in a thread and watch the limits of time and memory from this one.
 
     Python handles signals in the main thread only, and only between two of its own
@@ -32,7 +34,7 @@ def run_in_thread(search: Search, work: Callable[[], None], cancel: Callable[[],
     work
         Calls the solver.
     cancel
-        Asks the solver to return; called once.
+        Asks the solver to return; called once.  Work that asks the search itself needs none.
 
     Returns
     -------
