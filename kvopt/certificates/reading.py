@@ -181,31 +181,30 @@ def proof_from_json(proof: dict[str, Any], begin: int = 0) -> Proof:
         case "volume":
             return VolumeProof(_tuples(proof.get("staircases", [])))
         case "prices":
-            gap = proof["first"] - begin - 1
-            numerators = (*(0,) * gap, *proof["numerators"][max(0, -gap) :])
-            return Prices(numerators, proof["denominator"])
+            return _prices(proof, begin)
         case "shares":
             names = ("lines", "weights", "company", "mix")
             lines, weights, company, mix = (tuple(proof.get(name, ())) for name in names)
             return SharesProof(lines, weights, company, mix, proof.get("parts", 0))
         case "block-prices":
-            prices = proof_from_json({**proof, "kind": "prices"}, begin)
-            assert isinstance(prices, Prices)
-            return BlockPrices(prices)
+            return BlockPrices(_prices(proof, begin))
         case "slot-prices":
-            prices = proof_from_json({**proof, "kind": "prices"}, begin)
-            assert isinstance(prices, Prices)
             slots = tuple((each["count"], tuple(each["numerators"])) for each in proof["slots"])
-            return SlotPrices(prices, tuple(b - begin for b in proof["borders"]), slots)
+            borders = tuple(border - begin for border in proof["borders"])
+            return SlotPrices(_prices(proof, begin), borders, slots)
         case "search":
-            prices = proof_from_json({**proof, "kind": "prices"}, begin)
-            assert isinstance(prices, Prices)
-            return SearchProof(prices, proof["target"])
+            return SearchProof(_prices(proof, begin), proof["target"])
         case "configurations":
             stages = tuple(_stage(stage, begin) for stage in proof["stages"])
             return ConfigurationProof(stages, proof["target"], proof["searched"])
         case _:
             return SplitProof(tuple(map(_part, proof["parts"])))
+
+
+def _prices(proof: dict[str, Any], begin: int) -> Prices:
+    """Return the prices of tokens in a proof, whatever else is in it."""
+    gap = proof["first"] - begin - 1
+    return Prices((*(0,) * gap, *proof["numerators"][max(0, -gap) :]), proof["denominator"])
 
 
 def _part(part: dict[str, Any]) -> PartProof:
