@@ -34,12 +34,10 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import Seconds
+from kvopt.verify import LARGEST_FILE
 
 _NEWER_KINDS = ("slot-prices", "split", "block-prices", "search")
 """Proofs that the first schema does not have."""
-
-LARGEST_FILE = 90_000_000
-"""Bytes that ``kvopt verify`` is ready to read."""
 
 
 def write_certificate(certificate: Certificate, path: str | Path) -> None:
