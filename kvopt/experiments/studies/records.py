@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
-from kvopt.files.reading import check_fields, check_schema, parse_json
+from kvopt.files.reading import check_fields, parse_json
 from kvopt.model.scopes import Scope
 
 SCHEMA = "kvopt.study-record/1"
@@ -165,11 +165,9 @@ class Record:
     @classmethod
     def from_json(cls, value: object) -> Self:
         """Build a record from a parsed line; whatever is not as it was written is refused."""
-        if isinstance(value, dict):
-            check_schema(value, SCHEMA)
         names = [item.name for item in fields(cls) if item.name not in _NEWER]
         needed = ["schema", *names, "ratio", "proved", "digest"]
-        content = dict(check_fields(value, "record", needed, _NEWER))
+        content = dict(check_fields(value, "record", needed, _NEWER, SCHEMA))
         if content.pop("digest") != _digest(content):
             raise InvalidInput("does not fit the rest of the line", field="digest")
         del content["schema"]
