@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 from typing import Any
 
@@ -235,7 +235,7 @@ class Attainment:
         )  # fmt: skip
         if self._instance.workers == 1:
             return made
-        return FleetRun.of(replace(made, resumed={}), found.workers, resumed)
+        return FleetRun.of(made, found.workers, resumed)
 
     @staticmethod
     def _best(some: Iterable[tuple[JudgedRun, int]]) -> tuple[JudgedRun, int] | None:

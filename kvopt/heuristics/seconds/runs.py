@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
 from typing import Any
@@ -260,4 +260,4 @@ def joined_run(
     )  # fmt: skip
     if search.instance.workers == 1:
         return made
-    return FleetRun.of(replace(made, resumed={}), workers, resumed)
+    return FleetRun.of(made, workers, resumed)
