@@ -110,8 +110,7 @@ class Rising:
         stages = [*self._stages, self._latest]
         if self._stages and self._stages[-1] is self._latest:
             stages.pop()  # nothing has changed since
-        needs_target = searched or len(stages) > 1 or bool(self._stages)
-        claimed = target if needs_target else None
+        claimed = target if searched or self._stages else None
         return ConfigurationProof(tuple(stages), claimed, searched, kept)
 
     @property
