@@ -39,15 +39,19 @@ PACKAGES = ("vllm.v1", "vllm.v1.metrics")
 """Loaded as they are, without all that is below them."""
 
 
+def attribute_of(owner: object, name: str) -> Any:
+    """Give a class or a module an attribute that it lacks, but for those of Python itself."""
+    if name.startswith("__") and name.endswith("__"):
+        raise AttributeError(name)
+    found = Anything(name, (Nothing,), {})
+    setattr(owner, name, found)
+    return found
+
+
 class Anything(type):
     """A class that has every attribute, is called, subscribed and derived from."""
 
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        found = Anything(name, (Nothing,), {})
-        setattr(cls, name, found)
-        return found
+    __getattr__ = attribute_of
 
     def __getitem__(cls, _: Any) -> Any:
         return cls
@@ -88,12 +92,7 @@ class Nothing(metaclass=Anything):
 class StandIn(ModuleType):
     """A module that has every name."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
-            raise AttributeError(name)
-        found = Anything(name, (Nothing,), {})
-        setattr(self, name, found)
-        return found
+    __getattr__ = attribute_of
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
