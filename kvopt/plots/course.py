@@ -51,9 +51,7 @@ def as_run(what: Schedule | PausedSchedule | PolicyRun) -> PolicyRun:
     if isinstance(what, PolicyRun):
         return what
     if isinstance(what, PausedSchedule):
-        last = tuple(rows[-1][0] - 1 for rows in what.segments)
-        known = (what.instance, "", last, (), Outcome.COMPLETED, nan)
-        return PausedRun(*known, segments=what.segments)
+        return PausedRun.of(what, "")
     return PolicyRun(what.instance, "", what.starts, (), Outcome.COMPLETED, nan)
 
 
