@@ -46,7 +46,13 @@ def rounded_prices(values: Sequence[float] | Floats, denominator: int) -> Prices
 
 def denominator_for(instance: Instance, values: Floats) -> int:
     """Return the finest power of two, at most 2^30, at which 64 bits hold every cost."""
-    most = _largest_cost(instance, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    return finest_denominator(
+        _largest_cost(instance, len(values), values.sum(), values.max(initial=0.0), 1.0)
+    )
+
+
+def finest_denominator(most: float) -> int:
+    """Return the finest power of two, at most 2^30, at which 64 bits hold a cost of so much."""
     return 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
 
 

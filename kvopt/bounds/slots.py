@@ -36,7 +36,7 @@ import numpy as np
 from kvopt.bounds.coarse import CoarsePrices, coarse_prices, thresholds
 from kvopt.bounds.kinds import Floats, Integers, Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
-from kvopt.bounds.prices import Numbers, rounded_prices
+from kvopt.bounds.prices import Numbers, finest_denominator, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner, Steps
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
@@ -189,8 +189,7 @@ def _offer(search: Search, values: Floats, scanner: SlotScanner, reach: int) -> 
     rows = values.reshape(len(scanner.slots) + 1, -1)
     longest = scanner.kinds.longest
     worth = instance.total_memory * float(rows.max(axis=1).sum())
-    most = rows.shape[1] + longest + 1 + longest * worth
-    denominator = 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
+    denominator = finest_denominator(rows.shape[1] + longest + 1 + longest * worth)
     proof = SlotPrices(
         rounded_prices(_means(rows[0], reach), denominator),
         tuple(borders.tolist()),
