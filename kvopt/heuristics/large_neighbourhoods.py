@@ -15,7 +15,7 @@ from typing import Any
 
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.windows import Windows
-from kvopt.heuristics.turns import Passes, Turn
+from kvopt.heuristics.turns import Passes, Turn, take_one
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
@@ -26,9 +26,7 @@ def search_neighbourhoods(
     search: Search, seconds: float, seed: int = 0, most_rounds: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    turn = Turn(search, seconds)
-    if not turn.is_late():
-        turn.go_through(solve_neighbourhoods(turn, seed), most_rounds)
+    take_one(search, solve_neighbourhoods, seconds, seed, most_rounds)
 
 
 def solve_neighbourhoods(turn: Turn, seed: int = 0) -> Passes:

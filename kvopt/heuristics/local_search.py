@@ -26,7 +26,7 @@ from kvopt.heuristics.decode import (
     problem_of,
     recall,
 )
-from kvopt.heuristics.turns import Passes, Turn
+from kvopt.heuristics.turns import Passes, Turn, take_one
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.search.incumbent import Search
@@ -41,9 +41,7 @@ def search_orders(
     search: Search, seconds: float, seed: int = 0, most_cycles: int | None = None
 ) -> None:
     """Improve the schedule of a search for so long, or until nothing improves any more."""
-    turn = Turn(search, seconds)
-    if not turn.is_late():
-        turn.go_through(anneal_orders(turn, seed), most_cycles)
+    take_one(search, anneal_orders, seconds, seed, most_cycles)
 
 
 def anneal_orders(turn: Turn, seed: int = 0) -> Passes:

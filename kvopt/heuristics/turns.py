@@ -48,6 +48,13 @@ Way = Callable[[Turn, int], Passes]
 """Makes passes of a turn and a seed."""
 
 
+def take_one(search: Search, way: Way, seconds: float, seed: int, most: int | None) -> None:
+    """Let one way go on for so long, for so many passes, or until nothing improves any more."""
+    turn = Turn(search, seconds)
+    if not turn.is_late():
+        turn.go_through(way(turn, seed), most)
+
+
 @dataclass
 class _Side:
     passes: Passes
