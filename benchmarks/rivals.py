@@ -63,6 +63,8 @@ class Outcome:
 
     Parameters
     ----------
+    rival, instance
+        Names of both.
     value, bound
         The best schedule, checked, and the best bound, claimed; None where there is none.
     wall, processor

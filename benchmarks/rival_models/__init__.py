@@ -36,6 +36,8 @@ class Problem:
         How many it may use.
     clock_seconds
         What the limit is on the clock, for solvers that can be told nothing else.
+    began
+        Processor time of this process when its clock began.
     """
 
     instance: Instance

@@ -61,6 +61,8 @@ class Certificate(Summarised):
         Times the default budget that `kvopt.verify` needs at least, where a file said so.
     scope
         What the lower bound covers, and the best schedule may make use of.
+    in_time
+        Both sides of how many requests attain a deadline, where one was asked for.
     slower
         Slower machines, and the total latencies that no schedule reaches there; with ascending
         factors and values.
@@ -191,9 +193,9 @@ class Certificate(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
-        ``at_least`` and ``at_most`` are multiples of the optimum, ``slower_than`` as the method
-        says.  Times are in rounds, or in
-        seconds where the clock counts them.
+        ``at_least`` and ``at_most`` are multiples of the optimum, ``slower_than`` is what the
+        method of that name returns.  Times are in rounds, or in seconds where the clock counts
+        them.
         """
         scale = self.clock.scale
         columns: dict[str, list[Any]] = {

@@ -143,7 +143,7 @@ class Attainment:
     ----------
     search
         What is asked when to stop, and how much time is left.
-    clock, scope
+    clock
         As of `certify`.
     deadline
         What is asked for.

@@ -45,6 +45,8 @@ class Seen:
         Tokens that are in the cache now.
     preempted
         Rounds in which it was, since its last token.
+    is_finished
+        Whether the server is done with it, after a token at least.
     """
 
     name: str
