@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +19,7 @@ from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
+from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
@@ -162,7 +161,7 @@ def certify_command(
                 seed=seed,
                 slower=slower,
                 observer=observer,
-                command=shlex.join(["kvopt", *sys.argv[1:]]),
+                command=command_line(),
             )
         with certificate_written("--output", output, found, write_with_budget):
             if json:

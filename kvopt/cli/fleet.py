@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json as json_of
 import re
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +13,7 @@ from kvopt.certificates.deadlines import deadline_of
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
+from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files import read_instance, write_atomically
@@ -135,7 +134,7 @@ def fleet_command(
             instance, aim, policies=names or (), routers=ways, deadline=aimed, counts=wanted,
             clock=clock, time_limit=time_limit, threads=threads, out=out,
             observer=common.detail if quiet else common.say,
-            command=shlex.join(["kvopt", *sys.argv[1:]]),
+            command=command_line(),
         )  # fmt: skip
         if out is not None:
             _write(found, out)

@@ -129,7 +129,12 @@ def log_to(path: Path) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
     _LOGGER.addHandler(handler)
     _LOGGER.setLevel(logging.DEBUG)
-    detail(f"kvopt {__version__}: {shlex.join(['kvopt', *sys.argv[1:]])}")
+    detail(f"kvopt {__version__}: {command_line()}")
+
+
+def command_line() -> str:
+    """Return the command as it was given, so that it can be given again."""
+    return shlex.join(["kvopt", *sys.argv[1:]])
 
 
 def say(line: str) -> None:

@@ -74,10 +74,10 @@ def solve_command(
     """
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
-    clock = clock_of(in_seconds, model)
+    clock, allowed = clock_of(in_seconds, model), Scope.parse(scope or Scope.RUNS)
     if isinstance(clock, Seconds):
         refuse_in_seconds({
-            "--engine": engine != "auto", "--scope": Scope.parse(scope or Scope.RUNS) != Scope.RUNS,
+            "--engine": engine != "auto", "--scope": allowed != Scope.RUNS,
             "--start": start, "--output": output, "--cold": cold, "--params": params, "--ram": ram,
         })  # fmt: skip
         solve_files_in_seconds(
@@ -87,7 +87,6 @@ def solve_command(
         )  # fmt: skip
         return
     try_outputs(output=output, as_json=json)
-    allowed = Scope.parse(scope or Scope.RUNS)
     # What cannot run is refused before anything is read.
     engine_named(engine, pyomo_solver=pyomo_solver, scope=allowed)
     common.warn_oversubscription(threads)

@@ -139,6 +139,6 @@ def _latency(run: SweptRun) -> list[str]:
         value, count = found.objective, len(found.starts)
         mean = "-" if value is None or not count else f"{value / count:,.2f}"
         return [common.or_dash(value), mean]
-    times = found.to_json()["latency"] if found.objective is not None else {}
+    times = found.measures()["latency"] if found.objective is not None else {}
     cells = [times.get(key) for key in ("mean", "median", "p99")]
     return ["-" if cell is None else f"{cell:,.3f}" for cell in cells]
