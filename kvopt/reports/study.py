@@ -75,11 +75,16 @@ class Study:
     @property
     def title(self) -> str | None:
         """What the description says of the study in a line: on what it stands in, for example."""
-        try:
-            title = tomllib.loads(self.description or "").get("title")
-        except tomllib.TOMLDecodeError:
-            return None
+        title = self._described.get("title")
         return title if isinstance(title, str) else None
+
+    @cached_property
+    def _described(self) -> dict[str, Any]:
+        """The description as a table, empty where it is none."""
+        try:
+            return tomllib.loads(self.description or "")
+        except tomllib.TOMLDecodeError:
+            return {}
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -117,10 +122,7 @@ class Study:
     @cached_property
     def _paths(self) -> dict[str, str]:
         """Files and modules of the description that lie somewhere, as a page names them."""
-        try:
-            top = tomllib.loads(self.description or "")
-        except tomllib.TOMLDecodeError:
-            top = {}
+        top = self._described
         found: list[object] = [_file(record) for record in self.records]
         entries = top.get("instances")
         for entry in entries if isinstance(entries, list) else ():
