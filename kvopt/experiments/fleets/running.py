@@ -14,7 +14,7 @@ from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, measure_of
-from kvopt.experiments.fleets.sizes import FleetSizes, bands_of
+from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, machines_in_words
 from kvopt.experiments.fleets.targets import Target
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import Abandoned, left_when
@@ -209,7 +209,7 @@ class _Work:
             if value is None:
                 reason = "did not complete every request, so there is nothing to match"
                 raise InvalidInput(f"{target.label} {reason}", field="--match")
-            where = "1 machine" if target.workers == 1 else f"{target.workers} machines"
+            where = machines_in_words(target.workers)
             said = f"what {target.label} does on {where}{self._measure.within}"
             self.target = Target(value, said, (target.workers, target.label))
         least, reason = self._measure.least()
@@ -232,7 +232,7 @@ class _Work:
             if self._is_over():
                 return
             fleet, runs = self._fleet(count), self._run(count)
-            self._observer(f"{_on(count)}: schedules and bounds")
+            self._observer(f"{machines_in_words(count)}: schedules and bounds")
             aimed = self._deadline is not None
             found = certify(
                 fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
@@ -295,7 +295,7 @@ class _Work:
         alone: dict[str, PolicyRun] = {}
         for way, name in self._pairs:
             label = label_of(way, name)
-            self._observer(f"{_on(workers)}: {label}")
+            self._observer(f"{machines_in_words(workers)}: {label}")
             if name in alone:
                 found.append(replace(alone[name], policy=label))
                 continue
@@ -346,10 +346,6 @@ class _Work:
         assert self.target is not None
         known = (value for value in self._values(workers).values() if value is not None)
         return min(known, default=math.inf) <= self.target.most
-
-
-def _on(workers: int) -> str:
-    return "1 machine" if workers == 1 else f"{workers} machines"
 
 
 def _last(holds: Callable[[int], bool], most: int) -> int:

@@ -139,15 +139,16 @@ class FleetSizes(Summarised):
         least, known = self.machines
         if least is None:
             return "Nothing is known yet."
+        fewest = machines_in_words(least)
         said = (
-            f"No covered schedule reaches {self.target.said} with fewer than {_machines(least)}"
+            f"No covered schedule reaches {self.target.said} with fewer than {fewest}"
             if least > 1
             else f"No number of machines is ruled out for {self.target.said}"
         )
         if known is None:
             return f"{said}; no schedule is known that does."
         name = self._enough()[known]
-        with_ = f"with {_machines(known)} a schedule is known that does ({name})"
+        with_ = f"with {machines_in_words(known)} a schedule is known that does ({name})"
         return f"{said}; {with_}{self._between(least, known)}."
 
     def _between(self, least: int, known: int) -> str:
@@ -248,5 +249,6 @@ class FleetSizes(Summarised):
         return figure
 
 
-def _machines(count: int) -> str:
+def machines_in_words(count: int) -> str:
+    """Return a number of machines as a sentence has it."""
     return "1 machine" if count == 1 else f"{count} machines"
