@@ -25,15 +25,14 @@ import argparse
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from traces import instance as instance_from
+from verifying import verified
 
-from kvopt import BatchTime, Instance, Line, certify, run, verify
+from kvopt import BatchTime, Instance, Line, certify, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
-from kvopt.certificates import write_certificate
 from kvopt.files.batch_times import PRESETS
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.simulation.clocks import Seconds
@@ -95,13 +94,7 @@ def gaps_of(instance: Instance, model: BatchTime, options: argparse.Namespace) -
     assert upper is not None
     gaps = [gap(made.objective, lower) for made in runs.values()]
     times = [f" ({made.wall_seconds:.1f})" for made in runs.values()]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        write_certificate(found, path)
-        began = time.monotonic()
-        verdict = verify(path)
-        took, size = time.monotonic() - began, path.stat().st_size
-        assert verdict.valid, verdict
+    took, size = verified(found)
     return [
         f"{len(instance):,}", mean(lower, instance), gap(upper, lower),
         *map(str.__add__, gaps, times), f"{seconds:.1f}", f"{took:.1f}", f"{size / 1e6:.1f}",
