@@ -241,9 +241,7 @@ class SidesInSeconds:
 
     served = None
 
-    def __init__(
-        self, search: Search, clock: Seconds, scope: Scope, router: str | Router = "central"
-    ) -> None:
+    def __init__(self, search: Search, clock: Seconds, scope: Scope, router: str | Router) -> None:
         self._search, self._clock, self._scope, self._router = search, clock, scope, router
         self._best: PolicyRun | None = None
         self._bound: SecondsBound | None = None
@@ -335,7 +333,7 @@ def refuse_misfit(
 
 
 def attempt(
-    search: Search, policy: Policy, label: str, clock: Clock, router: str | Router = "central"
+    search: Search, policy: Policy, label: str, clock: Clock, router: str | Router
 ) -> PolicyRun | str:
     """Run a policy within the limit of a search; return what it did, or why it did not end."""
 

@@ -69,7 +69,7 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
 
 def _beside_prices(search: Search, pauses: bool) -> str | None:
     """Offer volumes; return what to try beside prices: configurations, where they are few."""
-    inner = _inside(search, Search, search.instance.in_tokens(), math.inf)
+    inner = _inside(search, Search, search.instance.in_tokens())
     offer_volume(inner)
     assert inner.checked is not None
     search.offer_bound(inner.checked)
@@ -80,7 +80,7 @@ def _beside_prices(search: Search, pauses: bool) -> str | None:
 
 
 def schedules_in_blocks(
-    search: Search, work: Callable[[Any], None], scope: Scope, seconds: float = math.inf
+    search: Search, work: Callable[[Any], None], scope: Scope
 ) -> PausedSchedule | None:
     """Let an engine look for schedules that fit into blocks, and offer the best one.
 
@@ -91,17 +91,19 @@ def schedules_in_blocks(
     """
     instance, inflated = search.instance, search.instance.inflated()
     if not scope.covers(Scope.PAUSES):
-        inner = _inside(search, Search, inflated, seconds)
+        inner = _inside(search, Search, inflated)
         _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
         if inner.schedule is not None:
             search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
         return None
-    paused = _inside(search, PausedSearch, inflated, seconds)
+    paused = _inside(search, PausedSearch, inflated)
     _work(search, paused, lambda: work(paused))
     return None if paused.paused is None else PausedSchedule(instance, paused.paused.segments)
 
 
-def _inside(search: Search, kind: type[AnySearch], instance: Instance, seconds: float) -> AnySearch:
+def _inside(
+    search: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf
+) -> AnySearch:
     """Return a search of another instance within the limits of one."""
     inner = kind(
         instance,
@@ -127,13 +129,13 @@ def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
         search.take_notes(inner)
 
 
-def both_sides_in_blocks(search: Search, scope: Scope, share: float = _BOUND_SHARE) -> None:
+def both_sides_in_blocks(search: Search, scope: Scope) -> None:
     """Offer a schedule within moments, then bounds in a share of the time."""
-    inner = _inside(search, Search, search.instance.inflated(), math.inf)
+    inner = _inside(search, Search, search.instance.inflated())
     _work(search, inner, lambda: offer_list_schedules(inner))
     if inner.schedule is not None:
         search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
-    bound_in_blocks(search, "auto", scope, share_of(search.remaining, share))
+    bound_in_blocks(search, "auto", scope, share_of(search.remaining, _BOUND_SHARE))
 
 
 def solve_in_blocks(search: Search, work: Callable[[Any], None], scope: Scope) -> None:

@@ -37,9 +37,9 @@ def solve_with_pauses(
     instance: Instance,
     engine: str,
     work: PausedEngine,
-    start: PausedSchedule | None = None,
+    start: PausedSchedule | None,
     *,
-    quick_start: bool = True,
+    quick_start: bool,
     **limits: Any,
 ) -> SolveResult:
     """Look for a schedule of least total latency where requests may pause, and for a proof.

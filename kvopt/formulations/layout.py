@@ -58,7 +58,7 @@ class Layout:
     spans: tuple[range, ...]
     ordered: tuple[tuple[int, int], ...]
     workers: tuple[range, ...]
-    is_fleet: bool = False
+    is_fleet: bool
 
     @property
     def num_columns(self) -> int:

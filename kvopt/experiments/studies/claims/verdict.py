@@ -10,6 +10,9 @@ from kvopt.experiments.studies.records import Record
 
 Judgement = Literal["reproduced", "not reproduced as printed", "refuted", "undecided", "measured"]
 
+_SHOWN = 5
+"""Certificates that a verdict names, at most."""
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -40,10 +43,10 @@ class Verdict:
         return {**asdict(self), "certificates": list(self.certificates)}
 
 
-def certificates_of(records: Iterable[Record], most: int = 5) -> tuple[str, ...]:
+def certificates_of(records: Iterable[Record]) -> tuple[str, ...]:
     """Return the certificates of the first few of some records, each once."""
     found = dict.fromkeys(r.certificate for r in records if r.certificate is not None)
-    return tuple(found)[:most]
+    return tuple(found)[:_SHOWN]
 
 
 def beaten(records: Iterable[Record]) -> list[Record]:
