@@ -8,6 +8,7 @@ import numpy as np
 
 from kvopt.bounds.kinds import Integers
 from kvopt.kernels.compiled import compiled
+from kvopt.model.batch_time import BatchTime
 
 LATE = -1
 """In place of 1 for a request that was kept and is late all the same."""
@@ -31,6 +32,20 @@ class Timed(NamedTuple):
     each: Integers
     prompt_ns: int
     kv_ns: int
+
+
+def timed_of(
+    memory: int, model: BatchTime, arrivals: Integers, prompts: Integers, outputs: Integers,
+    due: Integers | None = None, *, first: bool = False,
+) -> Timed:  # fmt: skip
+    """Return requests on the clock of a model; without ``due`` none is due."""
+    return Timed(
+        memory, arrivals, np.argsort(arrivals, kind="stable"), prompts, outputs,
+        np.zeros(len(arrivals), dtype=np.int64) if due is None else due, first,
+        np.array([line.round_ns for line in model.lines], dtype=np.int64),
+        np.array([line.token_ns for line in model.lines], dtype=np.int64),
+        model.prompt_ns, model.kv_ns,
+    )  # fmt: skip
 
 
 class Line(NamedTuple):

@@ -140,15 +140,12 @@ class Server:
         self, table: Table, memory: int, model: BatchTime, aim: Aim, seed: int,
         way: Way,
     ) -> None:  # fmt: skip
-        from kvopt.heuristics.attaining.loops import Timed  # it loads numba
+        from kvopt.heuristics.attaining.loops import timed_of  # it loads numba
 
         self._table, self._seed = table, seed
-        self._timed = Timed(
-            memory, table.arrivals, np.argsort(table.arrivals, kind="stable"), table.prompts,
-            table.outputs, table.due, aim is Aim.FIRST_TOKEN,
-            np.array([line.round_ns for line in model.lines], dtype=np.int64),
-            np.array([line.token_ns for line in model.lines], dtype=np.int64),
-            model.prompt_ns, model.kv_ns,
+        self._timed = timed_of(
+            memory, model, table.arrivals, table.prompts, table.outputs, table.due,
+            first=aim is Aim.FIRST_TOKEN,
         )  # fmt: skip
         self.most = int(np.isfinite(table.costs).sum())
         self.best, self.way = Attaining(-1, ()), way

@@ -9,7 +9,7 @@ import numpy as np
 from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.kinds import Floats
 from kvopt.bounds.seconds_evaluation import Shares
-from kvopt.heuristics.attaining.loops import Timed
+from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.seconds.passing import Ranked, Server, Times, find_cheapest
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
@@ -37,7 +37,11 @@ def server_of(
     slower
         How many times as slow the machine of the prices is.
     """
-    timed = _timed(instance, model, arrivals)
+    timed = timed_of(
+        instance.memory, model, np.array(arrivals, dtype=np.int64),
+        np.array([r.prompt for r in instance], dtype=np.int64),
+        np.array([r.output for r in instance], dtype=np.int64),
+    )  # fmt: skip
     takes: Floats = part.takes / instance.memory
     line = np.argsort(takes, kind="stable")
     ranks = np.empty_like(line)
@@ -55,17 +59,3 @@ def server_of(
     )  # fmt: skip
     find_cheapest(timed, times)
     return Server(timed, times, Ranked(line, ranks, np.log(takes)))
-
-
-def _timed(instance: Instance, model: BatchTime, arrivals: Sequence[int]) -> Timed:
-    """Return an instance on the clock of a model; no request is due."""
-    times = np.array(arrivals, dtype=np.int64)
-    return Timed(
-        instance.memory, times, np.argsort(times, kind="stable"),
-        np.array([r.prompt for r in instance], dtype=np.int64),
-        np.array([r.output for r in instance], dtype=np.int64),
-        np.zeros(len(times), dtype=np.int64), False,
-        np.array([line.round_ns for line in model.lines], dtype=np.int64),
-        np.array([line.token_ns for line in model.lines], dtype=np.int64),
-        model.prompt_ns, model.kv_ns,
-    )  # fmt: skip
