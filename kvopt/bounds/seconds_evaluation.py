@@ -56,6 +56,7 @@ from kvopt.bounds.fluid import one_at_a_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
+from kvopt.model.requests import volume_of
 from kvopt.search.proofs import SharesProof
 
 Numbers = npt.NDArray[Any]
@@ -270,10 +271,9 @@ def shares(
     own = model.prompt_ns * prompt + kv * (prompt + 1)
     work, twice = _times(lines, prompt + 1) - base + own, p * rest - kv * rest * rest
     first = memory * work * (twice + 2 * base + work) + base * (prompt + 1) * (twice + base)
-    volume = prompt * output + output * (output + 1) // 2
     none, least, whole = *(_time(model.lines, b) for b in (0, 1)), _times(model.lines, prompt + 1)
     return Shares(
-        takes=base * volume + memory * (work + wide * rest - kv * n1),
+        takes=base * volume_of(prompt, output) + memory * (work + wide * rest - kv * n1),
         delays=first + later,
         alone=twice // 2 + whole + own,
         prompts=own + ((least - none) * (prompt + 1) if chunks else whole - none),

@@ -6,7 +6,7 @@ import math
 
 from kvopt.errors import InvalidInput
 from kvopt.families.base import MOST_REQUESTS, Draw, Drawn, Family, Parameter
-from kvopt.model.requests import Request
+from kvopt.model.requests import Request, volume_of
 
 _LONGEST_PROMPT = 5
 """Tokens, as published."""
@@ -84,7 +84,7 @@ def _steady(draw: Draw) -> Drawn:
     """Draw the arrivals; by default the cache holds one request of each age exactly."""
     prompt, output = draw.integer("prompt"), draw.integer("output")
     rounds = range(draw.integer("rounds"))
-    memory = draw.memory or prompt * output + output * (output + 1) // 2
+    memory = draw.memory or volume_of(prompt, output)
     if prompt + output > memory:
         reason = f"must be at least prompt + output = {prompt + output}, got {memory}"
         raise InvalidInput(reason, field="--memory")

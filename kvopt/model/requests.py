@@ -9,8 +9,14 @@ import json
 import math
 from dataclasses import dataclass
 from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvopt.errors import InvalidInput, shown
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Number = TypeVar("Number", int, "npt.NDArray[Any]")
 
 LARGEST_INTEGER = 2**53 - 1
 """Largest number accepted in a field: what every JSON reader keeps exactly."""
@@ -46,6 +52,12 @@ def checked_number(value: object, field: str, *, positive: bool = False) -> floa
         wanted = "positive" if positive else "not negative"
         raise InvalidInput(f"must be finite and {wanted}, got {shown(value)}", field=field)
     return number + 0.0  # which turns -0.0 into 0.0
+
+
+def volume_of(prompt: Number, output: Number) -> Number:
+    """Return the token-rounds ``s o + o (o + 1) / 2`` of a request, or of arrays of requests."""
+    volume: Number = prompt * output + output * (output + 1) // 2
+    return volume
 
 
 def can_be_written(value: object) -> bool:
@@ -140,7 +152,7 @@ class Request:
     @property
     def volume(self) -> int:
         """Token-rounds held over its life, ``s_i o_i + o_i (o_i + 1) / 2``."""
-        return self.prompt * self.output + self.output * (self.output + 1) // 2
+        return volume_of(self.prompt, self.output)
 
     @property
     def shape(self) -> tuple[int, int]:

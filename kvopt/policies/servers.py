@@ -10,7 +10,7 @@ from typing import Literal
 
 from kvopt.errors import InvalidInput
 from kvopt.model.instance import Instance
-from kvopt.model.requests import checked_integer
+from kvopt.model.requests import checked_integer, volume_of
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Policy, View, fraction_below_one
 from kvopt.policies.registry import register
@@ -124,7 +124,7 @@ class VllmPriority(ServerPolicy):
         if self.by == "output":
             return beliefs.output
         prompts = (request.prompt for request in instance)
-        return [s * o + o * (o + 1) // 2 for s, o in zip(prompts, beliefs.output, strict=True)]
+        return [volume_of(s, o) for s, o in zip(prompts, beliefs.output, strict=True)]
 
 
 def _carried(instance: Instance) -> list[int]:

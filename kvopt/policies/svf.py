@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvopt.model.requests import volume_of
 from kvopt.policies.base import View
 from kvopt.policies.prefix import Key, PrefixPolicy
 from kvopt.policies.registry import register
@@ -19,5 +20,4 @@ class Svf(PrefixPolicy):
 
     def key(self, view: View, i: int) -> Key:
         """Return the volume ``s o + o (o + 1) / 2``."""
-        output = view.beliefs.output[i]
-        return (view.prompts[i] * output + output * (output + 1) // 2,)
+        return (volume_of(view.prompts[i], view.beliefs.output[i]),)

@@ -16,6 +16,7 @@ from math import inf
 from kvopt.errors import InvalidInput, PolicyFault, shown
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
+from kvopt.model.requests import volume_of
 from kvopt.policies.base import Need, Policy
 from kvopt.routers.base import ArrivalRouter, Router
 from kvopt.simulation.clocks import Clock
@@ -51,9 +52,8 @@ class Worker(Simulation):
         self.requests = self.volume = 0
         self.is_deciding = self.is_called = False
         self.expects_more = True
-        outputs = self.view.beliefs.output
-        pairs = zip(self.view.prompts, outputs, strict=True)
-        self._volumes = [s * o + o * (o + 1) // 2 for s, o in pairs]
+        pairs = zip(self.view.prompts, self.view.beliefs.output, strict=True)
+        self._volumes = [volume_of(prompt, output) for prompt, output in pairs]
         self._is_over = self._is_known = False
         self._following: tuple[int, int] | None = None  # the next round, and when it begins
         self._seen_at = 0  # the last time that it came to, or was called at
