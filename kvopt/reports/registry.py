@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.kernels.registry import Registry
-from kvopt.reports.charts.letters import letter
+from kvopt.reports.charts.legend import letter
 from kvopt.reports.checking import Checked
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.study import Study

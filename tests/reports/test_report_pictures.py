@@ -17,7 +17,7 @@ from kvopt.experiments.studies.intervals import Interval
 from kvopt.reports.charts.axes import Axis
 from kvopt.reports.charts.bands import counts_of, most_of, thinned
 from kvopt.reports.charts.histograms import histogram
-from kvopt.reports.charts.letters import apart, letter
+from kvopt.reports.charts.legend import apart, letter
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, tag
 from kvopt.reports.summaries import quantile_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kvopt.experiments.studies.intervals import four_digits
 from kvopt.experiments.studies.records import Record
 from kvopt.reports.charts.axes import Box, Frame, path, spread
-from kvopt.reports.charts.letters import beside, legend
+from kvopt.reports.charts.legend import beside, legend
 from kvopt.reports.html import Markup, join, tag
 from kvopt.reports.layout import cell, figure, gallery, said_of, table, unfolded
 from kvopt.reports.registry import Context, Section, register

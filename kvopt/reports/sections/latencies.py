@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kvopt.experiments.studies.intervals import mean_seconds
 from kvopt.reports.charts.axes import Box, Frame, path, spread
-from kvopt.reports.charts.letters import beside, legend
+from kvopt.reports.charts.legend import beside, legend
 from kvopt.reports.charts.points import span
 from kvopt.reports.html import Markup, join, number
 from kvopt.reports.layout import figure, gallery, said_of
