@@ -80,14 +80,14 @@ def solve_with_pauses(
 @PAUSED_ENGINES.register("auto")
 def run(search: PausedSearch) -> None:
     """Search orders, let prices rise, then search all schedules of few requests."""
-    search_orders(search)
+    search_with_pauses(search)
     if not search.should_stop():
         climb(search, share_of(search.remaining, _BOUND_SHARE), pauses=True)
     if not search.should_stop() and len(search.instance) <= MOST_SEARCHED:
         search_all(search)
 
 
-def search_orders(search: PausedSearch) -> None:
+def search_with_pauses(search: PausedSearch) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
     from kvopt.heuristics.paused.orders import search_paused_orders  # it loads numba
 
