@@ -84,14 +84,14 @@ class Forward:
 
     # ---- exhaustive -------------------------------------------------------------------
 
-    def excludes_all(self, label_limit: int, seconds: float) -> bool:
+    def excludes_all(self, most_labels: int, seconds: float) -> bool:
         """Search for all better schedules if that looks worth while; return whether it ended."""
         if self._foreseen() > seconds:
             return False
         deadline = working_time() + seconds
         try:
             look_ahead = not self._search.checkable
-            self.exclude(self._objective(), label_limit, look_ahead=look_ahead, deadline=deadline)
+            self.exclude(self._objective(), most_labels, look_ahead=look_ahead, deadline=deadline)
         except (TooWide, Stopped):
             return False
         return True
@@ -110,7 +110,7 @@ class Forward:
         more = math.exp(min(power * math.log(farther), _ENDLESS))
         return _CAUTION * last.seconds * more
 
-    def raises(self, label_limit: int, *, finely: bool = False) -> bool:
+    def raises(self, most_labels: int, *, finely: bool = False) -> bool:
         """Exclude more and more of what is between bound and schedule; return whether that was all.
 
         Labels grow by about the same factor with every round of latency more, so two searches tell
@@ -128,7 +128,7 @@ class Forward:
                 target = self._objective()
             began = working_time()
             try:
-                kept = math.log(self.exclude(target, label_limit, look_ahead=look_ahead) + 1)
+                kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
             except TooWide:
                 is_last = rise - last.rise <= 1.0 or self._search.checkable
                 if not finely or (look_ahead and is_last):
@@ -150,7 +150,7 @@ class Forward:
         return False
 
     def exclude(
-        self, target: int, label_limit: int, *, look_ahead: bool, deadline: float = math.inf
+        self, target: int, most_labels: int, *, look_ahead: bool, deadline: float = math.inf
     ) -> int:
         """Exclude schedules below a target, or find the best; return how many labels were kept.
 
@@ -171,10 +171,10 @@ class Forward:
 
         forward = self._forward(target, self._params.exclusion_horizon if look_ahead else 0)
         if look_ahead:
-            found = forward.search_exhaustively(label_limit, should_stop)
+            found = forward.search_exhaustively(most_labels, should_stop)
         else:
             in_all = self._params.checkable_labels // len(search.instance)
-            found = forward.search_exhaustively(label_limit, should_stop, in_all=in_all)
+            found = forward.search_exhaustively(most_labels, should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()
