@@ -29,7 +29,7 @@ class Interrupted(KvoptError):
 
 
 @dataclass(frozen=True)
-class Sides:
+class KnownSides:
     """What is known of the optimum of an instance.
 
     Parameters
@@ -72,7 +72,7 @@ class StudyClock:
             instance, policy, router=router, clock=self.clock, label=label, should_stop=is_late
         )
 
-    def certified(self, instance: Instance, runs: Runs, task: Task) -> Sides:
+    def certified(self, instance: Instance, runs: Runs, task: Task) -> KnownSides:
         """Bound the optimum, and judge the runs."""
         limits = task.limits
         found = certify(
@@ -95,7 +95,7 @@ class StudyClock:
         if in_time is not None:
             in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
         found = replace(found, runs=(*found.runs, *late), in_time=in_time)
-        return Sides(
+        return KnownSides(
             found.objective,
             found.lower_bound,
             None if found.lower is None else found.lower.bounded_by,
@@ -132,7 +132,7 @@ def study_clock(batch_time: BatchTime | None) -> StudyClock:
     return StudyClock(ROUNDS if batch_time is None else Seconds(batch_time))
 
 
-def reached(runs: Runs) -> Sides:
+def reached(runs: Runs) -> KnownSides:
     """Return the best of the runs as all that is known, where nothing is bounded."""
     known = {
         label: run.objective
@@ -140,4 +140,4 @@ def reached(runs: Runs) -> Sides:
         if isinstance(run, PolicyRun) and run.objective is not None
     }
     best = min(known, key=lambda label: known[label], default=None)
-    return Sides() if best is None else Sides(upper=known[best], found_by=best)
+    return KnownSides() if best is None else KnownSides(upper=known[best], found_by=best)
