@@ -103,12 +103,19 @@ def run(
         said = f"counts {instance.block_size - 1} tokens more for each request, for whole blocks"
         note = said if made.note is None else f"{made.note}; {said}"
         return _checked(replace(made, instance=instance, note=note))
+    return _simulated(instance, scheduler, clock, label, should_stop)
+
+
+def _simulated(
+    instance: Instance, policy: Policy, clock: Clock, label: str, should_stop: Callable[[], bool]
+) -> PolicyRun:
+    """Simulate one worker; arguments as of `run`."""
     began = working_time()
-    with _at_fault(scheduler, label):
-        simulation = Simulation(instance, scheduler, clock)
-    if not clock.is_even and Need.ARRIVALS in scheduler.needs and any(simulation.arrivals):
+    with _at_fault(policy, label):
+        simulation = Simulation(instance, policy, clock)
+    if not clock.is_even and Need.ARRIVALS in policy.needs and any(simulation.arrivals):
         raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
-    with _at_fault(scheduler, label):
+    with _at_fault(policy, label):
         outcome = simulation.to_the_end(should_stop)
     found = PolicyRun(
         instance=instance,
