@@ -166,11 +166,14 @@ def certify(
         machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
     found = _certificate(search, sides, clock, runs, time_limit, command)
     found = replace(found, scope=covered, slower=machines)
-    if attainment is None:
-        return found
+    return found if attainment is None else _with_deadline(found, attainment, str(aimed))
+
+
+def _with_deadline(found: Certificate, attainment: Attainment, deadline: str) -> Certificate:
+    """Return a certificate with what attains a deadline, and where that came from."""
     in_time = attainment.result(found)
     by = None if in_time.best is None else in_time.best.policy
-    provenance = {**found.provenance, "deadline": str(aimed), "attained_by": by}
+    provenance = {**found.provenance, "deadline": deadline, "attained_by": by}
     return replace(found, in_time=in_time, provenance=provenance)
 
 
