@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -97,22 +98,15 @@ def solve_command(
         began = time.monotonic()
         instances.append(read_instance(file, memory, workers, block_size))
         read_for.append(time.monotonic() - began)
-    results: list[SolveResult] = []
     given = None if start is None else read_either_schedule(start, instances[0])
+    solver = partial(
+        solve, engine=engine, threads=threads, ram=budget, params=params, seed=seed, start=given,
+        scope=allowed, quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
+        stop=None if gap is None else gap_below(gap),
+    )  # fmt: skip
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
-        for file, instance, spent in zip(files, instances, read_for, strict=True):
-            with LiveProgress(common.label(file), quiet=json) as observer:
-                result = solve(
-                    instance, engine, time_limit=None if limit is None else max(limit - spent, 0.0),
-                    threads=threads, ram=budget, params=params, seed=seed, start=given,
-                    scope=allowed,
-                    quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
-                    observer=observer, stop=None if gap is None else gap_below(gap),
-                )  # fmt: skip
-            results.append(result)
-            common.detail(_times(common.label(file), result))
-            if result.signal_number is not None or signals:
-                break
+        work = zip(files, instances, read_for, strict=True)
+        results = _solved(work, solver, limit, signals, quiet=json)
         best = results[0].schedule
         write = None if best is None else partial(write_schedule, best)
         with written("--output", output, write):
@@ -120,6 +114,26 @@ def solve_command(
     common.exit_by_signal(results[-1].signal_number)
     if any(result.schedule is None for result in results):
         raise typer.Exit(common.NOTHING_FOUND)
+
+
+def _solved(
+    work: Iterable[tuple[Path, Instance, float]], solver: Callable[..., SolveResult],
+    limit: float | None, signals: Sequence[int], *, quiet: bool,
+) -> list[SolveResult]:  # fmt: skip
+    """Solve files one after another, each within what reading it left of the limit.
+
+    After one that a signal ended there is no further one.
+    """
+    results: list[SolveResult] = []
+    for file, instance, spent in work:
+        left = None if limit is None else max(limit - spent, 0.0)
+        with LiveProgress(common.label(file), quiet=quiet) as observer:
+            result = solver(instance, time_limit=left, observer=observer)
+        results.append(result)
+        common.detail(_times(common.label(file), result))
+        if result.signal_number is not None or signals:
+            break
+    return results
 
 
 def _times(label: str, result: SolveResult) -> str:
