@@ -205,6 +205,17 @@ def table_1(records: Sequence[Record]) -> Iterator[Verdict]:
     counts = {len(found) for found in means.values()}
     if means.keys() != _TABLE_1.keys() or len(counts) > 1 or min(counts) < _LEAST_RUNS:
         return  # averages over different runs cannot be compared
+    for claim, published, said, holds in _averages_judged(means):
+        yield told(claim, published, said, holds, runs)
+
+
+def _averages_judged(
+    means: Mapping[str, Sequence[Fraction]],
+) -> tuple[tuple[str, str, str, bool], ...]:
+    """Return claims of table 1, what is printed, what was found and whether they agree.
+
+    ``means`` are the mean latencies of the runs of each policy.
+    """
     averages = {policy: sum(found, Fraction()) / len(found) for policy, found in means.items()}
     ours, printed = averages[_OURS], _TABLE_1[_OURS]
     times = {p: (averages[p] / ours, _TABLE_1[p] / printed) for p in _TABLE_1 if p != _OURS}
@@ -214,7 +225,7 @@ def table_1(records: Sequence[Record]) -> Iterator[Verdict]:
     slowest = max(averages, key=lambda policy: averages[policy])
     worst = max(_TABLE_1, key=lambda policy: _TABLE_1[policy])
     spread = Fraction(stdev(map(float, means[_OURS])))
-    for claim, published, said, holds in (
+    return (
         (
             "mc-sf is the best of the eight schedulers of table 1, MC-Benchmark (fcfs) the second",
             f"{float(printed)} and {float(_TABLE_1[_BENCHMARK])} s",
@@ -246,5 +257,4 @@ def table_1(records: Sequence[Record]) -> Iterator[Verdict]:
             f"{float(spread):.3f} s over {len(means[_OURS])} draws of new conversations",
             is_about(spread, _DEVIATION),
         ),
-    ):
-        yield told(claim, published, said, holds, runs)
+    )
