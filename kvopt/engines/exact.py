@@ -39,7 +39,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         offer_list_schedules(search)
     search.engine = NAME
     # Neither compiling nor compiled loops notice signals: they are watched from here.
-    run_in_thread(search, lambda: _run(search, presolve), cancel=lambda: None)
+    run_in_thread(search, lambda: _run(search, presolve))
 
 
 def _run(search: Search, presolve: bool) -> None:

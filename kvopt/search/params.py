@@ -233,7 +233,9 @@ class ImproveParams:
         0.4, "The same for beams by prices of states, where there are any, and then for these."
     )
     widest_beam: int = _param(1024, "Scenes of the widest beam over a whole trace.", least=1)
-    rollout_starts: int = _param(10, "Of rollouts, which fleets get: requests started in a stretch.", least=1)
+    rollout_starts: int = _param(
+        10, "Of rollouts, which fleets get: requests started in a stretch.", least=1
+    )
     rollout_horizons: tuple[float, ...] = _param(
         (1.0, 4.0, 2.0, 4.0), "Look-ahead beyond the stretch, in mean outputs, in turn."
     )
