@@ -38,39 +38,56 @@ def improve(search: Search, seconds: float = math.inf) -> None:
 def _improve(search: Search, seconds: float, seed: int) -> None:
     """Go once through what may improve the schedule.
 
-    Beams by prices of states come first, where there are any: they go on from the best schedule,
-    and from one that was improved by other ways they find less.
+    Beams by prices of states come first, or as soon as there are any: they go on from the best
+    schedule, and from one that was improved by other ways they find less.
     """
     from kvopt.heuristics.local_search import search_orders
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.turns import take_turns
 
     end, params = working_time() + seconds, search.params.improve
-    share = params.beams_share
-    if are_states_priced(search):
-        share = params.state_beams_share
-        take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
-    left = end - working_time()
     if len(search.instance) >= params.rollout_requests and search.instance.workers == 1:
-        _improve_many(search, left, share, seed)
+        _improve_many(search, seconds, seed)
         return
-    search_orders(search, share_of(left, params.orders_share), seed)
+    if not are_states_priced(search):
+        _anneal_until_priced(search, share_of(seconds, params.orders_share), seed)
+    if are_states_priced(search):
+        left = end - working_time()
+        take_turns(search, (beams_of_states,), share_of(left, params.priced_share), seed)
+        search_orders(search, share_of(end - working_time(), params.orders_share), seed)
     take_turns(search, (_neighbourhoods, beams_of_states), end - working_time(), seed)
     if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
         search_orders(search, end - working_time(), seed)
 
 
-def _improve_many(search: Search, seconds: float, share: float, seed: int) -> None:
+def _anneal_until_priced(search: Search, seconds: float, seed: int) -> None:
+    """Anneal orders until states are priced, for so many seconds at most."""
+    from kvopt.heuristics.local_search import anneal_orders
+    from kvopt.heuristics.state_beams.searching import are_states_priced
+
+    turn = Turn(search, seconds)
+    if turn.is_late():
+        return
+    for _ in anneal_orders(turn, seed):
+        if turn.is_late() or are_states_priced(search):
+            return
+
+
+def _improve_many(search: Search, seconds: float, seed: int) -> None:
     """Decide which of thousands that wait come first, then improve one part after the other."""
     from kvopt.heuristics.local_search import anneal_orders
-    from kvopt.heuristics.state_beams.searching import beams_of_states
+    from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.trace_beams import search_traces
     from kvopt.heuristics.turns import take_turns
     from kvopt.heuristics.windows.bursts import rerun_bursts
     from kvopt.heuristics.windows.orders import anneal_windows
 
-    end = working_time() + seconds
-    search_traces(search, share_of(seconds, share), seed)
+    end, params = working_time() + seconds, search.params.improve
+    share = params.beams_share
+    if are_states_priced(search):
+        share = params.state_beams_share
+        take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
+    search_traces(search, share_of(end - working_time(), share), seed)
     ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders, _neighbourhoods)
     take_turns(search, ways, end - working_time(), seed)
 

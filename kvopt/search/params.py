@@ -232,6 +232,9 @@ class ImproveParams:
     state_beams_share: float = _share(
         0.4, "The same for beams by prices of states, where there are any, and then for these."
     )
+    priced_share: float = _share(
+        0.8, "Share of the time for beams by prices of states where requests are fewer."
+    )
     widest_beam: int = _param(1024, "Scenes of the widest beam over a whole trace.", least=1)
     rollout_starts: int = _param(
         10, "Of rollouts, which fleets get: requests started in a stretch.", least=1

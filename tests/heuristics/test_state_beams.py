@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from oracle import optimum
 from strategies import instances, plain
 
-from kvopt import Instance, Request, Schedule, generate
+from kvopt import Instance, Progress, Request, Schedule, generate
 from kvopt.configurations.evaluation import rounded
 from kvopt.configurations.stages import state_prices
 from kvopt.configurations.states import Floats, Knots, States
-from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.heuristics import improve
+from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.state_beams.guides import fill_row, guide_of, value_at
 from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
@@ -87,11 +88,16 @@ def test_costs_of_starts_are_sums_of_prices(instance: Instance, seed: int) -> No
             assert cost == pytest.approx(start + request.output + paid)
 
 
-def improved(search: Search, seed: int = 0, most: int | None = None) -> Schedule | None:
-    """Let beams go on by prices that prove a poor bound."""
+def offer_prices(search: Search) -> None:
+    """Offer prices that prove a poor bound."""
     states, knots, prices = priced(search.instance, 700, 0.01, 0)
     stage = state_prices(states, knots, rounded(prices, 1000), 1000)
     search.offer_checked(0, "configuration", ConfigurationProof((stage,)))
+
+
+def improved(search: Search, seed: int = 0, most: int | None = None) -> Schedule | None:
+    """Let beams go on by such prices."""
+    offer_prices(search)
     turn = Turn(search)
     turn.go_through(beams_of_states(turn, seed), most)
     return search.schedule
@@ -131,6 +137,26 @@ def test_it_stops_on_demand() -> None:
     search = begun(BACKLOG, threads=1, time_limit=0)
     before = search.schedule
     assert improved(search) is before
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
+    """Also where the bound is found beside the search, after orders began to be annealed."""
+    finders: list[str | None] = []
+
+    def note(_: Progress) -> None:
+        finders.append(search.found_by)
+        if search.found_by == "local search" and search.checked is None:
+            offer_prices(search)
+
+    search = Search(BACKLOG, threads=1, time_limit=20.0, observer=note)
+    search.offer_schedule(one_after_another(BACKLOG), "one after another")
+    if at_once:
+        offer_prices(search)
+    improve(search, 2.0)
+    ways = list(dict.fromkeys(finders))[1:]
+    expected = ["state beams"] if at_once else ["local search", "state beams"]
+    assert ways[: len(expected)] == expected
 
 
 def test_without_prices_of_states_and_for_several_workers_it_does_nothing() -> None:
