@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from kvopt import verify
+from kvopt.certificates.effort import AMPLE
 from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.description import resolved_text
@@ -261,7 +262,7 @@ def fault_of(draw: Draw, places: Container[str]) -> str | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         path.write_text(json.dumps(certificate))
-        found = verify(path)
+        found = verify(path, AMPLE)
     return None if found.valid else f"{instance.name}: {found.lines[-1]}"
 
 
