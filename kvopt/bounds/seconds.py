@@ -37,10 +37,11 @@ MIX = 8
 MOST_STEPS = 60
 """Limit of the changes of the weights in each of the two stages."""
 _STEP = 0.1
-"""First change of the share of a request whose two sides are an average difference apart, among
-those whose share can change."""
+"""First change of a share whose two sides are as far apart as they usually are."""
 _STEP_BESIDE = 0.05
-"""First change of a share with company, or of requests in parts: these start near the end."""
+"""The same with company, or of requests in parts: these start near the end."""
+_MOMENTUM, _MEMORY = 0.5, 0.9
+"""What is kept, from step to step, of the mean of the difference and of its square."""
 _ENOUGH = 1e-5
 """Expected gain, as a share of the bound, at which a stage ends."""
 PARTS = 8
@@ -230,6 +231,7 @@ class _Weights:
         self._begins: list[float] = (arrivals[self._owners] + cut.begins).tolist()
         self._works: list[float] = (cut.takes / memory).tolist()
         self._company: Company | None = None
+        self._ways = _Way(len(arrivals)), _Way(len(arrivals))
         self._set(np.ones(len(arrivals)), np.zeros(len(arrivals)))
 
     def accompany(self, choices: Sequence[Floats]) -> None:
@@ -241,6 +243,7 @@ class _Weights:
             return self.value
 
         tried(max(choices, key=tried))
+        self._ways = _Way(len(self.weights)), _Way(len(self.weights))
 
     def _set(self, weights: Floats, company: Floats) -> None:
         excess = np.maximum(weights + company - 1.0, 0.0) / 2.0
@@ -275,18 +278,30 @@ class _Weights:
 
     def change(self, step: float) -> None:
         """Give a share to the side of a request that is the later one, and take it away."""
-        weights = self.weights + step * _scaled(self._gain, self.weights)
-        company = self.company
+        by_weight, by_company = self._ways
+        weights, company = self.weights + step * by_weight.after(self._gain), self.company
         if self._company is not None:
-            company = company + step * _scaled(self._beside, company)
+            company = company + step * by_company.after(self._beside)
         self._set(np.clip(weights, 0.0, 1.0), np.clip(company, 0.0, 1.0))
 
 
-def _scaled(gain: Floats, share: Floats) -> Floats:
-    """Return a direction whose mean size is 1 where a share can follow it."""
-    movable = np.where(gain > 0, share < 1.0, share > 0.0)
-    scale = float(np.abs(gain[movable]).mean()) if movable.any() else 1.0
-    return gain / (scale or 1.0)
+class _Way:
+    """Directions that follow a gradient, each share on its own scale (Adam).
+
+    One scale for all is that of the requests that wait longest, and leaves the others behind.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._mean, self._square, self._steps = np.zeros(count), np.zeros(count), 0
+
+    def after(self, gain: Floats) -> Floats:
+        """Return the next direction: 1 or -1 where the gradient stays what it is."""
+        self._steps += 1
+        self._mean = _MOMENTUM * self._mean + (1 - _MOMENTUM) * gain
+        self._square = _MEMORY * self._square + (1 - _MEMORY) * gain**2
+        mean = self._mean / (1 - _MOMENTUM**self._steps)
+        size = np.sqrt(self._square / (1 - _MEMORY**self._steps))
+        return mean / np.maximum(size, np.finfo(float).tiny)
 
 
 class Company:
