@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     AnyScanner = Scanner | PausedScanner
 
-_FIRST_MARK = 5.0
-"""Seconds; after twice as many it is first looked at what an ascent has gained."""
+_FIRST_LOOK, _LEAST_STEPS = 2.0, 16
+"""Seconds and steps after which it is first looked at what an ascent has gained."""
 _BYTES = 400
 """Bytes that prices take for each round: tables of sums, directions, integers of a proof."""
 
@@ -120,13 +120,17 @@ class Ascent:
 
 
 def offer_lagrangian_bound(
-    search: Search, time_limit: float = math.inf, *, pauses: bool = False
+    search: Search,
+    time_limit: float = math.inf,
+    least_gain: float = 0.0,
+    *,
+    pauses: bool = False,
 ) -> None:
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
-    The time limit is for the ascent alone, beside the limit of the search.  With ``pauses`` what
-    prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
-    as any, and are evaluated as quickly as without pauses.
+    The time limit is for the ascent alone, beside the limit of the search; the least gain is that
+    of `ascend`.  With ``pauses`` what prices prove is of schedules with pauses too.  On a backlog
+    prices that fall are nearly as good as any, and are evaluated as quickly as without pauses.
     """
     end = working_time() + time_limit
     if search.should_stop():
@@ -147,7 +151,7 @@ def offer_lagrangian_bound(
 
     try:
         ascent = Ascent(search.instance, scanner, params, falling=falling)
-        ascend(search, ascent, offer, end - working_time())
+        ascend(search, ascent, offer, end - working_time(), least_gain)
     except Interrupted:
         return
 
@@ -173,17 +177,18 @@ def ascend(
     Whenever its time has doubled, the ascent has to have gained that share of its value.
     """
     began = working_time()
-    end, marked, value = began + seconds, _FIRST_MARK, ascent.value
+    end, look, steps, value = began + seconds, _FIRST_LOOK, 0, ascent.value
     offer(ascent.prices, ascent.scanner)
     spare = 2 * (working_time() - began) + 0.05  # for one more offer, and to spare
 
     def is_late() -> bool:
-        nonlocal marked, value
+        nonlocal look, steps, value
         if min(search.remaining, end - working_time()) < spare:
             return True
-        if (took := working_time() - began) < 2 * marked:
+        steps += 1
+        if (took := working_time() - began) < look or steps < _LEAST_STEPS:
             return False
-        gained, marked, value = ascent.value - value, took, ascent.value
+        gained, look, value = ascent.value - value, 2 * took, ascent.value
         return gained < least_gain * value
 
     _climb(search, ascent, offer, is_late)

@@ -110,7 +110,7 @@ class Divided:
             side.tell(search)
             if not search.should_stop():
                 with search.surviving():
-                    stage(search, math.inf)
+                    stage(search, search.remaining)
         finally:
             side.learn(search)
             side.ran_out = search.is_out_of_time

@@ -119,14 +119,18 @@ def solve_lp(search: Search, seconds: float = math.inf, columns: int | None = No
 
 
 def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) -> None:
-    """Let prices rise towards the LP bound, with ``pauses`` that of schedules with pauses."""
+    """Let prices rise towards the LP bound, with ``pauses`` that of schedules with pauses.
+
+    Where only some of the time is for them, they end once they gain little.
+    """
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     _LOGGER.debug("stage: bound by prices")
+    gain = 0.0 if seconds == math.inf else search.params.lagrangian.least_gain
     run_watched(
         search,
         "lagrangian",
-        lambda: offer_lagrangian_bound(search, time_limit=seconds, pauses=pauses),
+        lambda: offer_lagrangian_bound(search, seconds, gain, pauses=pauses),
     )
 
 

@@ -81,9 +81,10 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.turns import take_turns
     from kvopt.heuristics.windows.bursts import rerun_bursts
     from kvopt.heuristics.windows.orders import anneal_windows
+    from kvopt.heuristics.windows.standing import is_one_burst
 
     end, params = working_time() + seconds, search.params.improve
-    share = params.beams_share
+    share = params.one_burst_share if is_one_burst(search) else params.beams_share
     if are_states_priced(search):
         share = params.state_beams_share
         take_turns(search, (beams_of_states,), share_of(seconds, share), seed)

@@ -185,7 +185,8 @@ def go_on(
     for _ in range(stretches):
         if is_ended(crowd, beam):
             return True
-        try_rows(crowd, worth, keys, beam, plan, beam.room, 0, beam.kept.counts[ALIVE])
+        tries = beam.kept.counts[ALIVE] * plan.draws
+        make_tries(crowd, worth, keys, beam, plan, beam.room, 0, tries)
         taken = choose(beam.kept, plan.draws)
         keep_rows(crowd, worth, keys, beam, plan, beam.room, 0, taken)
         end_stretch(beam.kept, taken)
@@ -260,7 +261,7 @@ def _habit_of(
 
 
 @compiled
-def try_rows(
+def make_tries(
     crowd: Crowd,
     worth: Worth,
     keys: Floats,
@@ -270,18 +271,17 @@ def try_rows(
     first: int,
     last: int,
 ) -> None:
-    """Run the scenes of some rows on in many ways."""
+    """Run scenes on in some of the many ways."""
     side, tries, copy = _sides(beam)[0], beam.kept, room.copy
     kept = side.scenes.counts[0, NOW] + plan.stretch
-    for row in range(first, last):
-        for draw in range(plan.draws):
-            x = row * plan.draws + draw
-            copy_scene(_row(side.scenes, row), copy)
-            habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
-            paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
-            tries.paid[x], tries.bases[x] = paid, copy.bases[0]
-            seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
-            tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
+    for x in range(first, last):
+        row, draw = x // plan.draws, x % plan.draws
+        copy_scene(_row(side.scenes, row), copy)
+        habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
+        paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
+        tries.paid[x], tries.bases[x] = paid, copy.bases[0]
+        seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
+        tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
 
 
 @compiled

@@ -24,11 +24,11 @@ from kvopt.heuristics.beams import (
     go_on,
     is_ended,
     keep_rows,
+    make_tries,
     nothing_running,
     room_for,
     starts_of,
     trace_of,
-    try_rows,
 )
 from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.kept import ALIVE, choose, end_stretch, share_rows
@@ -38,10 +38,10 @@ from kvopt.search.incumbent import Search
 
 _SLICE = 5
 """Stretches of a beam between two questions whether to stop."""
-_FIRST_WIDTH, _GROWTH = 2, 2
-"""Scenes of the first beam, which tells how long others will take; factor on the effort."""
-_SHARED = 8
-"""Scenes from which on threads work on a beam together; one does fewer in less time."""
+_GROWTH = 2
+"""Factor on the effort of a beam; the first one has one scene, and tells how long others take."""
+_SHARED = 16
+"""Tries of a stretch from which on threads share them; one does fewer in less time."""
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
@@ -72,7 +72,7 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
         while widest and not is_late():
             began, plan = working_time(), _plan(trace.crowd, random)
             each = _effort(trace.crowd, plan)
-            width = min(max(1, int(effort / each)) if effort else _FIRST_WIDTH, widest)
+            width = min(max(1, int(effort / each)), widest)
             rooms = [room_for(trace.crowd) for _ in range(search.threads)]
             starts = begun_anew(pool, rooms, trace, plan, width, is_late)
             search.offer_starts(starts.tolist(), "beams over the whole trace")
@@ -109,7 +109,7 @@ def begun_anew(
     crowd = trace.crowd
     beam = beam_from(crowd, nothing_running(), 0, width, plan.draws)
     onward = partial(go_on, *trace, beam, plan, _SLICE)
-    if len(rooms) > 1 and width >= _SHARED:
+    if len(rooms) > 1 and width * plan.draws >= _SHARED:
         onward = partial(_go_on_together, pool, rooms, trace, beam, plan)
     while not onward():
         if is_late():
@@ -124,8 +124,8 @@ def _go_on_together(
     """Add one stretch as `go_on` does, by as many threads as there are rooms."""
     if is_ended(trace.crowd, beam):
         return True
-    alive = int(beam.kept.counts[ALIVE])
-    share_rows(pool, rooms, partial(try_rows, *trace, beam, plan), alive)
+    tries = int(beam.kept.counts[ALIVE]) * plan.draws
+    share_rows(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
     taken = choose(beam.kept, plan.draws)
     share_rows(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
     end_stretch(beam.kept, taken)

@@ -37,7 +37,7 @@ class PortfolioParams:
     """Which bound and which engine for which size: ``auto``."""
 
     list_requests: int = _param(
-        20_000, "Requests up to which four list schedules are tried at once; beyond, one is."
+        5_000, "Requests up to which four list schedules are tried at once; beyond, one is."
     )
     exact_requests: int = _param(
         80, "Requests up to which all starts are laid out for the exact engine, where they fit."
@@ -196,6 +196,10 @@ class LagrangianParams:
     stages: tuple[LagrangianStage, ...] = _param(
         (LagrangianStage(10, 0.002), LagrangianStage(100, 0.003)), "Stages, hasty ones first."
     )
+    least_gain: float = _share(
+        0.0002,
+        "Share of the bound to gain while a climb's time doubles; else schedules get the rest.",
+    )
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,9 @@ class ImproveParams:
     )
     beams_share: float = _share(
         0.7, "Share of the time for these beams; what improves part by part has the rest."
+    )
+    one_burst_share: float = _share(
+        0.95, "The same where most requests wait in one burst, of which no part improves alone."
     )
     state_beams_share: float = _share(
         0.4, "The same for beams by prices of states, where there are any, and then for these."

@@ -15,6 +15,7 @@ from oracle import optimum
 from strategies import instances, plain
 
 from kvopt import Instance, Request, bound, generate
+from kvopt.bounds import lagrangian
 from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import offer_lagrangian_bound
@@ -240,6 +241,18 @@ def test_no_time_gives_the_volume_bound_and_says_so() -> None:
     assert found.note == "lagrangian: nothing within the limit; this is the volume bound"
     assert found.checked is not None
     assert found.checked.proof == VolumeProof()
+
+
+@pytest.mark.slow
+def test_a_climb_that_gains_too_little_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
+    instance, values = generate("arrival-1", 30, seed=1), []
+    for least_gain in (0.0, 1.0):  # nothing gains as much as all there is
+        search = Search(instance)
+        offer_lagrangian_bound(search, least_gain=least_gain)
+        assert search.checked is not None
+        values.append(search.checked.value)
+    assert volume_bound(instance) <= values[1] < values[0]
 
 
 def test_a_scan_stops_when_asked() -> None:

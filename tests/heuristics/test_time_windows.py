@@ -32,6 +32,7 @@ from kvopt.heuristics.windows.orders import (
 from kvopt.heuristics.windows.standing import (
     Change,
     Standing,
+    is_one_burst,
     requests_of,
     run_pass,
     standing_of,
@@ -61,6 +62,22 @@ def go_on(search: Search, way: Way, seed: int = 0) -> None:
 def starts_of(search: Search) -> Integers:
     assert search.schedule is not None
     return np.array(search.schedule.starts, dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        ([0] * 10, True),
+        ([0] * 8 + [50] * 2, False),  # seven of ten wait in the larger burst
+        ([0] * 9 + [50], True),  # the first one starts at once
+        ([9 * i for i in range(10)], False),  # none waits
+        ([3 * i for i in range(10)], True),  # each waits for those before it
+    ],
+)
+def test_most_requests_in_one_burst(arrivals: list[int], expected: bool) -> None:
+    search = begun(Instance(8, [Request(a, 2, 5) for a in arrivals]))
+    assert is_one_burst(search) == expected
+    assert not is_one_burst(Search(search.instance))
 
 
 def drawn(rng: random.Random, most: int = 30, last: int = 40) -> Instance:

@@ -19,6 +19,8 @@ from kvopt.heuristics.decode import LARGEST_HORIZON, Integers
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.search.incumbent import Search
 
+_MOST = 0.7
+"""Share of the requests from which on they are one burst."""
 _NEXT = 20
 """Starts behind the first quiet one among which a cut is chosen: where least is present."""
 
@@ -92,6 +94,18 @@ def standing_of(requests: Requests, starts: Integers) -> Standing:
     order = np.argsort(starts, kind="stable")
     soonest = np.minimum.accumulate(requests.arrivals[order][::-1])[::-1].copy()
     return Standing(starts, order, soonest, int((starts + requests.outputs).max()))
+
+
+def is_one_burst(search: Search) -> bool:
+    """Whether most requests lie between two times at which none waits."""
+    if search.schedule is None:
+        return False
+    requests, starts = requests_of(search), begun_in(search)
+    coming = np.argsort(requests.arrivals, kind="stable")
+    waiting_until = np.maximum.accumulate(starts[coming])
+    quiet = np.flatnonzero(requests.arrivals[coming][1:] >= waiting_until[:-1]) + 1
+    cuts = np.concatenate(([0], quiet, [len(starts)]))
+    return int(np.diff(cuts).max()) > _MOST * len(starts)
 
 
 def drawn_size(sizes: tuple[int, int], random: np.random.Generator) -> int:
