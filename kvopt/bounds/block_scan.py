@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.kinds import Integers, Kinds
-from kvopt.bounds.prices import Numbers, Sums
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.prices import Sums
 from kvopt.bounds.scan import Scanner
+from kvopt.kernels.arrays import Integers, Numbers
 from kvopt.kernels.compiled import compiled
 
 

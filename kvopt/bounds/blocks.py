@@ -18,10 +18,11 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kvopt.bounds.kinds import Floats, Kinds
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
 from kvopt.bounds.prices import denominator_for, fits_int64, rounded_prices
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Floats
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import BlockPrices

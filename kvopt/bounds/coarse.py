@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.prices import Numbers
+from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiled import compiled
 
 

@@ -10,8 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
-from kvopt.bounds.prices import Numbers
+from kvopt.kernels.arrays import Floats, Integers, Numbers, columns_of
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import DeadlinePrices
 
@@ -154,12 +153,8 @@ class OfRuns(Kind):
         super().__init__(window)
         requests = window.instance.requests
         self.capacity *= self.memory
-        self._shape = (
-            window.begins,
-            np.array([r.prompt for r in requests], dtype=np.int64),
-            np.array([r.output for r in requests], dtype=np.int64),
-            latest,
-        )
+        _, prompts, outputs = columns_of(requests)
+        self._shape = (window.begins, prompts, outputs, latest)
         self.volumes = np.array([r.volume for r in requests], dtype=float)
 
     def _cheapest(self, prices: Numbers) -> tuple[Numbers, Integers]:

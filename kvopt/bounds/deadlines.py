@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kvopt.bounds.deadline_kinds import Kind, OfCheapestTimes, OfRuns, Window
-from kvopt.bounds.kinds import Floats
 from kvopt.bounds.seconds_evaluation import shares
+from kvopt.kernels.arrays import Floats, columns_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime, Line
@@ -149,7 +149,7 @@ def _kinds(aim: Aim, model: BatchTime | None, scope: Scope, window: Window) -> I
     elif scope.covers(Scope.PAUSES):
         yield OfCheapestTimes(window, [r.output for r in some], [r.peak for r in some], 1)
     else:
-        outputs = np.array([request.output for request in some], dtype=np.int64)
+        outputs = columns_of(some)[2]
         yield OfRuns(window, window.ends - outputs)
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats
+from kvopt.kernels.arrays import Floats
 from kvopt.model.instance import Instance
 
 _LARGEST = 2**52

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.model.instance import Instance
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""
 

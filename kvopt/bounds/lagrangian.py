@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
-from kvopt.bounds.kinds import Floats, Kinds
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_prices import paused_price_bound
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Floats
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search

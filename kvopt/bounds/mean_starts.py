@@ -26,11 +26,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
-from kvopt.bounds.kinds import Floats, Integers, Kind, Kinds
+from kvopt.bounds.kinds import Kind, Kinds
 from kvopt.bounds.lagrangian import first_prices
 from kvopt.bounds.lp import program_by_kinds
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import solved_relaxation
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance
 from kvopt.model.parts import split

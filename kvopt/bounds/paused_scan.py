@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.block_scan import BlockScanner
-from kvopt.bounds.kinds import Floats, Integers, Kinds
-from kvopt.bounds.prices import Numbers
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiled import compiled
 from kvopt.search.proofs import Prices
 

@@ -19,17 +19,14 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from kvopt.bounds.kinds import Floats, Kind, Kinds
+from kvopt.bounds.kinds import Kind, Kinds
+from kvopt.kernels.arrays import Floats, Numbers
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import CheckedBound, Prices
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner
-
-Numbers = npt.NDArray[Any]
-"""float64 to search for prices; to prove what they give int64, or Python integers without limit."""
 
 _FEW_COSTS = 10_000_000
 """Starts up to which costs are looked at without compiled code, in a tenth of a second."""

@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers, Kinds
-from kvopt.bounds.prices import Numbers, Sums
+from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.prices import Sums
+from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiled import compiled, steering
 
 _SMALL = 6

@@ -12,7 +12,6 @@ from operator import itemgetter
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.seconds_evaluation import (
     FULL,
     Parts,
@@ -23,6 +22,7 @@ from kvopt.bounds.seconds_evaluation import (
     shares,
     shares_bound,
 )
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.machine_code import machine_code
 from kvopt.model.arrivals import arrivals_ns

@@ -50,17 +50,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kvopt.bounds.fluid import one_at_a_time
+from kvopt.kernels.arrays import Numbers
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime, Line
 from kvopt.model.instance import Instance
 from kvopt.model.requests import volume_of
 from kvopt.search.proofs import SharesProof
-
-Numbers = npt.NDArray[Any]
-"""float64 to look for good weights; Python integers, which are exact, to prove."""
 
 FULL = 64
 """Denominator of weights."""

@@ -34,10 +34,11 @@ from operator import mul
 import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices, coarse_prices, thresholds
-from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
-from kvopt.bounds.prices import Numbers, finest_denominator, rounded_prices
+from kvopt.bounds.prices import finest_denominator, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner, Steps
+from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search

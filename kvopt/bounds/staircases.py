@@ -16,8 +16,8 @@ from functools import reduce
 
 import numpy as np
 
-from kvopt.bounds.kinds import Integers
 from kvopt.bounds.volume import fluid_completions
+from kvopt.kernels.arrays import Integers
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Staircase, VolumeProof

@@ -24,7 +24,8 @@ from kvopt.configurations.smoothing import (
     shares_of_lives,
     sums_along_lives,
 )
-from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.configurations.states import Knots, States
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.search.params import ConfigurationStage
 
 _HOTTER = 1.25

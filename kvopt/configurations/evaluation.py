@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvopt.configurations.smoothing import largest_sums, steps_of
-from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.configurations.states import Knots, States
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.kernels.compiled import compiled
 
 CLOSED = 2**61

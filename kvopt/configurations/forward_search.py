@@ -22,7 +22,8 @@ from kvopt.configurations.evaluation import CLOSED, Evaluation
 from kvopt.configurations.expand import Stopped, TooWide, next_layer
 from kvopt.configurations.labels import NO_LOOKAHEAD, WAITING, Layer, Round, members_of
 from kvopt.configurations.lookahead import Lookahead
-from kvopt.configurations.states import Integers, States
+from kvopt.configurations.states import States
+from kvopt.kernels.arrays import Integers
 from kvopt.model.instance import Instance
 
 MOST_REQUESTS = 128

@@ -16,7 +16,8 @@ import numpy as np
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import fill_slacks
 from kvopt.configurations.labels import NO_LOOKAHEAD, Horizon
-from kvopt.configurations.states import Flags, Integers, States
+from kvopt.configurations.states import States
+from kvopt.kernels.arrays import Flags, Integers
 from kvopt.kernels.compiled import compiled
 
 _SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.configurations.states import Flags, Floats, Integers
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.kernels.compiled import steering
 
 _TILT = 0.8

@@ -16,7 +16,8 @@ from kvopt.bounds.fluid import fluid_prices
 from kvopt.configurations.ascent import Evaluator, climb_stage
 from kvopt.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
 from kvopt.configurations.size import check_size
-from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.configurations.states import Knots, States
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.model.instance import Instance
 from kvopt.search.params import DEFAULT, ConfigurationParams, ConfigurationStage
 from kvopt.search.proofs import ConfigurationProof, StatePrices

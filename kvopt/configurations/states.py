@@ -11,14 +11,10 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

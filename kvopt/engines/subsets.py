@@ -10,12 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
-
-Integers = NDArray[np.int64]
 
 _ROUND, _NEXT, _DEPTH, _SUM, _TARGET, _FOUND = range(6)  # entries of `Hunt.state`
 _STEPS = 100_000
@@ -84,8 +82,7 @@ def hunt_below(instance: Instance, target: int) -> Hunted:
         return requests[i].volume, requests[i].shape, requests[i].arrival
 
     order = sorted(range(len(requests)), key=key)
-    table = np.array([requests[i].kind for i in order], dtype=np.int64).reshape(-1, 3)
-    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
+    arrivals, prompts, outputs = columns_of(requests[i] for i in order)
     loads = np.zeros(instance.last_arrival + instance.total_output + 1, dtype=np.int64)
     starts, stack, best = (np.full(len(order), -1, dtype=np.int64) for _ in range(3))
     state = np.array([arrivals.min(), 0, 0, 0, target + arrivals.sum(), 0])

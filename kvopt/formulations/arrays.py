@@ -18,6 +18,7 @@ from kvopt.errors import TooLarge
 from kvopt.files.solutions import INTEGRALITY
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
@@ -25,7 +26,6 @@ from kvopt.model.schedule import Schedule
 if TYPE_CHECKING:
     from highspy import Highs
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 OrderRows = list[tuple[int, float]]
 
@@ -83,7 +83,7 @@ class ArrayModel(Program):
 
     instance: Instance
     layout: Layout
-    begins: npt.NDArray[np.int64]
+    begins: Integers
 
     def names(self) -> tuple[list[str], list[str]]:
         """Return the names of columns and of rows."""

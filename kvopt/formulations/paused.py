@@ -26,16 +26,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.files.solutions import INTEGRALITY, request_labels
-from kvopt.formulations.arrays import Floats, Program
+from kvopt.formulations.arrays import Program
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
 from kvopt.formulations.windows import Windows
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.pausing import PausedSchedule, times_in_arrival_order
 
 CELLS_OF_A_COLUMN = 8
 """Coefficients of a column at most, without order rows."""
 
-Positions = npt.NDArray[np.int64]
+Positions = Integers
 
 
 @dataclass(frozen=True, eq=False)

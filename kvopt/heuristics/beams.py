@@ -19,9 +19,7 @@ from kvopt.heuristics.passing import (
     NOW,
     STOP,
     Crowd,
-    Floats,
     Habit,
-    Integers,
     Made,
     Rows,
     Scene,
@@ -36,6 +34,7 @@ from kvopt.heuristics.passing import (
 )
 from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search

@@ -27,13 +27,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
-
-Integers = NDArray[np.int64]
 
 LARGEST_HORIZON = 2**23
 """Limit of the rounds that a dense profile spans; 64 MB."""
@@ -97,9 +95,8 @@ def problem_of(instance: Instance, depth: int | None = None) -> Problem:
     span = instance.last_arrival - first + instance.total_output
     if span > LARGEST_HORIZON:
         raise TooLarge(f"schedules span {span:,} rounds; the limit is {LARGEST_HORIZON:,}")
-    columns = [(r.arrival - first, r.prompt, r.output) for r in instance]
-    table = np.array(columns, dtype=np.int64).reshape(-1, 3)
-    arrivals, prompts, outputs = (np.ascontiguousarray(table[:, c]) for c in range(3))
+    arrivals, prompts, outputs = columns_of(instance)
+    arrivals -= first
     if depth is None:
         depth = max(_LEAST_DEPTH, _DEPTH_IN_OUTPUTS * int(outputs.max(initial=0)))
     # Each start is at most its release, or the last completion so far.

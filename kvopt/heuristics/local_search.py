@@ -15,7 +15,6 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import (
-    Integers,
     Line,
     Problem,
     first_arrival,
@@ -27,6 +26,7 @@ from kvopt.heuristics.decode import (
     recall,
 )
 from kvopt.heuristics.turns import Passes, Turn, take_one
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.search.incumbent import Search

@@ -19,14 +19,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvopt.heuristics.reduced_costs import Worth, cost_of_start, paid_for_slots
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
 FRONT, STOP, _COME, NOW = range(4)  # entries of `Scene.counts`

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvopt.bounds.fluid import fluid_prices
-from kvopt.bounds.kinds import Floats, Integers, Kinds
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Scanner, Steps
 from kvopt.bounds.slots import prices_at_all_times, steps_of
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import Prices, Proof, SlotPrices
@@ -40,7 +40,7 @@ class Worth(NamedTuple):
     least: Floats
     cheapest: Integers
     steps: Integers
-    stairs: NDArray[np.float64]
+    stairs: Floats
     slots: Floats
 
 

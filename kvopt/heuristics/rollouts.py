@@ -24,7 +24,6 @@ from kvopt.heuristics.passing import (
     NOW,
     STOP,
     Crowd,
-    Floats,
     Habit,
     Made,
     Scene,
@@ -38,6 +37,7 @@ from kvopt.heuristics.passing import (
     skip_idle_rounds,
 )
 from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.kernels.arrays import Floats, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
@@ -115,8 +115,7 @@ def _next_draws(draws: int, took: float, left: float) -> int:
 
 def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
-    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
-    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
+    arrivals, prompts, outputs = columns_of(instance)
     volumes = np.array([float(request.volume) for request in instance])
     keys = np.log(volumes)
     line = np.lexsort((arrivals, prompts, volumes))

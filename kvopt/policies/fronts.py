@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Flags, Integers
 from kvopt.kernels.machine_code import machine_code
 
-Integers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _FEW = 200
@@ -228,7 +226,7 @@ def _limits(
             limits[place, count] += paid[place] - count * timed[place]
 
 
-def _undominated(prompts: Integers, most: int, kept: Marks) -> None:
+def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
     """Mark requests that have fewer than so many before it with prompts that are no longer."""
     least = np.full(most, 2**62)  # the smallest so far
     for place in range(len(prompts)):

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kvopt.kernels.arrays import Integers
 from kvopt.policies.base import Policy, View
-from kvopt.policies.fronts import Integers, Together, undominated
+from kvopt.policies.fronts import Together, undominated
 from kvopt.policies.lookahead import look_ahead
 from kvopt.policies.phase1 import Candidate
 from kvopt.policies.phase1.batch import columns

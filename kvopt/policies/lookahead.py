@@ -12,9 +12,6 @@ as fast.  But loading them takes 0.7 s, twice as long as `svf` takes for 10,000 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
-
-Integers = npt.NDArray[np.int64]
 
 MANY = 50_000
 """Requests from which on compiled loops are worth loading."""

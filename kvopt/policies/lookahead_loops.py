@@ -6,9 +6,10 @@ where the other one takes several steps through numpy.
 
 from __future__ import annotations
 
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.machine_code import interruptible
-from kvopt.policies.lookahead import Integers, LookAhead
+from kvopt.policies.lookahead import LookAhead
 
 
 class LoopLookAhead(LookAhead):

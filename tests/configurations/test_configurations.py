@@ -17,7 +17,8 @@ from strategies import instance_of, plain, random_instances
 from kvopt import Instance
 from kvopt.configurations.ascent import Evaluator, Point, climb
 from kvopt.configurations.evaluation import CLOSED, Evaluation, denominator_for, evaluate, rounded
-from kvopt.configurations.states import Flags, Floats, Integers, Knots, States
+from kvopt.configurations.states import Knots, States
+from kvopt.kernels.arrays import Flags, Floats, Integers
 
 
 def state_list(states: States) -> list[literal.State]:

@@ -18,7 +18,6 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.passing import (
     FIRST,
     Habit,
-    Integers,
     advance,
     cost_of_waiting,
     first_scene,
@@ -28,6 +27,7 @@ from kvopt.heuristics.passing import (
 )
 from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts
+from kvopt.kernels.arrays import Integers
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices, SlotPrices
 

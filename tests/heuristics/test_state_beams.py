@@ -14,13 +14,14 @@ from strategies import instances, plain
 from kvopt import Instance, Progress, Request, Schedule, generate
 from kvopt.configurations.evaluation import rounded
 from kvopt.configurations.stages import state_prices
-from kvopt.configurations.states import Floats, Knots, States
+from kvopt.configurations.states import Knots, States
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.state_beams.guides import fill_row, guide_of, value_at
 from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
 from kvopt.heuristics.turns import Turn
+from kvopt.kernels.arrays import Floats
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import ConfigurationProof
 

@@ -17,7 +17,6 @@ from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.heuristics.beams import BeamPlan, Trace
-from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reduced_costs import worth_of
 from kvopt.heuristics.rollouts import crowd_of
@@ -38,6 +37,7 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
+from kvopt.kernels.arrays import Integers
 from kvopt.search.incumbent import Search
 
 WAYS: list[Way] = [rerun_bursts, anneal_windows]

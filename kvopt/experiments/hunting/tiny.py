@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from kvopt.kernels.compiled import compiled
 
-Integers = npt.NDArray[np.int64]
 Case = tuple[int, tuple[tuple[int, int, int], ...]]
 """Memory, and ``(arrival, prompt, output)`` of each request."""
 

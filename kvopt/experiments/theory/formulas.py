@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from math import log, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from kvopt.kernels.arrays import Floats
 from kvopt.model.optional import optional
 
-Floats = npt.NDArray[np.float64]
 Fit = tuple[float, float, float]
 """a, b, c of ``a log(u + b) + c``."""
 

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.attaining.seconds import FIRST_WAY, Server, Table, Way
+from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.kernels.compiling import working_time
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.deadlines import Aim
@@ -122,7 +121,7 @@ class _Fleet:
             self._moved(i, int(random.integers(len(self.servers))))
             idle = idle + 1 if self.count == before else 0
 
-    def _in_time(self) -> NDArray[np.bool_]:
+    def _in_time(self) -> Flags:
         """Return of each request whether it attains."""
         found = np.zeros(len(self._on), dtype=np.bool_)
         for own, server in zip(self._members, self.servers, strict=True):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Integers
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.batch_time import BatchTime
 

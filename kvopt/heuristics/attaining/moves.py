@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Integers
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.passing import Rows
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
+from kvopt.kernels.arrays import Floats, Integers, columns_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.deadlines import Aim
 from kvopt.model.instance import Instance
@@ -107,8 +107,7 @@ def _empty(instance: Instance, allowed: Sequence[int], aim: Aim) -> Places | Non
     from kvopt.heuristics.attaining.moves import Places
     from kvopt.heuristics.decode import LARGEST_HORIZON  # it loads numba
 
-    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
-    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.reshape(-1, 3).T)
+    arrivals, prompts, outputs = columns_of(instance)
     arrivals -= arrivals.min(initial=0 if not len(instance) else arrivals.max())
     span = int(arrivals.max(initial=0) + outputs.sum())
     due = np.minimum(arrivals + np.array([min(most, 2**60) for most in allowed]), 2 * span)

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
+from kvopt.kernels.arrays import Flags, Floats, Integers, columns_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import BatchTime
@@ -105,10 +104,11 @@ class Table(NamedTuple):
             return None
         due = [min(a + d, _LARGEST) for a, d in zip(arrivals, allowed, strict=True)]
         takes = shares(instance, model, model.lines, float).takes
+        _, prompts, outputs = columns_of(instance)
         return cls(
             np.array(arrivals, dtype=np.int64),
-            np.array([r.prompt for r in instance], dtype=np.int64),
-            np.array([r.output for r in instance], dtype=np.int64),
+            prompts,
+            outputs,
             np.array(due, dtype=np.int64),
             np.asarray(takes, dtype=float),
             costs,
@@ -149,7 +149,7 @@ class Server:
         )  # fmt: skip
         self.most = int(np.isfinite(table.costs).sum())
         self.best, self.way = Attaining(-1, ()), way
-        self.in_time: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+        self.in_time: Flags = np.zeros(0, dtype=np.bool_)
         self.tried(self.way)
 
     def search(self, is_over: Callable[[], bool]) -> None:

@@ -22,10 +22,9 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
 from kvopt.errors import TooLarge
-from kvopt.heuristics.decode import Integers
 from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
 from kvopt.heuristics.fleets.reinsertion import LARGEST_LOADS, Fleet
-from kvopt.heuristics.passing import Floats
+from kvopt.kernels.arrays import Floats, Integers, columns_of
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.search.incumbent import Search
@@ -181,10 +180,9 @@ def placed(
 
 def _nothing_placed(instance: Instance, fluid: Fluid) -> Placing:
     """Return an instance as arrays."""
-    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
-    arrivals, prompts, outputs = (np.ascontiguousarray(column) for column in table.T)
+    arrivals, prompts, outputs = columns_of(instance)
     loads = _no_loads(instance.workers, len(fluid.paid) + _SPARE * int(outputs.max()))
-    starts, workers = np.zeros((2, len(table)), dtype=np.int64)
+    starts, workers = np.zeros((2, len(arrivals)), dtype=np.int64)
     fleet = Fleet(instance.memory, arrivals, prompts, outputs, starts, workers, loads)
     floors = np.repeat(arrivals[:, None], instance.workers, axis=1)
     reached = np.zeros(2, dtype=np.int64)

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.heuristics.decode import Integers, earliest
+from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.passing import Rows
+from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, uniform
@@ -117,14 +118,12 @@ def fleet_of(instance: Instance, starts: tuple[int, ...], workers: tuple[int, ..
     TooLarge
         If it spans too many rounds.
     """
-    table = np.array([(r.arrival, r.prompt, r.output) for r in instance], dtype=np.int64)
-    first = int(table[:, 0].min())
-    arrivals, prompts, outputs = (
-        np.ascontiguousarray(column) for column in (table - [first, 0, 0]).T
-    )
+    arrivals, prompts, outputs = columns_of(instance)
+    first = int(arrivals.min())
+    arrivals -= first
     begun = np.array(starts, dtype=np.int64) - first
     # Whatever is taken out fits after everything else.
-    span = int((begun + table[:, 2]).max()) + _MOST_TAKEN * int(table[:, 2].max()) + 2
+    span = int((begun + outputs).max()) + _MOST_TAKEN * int(outputs.max()) + 2
     if span * instance.workers > LARGEST_LOADS:
         reason = f"{instance.workers} workers over {span:,} rounds; the limit is {LARGEST_LOADS:,}"
         raise TooLarge(reason)

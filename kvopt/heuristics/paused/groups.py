@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.errors import TooLarge
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
 from kvopt.model.requests import Request

@@ -20,17 +20,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from kvopt.bounds.kinds import Integers
 from kvopt.errors import TooLarge
 from kvopt.heuristics.paused.groups import MOST_TOGETHER, Group, fill, groups_of
+from kvopt.kernels.arrays import Flags, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.search.proofs import Prices
-
-Flags = npt.NDArray[np.bool_]
 
 LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Integers
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import LARGEST_HORIZON
+from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, uniform
@@ -114,8 +114,7 @@ def _problem(instance: Instance) -> PausedProblem:
     if instance.last_arrival + instance.total_output > LARGEST_HORIZON:
         rounds = instance.last_arrival + instance.total_output
         raise TooLarge(f"{rounds:,} rounds are more than the limit of {LARGEST_HORIZON:,}")
-    rows = [(r.arrival, r.prompt, r.output) for r in instance]
-    arrivals, prompts, outputs = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    arrivals, prompts, outputs = columns_of(instance)
     offsets = np.concatenate(([0], outputs.cumsum()))
     return PausedProblem(instance.memory, arrivals, prompts, outputs, offsets)
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 
 COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)

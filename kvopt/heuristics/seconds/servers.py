@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from kvopt.bounds.fluid import machine_prices
-from kvopt.bounds.kinds import Floats
 from kvopt.bounds.seconds_evaluation import Shares
 from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.seconds.passing import Ranked, Server, Times, find_cheapest
+from kvopt.kernels.arrays import Floats, columns_of
 from kvopt.model.batch_time import BatchTime
 from kvopt.model.instance import Instance
 
@@ -37,11 +37,9 @@ def server_of(
     slower
         How many times as slow the machine of the prices is.
     """
-    timed = timed_of(
-        instance.memory, model, np.array(arrivals, dtype=np.int64),
-        np.array([r.prompt for r in instance], dtype=np.int64),
-        np.array([r.output for r in instance], dtype=np.int64),
-    )  # fmt: skip
+    _, prompts, outputs = columns_of(instance)
+    moments = np.array(arrivals, dtype=np.int64)
+    timed = timed_of(instance.memory, model, moments, prompts, outputs)
     takes: Floats = part.takes / instance.memory
     line = np.argsort(takes, kind="stable")
     ranks = np.empty_like(line)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.configurations.smoothing import largest_sums, steps_of
-from kvopt.configurations.states import Floats, Integers, Knots, States
+from kvopt.configurations.states import Knots, States
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
 from kvopt.model.instance import Instance
 from kvopt.search.proofs import StatePrices

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.configurations.states import Floats, Integers
 from kvopt.heuristics.state_beams.guides import Guide, fill_row
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
 
 Words = npt.NDArray[np.uint64]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.configurations.states import Floats, Integers
 from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
 from kvopt.heuristics.state_beams.labels import Words, add_life, is_first, take_out, waits
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
 
 _LEAST_LISTED = 8

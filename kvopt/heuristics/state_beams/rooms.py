@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.configurations.states import Floats, Integers
 from kvopt.heuristics.state_beams.guides import Guide
 from kvopt.heuristics.state_beams.labels import (
     ACTIVE,
@@ -20,6 +19,7 @@ from kvopt.heuristics.state_beams.labels import (
     room_for,
 )
 from kvopt.heuristics.state_beams.rolls import Candidates, Work, no_candidates
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
 from kvopt.kernels.random_numbers import State
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvopt.configurations.states import Integers
 from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
 from kvopt.heuristics.state_beams.labels import (
     ACTIVE,
@@ -45,6 +44,7 @@ from kvopt.heuristics.state_beams.rooms import (
     Beam,
     Plan,
 )
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import steering
 from kvopt.kernels.random_numbers import normal
 

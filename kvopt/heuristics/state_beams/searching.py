@@ -14,11 +14,11 @@ from itertools import repeat
 
 import numpy as np
 
-from kvopt.configurations.states import Integers
 from kvopt.heuristics.state_beams.guides import Guide, guide_by
 from kvopt.heuristics.state_beams.rooms import Plan, beam_from, starts_of, with_room
 from kvopt.heuristics.state_beams.rounds import CROWDED, ENDED, go_on
 from kvopt.heuristics.turns import Passes, Turn
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import ConfigurationProof

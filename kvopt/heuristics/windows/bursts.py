@@ -20,7 +20,7 @@ from kvopt.heuristics.beams import (
     starts_of,
     trace_of,
 )
-from kvopt.heuristics.decode import Integers, earliest
+from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.passing import Crowd
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.heuristics.windows.standing import (
@@ -37,6 +37,7 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 
 _SLICE = 20

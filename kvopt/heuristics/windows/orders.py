@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from kvopt.heuristics.decode import Integers, Problem, earliest, line_of
+from kvopt.heuristics.decode import Problem, earliest, line_of
 from kvopt.heuristics.local_search import anneal, trial_of
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.heuristics.windows.standing import (
@@ -27,6 +27,7 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.search.incumbent import Search
 

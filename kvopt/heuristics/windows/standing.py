@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.decode import LARGEST_HORIZON, Integers
+from kvopt.heuristics.decode import LARGEST_HORIZON
 from kvopt.heuristics.turns import Passes, Turn
+from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.search.incumbent import Search
 
 _MOST = 0.7
@@ -79,8 +80,7 @@ IsLate = Callable[[], bool]
 
 def requests_of(search: Search) -> Requests:
     """Return the requests of a search as arrays."""
-    rows = [(r.arrival, r.prompt, r.output) for r in search.instance]
-    return Requests(*(np.ascontiguousarray(column) for column in np.array(rows, np.int64).T))
+    return Requests(*columns_of(search.instance))
 
 
 def begun_in(search: Search) -> Integers:

@@ -12,10 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
+from kvopt.kernels.arrays import Flags, Integers
 
 
 class Candidate(NamedTuple):
@@ -98,7 +96,7 @@ def peaks_fit(batch: Sequence[Candidate], memory: int) -> bool:
     return sum(candidate.peak for candidate in batch) <= memory
 
 
-def fill(chosen: Marks, places: Integers, peaks: Integers, memory: int) -> int:
+def fill(chosen: Flags, places: Integers, peaks: Integers, memory: int) -> int:
     """Choose whatever fits, in the order of the places; return the memory that is left."""
     taken = []
     for place, peak in zip(places.tolist(), peaks[places].tolist(), strict=True):

@@ -22,19 +22,11 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.machine_code import machine_code
 from kvopt.policies.fronts import FREE, NO_LIMIT, Prices, Together, undominated
-from kvopt.policies.phase1.batch import (
-    Candidate,
-    Integers,
-    best_count,
-    columns,
-    starts_together,
-)
-
-Floats = npt.NDArray[np.float64]
+from kvopt.policies.phase1.batch import Candidate, best_count, columns, starts_together
 
 _LARGEST_MEMORY = 2**26
 """Memory up to which priced tokens are sure to fit into 64 bits."""

@@ -12,7 +12,8 @@ from random import Random
 
 import numpy as np
 
-from kvopt.policies.phase1.batch import Candidate, Integers, columns, fill
+from kvopt.kernels.arrays import Integers
+from kvopt.policies.phase1.batch import Candidate, columns, fill
 
 
 def quantile(waiting: Sequence[Candidate], memory: int, seed: int = 0) -> list[Candidate]:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kvopt.kernels.arrays import Flags, Integers
 from kvopt.kernels.machine_code import machine_code
-from kvopt.policies.phase1.batch import Candidate, Integers, Marks, columns, fill
+from kvopt.policies.phase1.batch import Candidate, columns, fill
 
 _FEW = 128
 """Candidates up to which loading a compiler takes longer than it saves."""
@@ -43,7 +44,7 @@ def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
     return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
 
 
-def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
+def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
     """Return what is in the batch, for candidates in the order of scanning."""
     chosen = np.zeros(len(peaks), dtype=np.bool_)
     slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
@@ -54,7 +55,7 @@ def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Marks:
 
 
 def exchange(
-    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Marks, slack: int
+    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Flags, slack: int
 ) -> None:
     """Exchange the first member that a shorter one can replace by the first that can.
 
