@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 
 Room = TypeVar("Room")
@@ -18,6 +18,8 @@ _HEIRS = 2
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
 _SAME = 1e-7
 """Costs that differ by less are those of the same scene."""
+SHARED = 16
+"""Tries of a stretch from which on threads share them; one does fewer in less time."""
 
 
 class Kept(NamedTuple):
@@ -87,10 +89,10 @@ def end_stretch(kept: Kept, taken: int) -> None:
     kept.counts[NUMBER] += 1
 
 
-def share_rows(
-    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], rows: int
+def share(
+    pool: Executor, rooms: Sequence[Room], work: Callable[[Room, int, int], None], count: int
 ) -> None:
-    """Do a part of the rows in each room."""
-    cuts = [rows * k // len(rooms) for k in range(len(rooms) + 1)]
+    """Do a part of so many tries, or of the chosen ones, in each room."""
+    cuts = [count * k // len(rooms) for k in range(len(rooms) + 1)]
     for part in [pool.submit(work, *each) for each in zip(rooms, cuts, cuts[1:], strict=False)]:
         part.result()

@@ -30,9 +30,9 @@ from kvopt.heuristics.beams import (
     starts_of,
     trace_of,
 )
-from kvopt.heuristics.decode import Integers
-from kvopt.heuristics.kept import ALIVE, choose, end_stretch, share_rows
+from kvopt.heuristics.kept import ALIVE, SHARED, choose, end_stretch, share
 from kvopt.heuristics.passing import Crowd
+from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
@@ -40,8 +40,6 @@ _SLICE = 5
 """Stretches of a beam between two questions whether to stop."""
 _GROWTH = 2
 """Factor on the effort of a beam; the first one has one scene, and tells how long others take."""
-_SHARED = 16
-"""Tries of a stretch from which on threads share them; one does fewer in less time."""
 _DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
@@ -109,7 +107,7 @@ def begun_anew(
     crowd = trace.crowd
     beam = beam_from(crowd, nothing_running(), 0, width, plan.draws)
     onward = partial(go_on, *trace, beam, plan, _SLICE)
-    if len(rooms) > 1 and width * plan.draws >= _SHARED:
+    if len(rooms) > 1 and width * plan.draws >= SHARED:
         onward = partial(_go_on_together, pool, rooms, trace, beam, plan)
     while not onward():
         if is_late():
@@ -125,8 +123,8 @@ def _go_on_together(
     if is_ended(trace.crowd, beam):
         return True
     tries = int(beam.kept.counts[ALIVE]) * plan.draws
-    share_rows(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
+    share(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
     taken = choose(beam.kept, plan.draws)
-    share_rows(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
+    share(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
     end_stretch(beam.kept, taken)
     return False

@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Floats, Integers
 from kvopt.heuristics.kept import (
     ALIVE,
     NUMBER,
+    SHARED,
     Kept,
     choose,
     end_stretch,
     one_kept,
-    share_rows,
+    share,
 )
 from kvopt.heuristics.seconds.passing import (
     ACTIVE,
@@ -43,6 +43,7 @@ from kvopt.heuristics.seconds.passing import (
     empty_scene,
     run_on,
 )
+from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, normal, reseed, uniform
 
@@ -144,16 +145,16 @@ def run_of_beam(
     until, kept = int(server.timed.arrivals.min()), beam.kept
     chosen: list[Integers] = []
     ends: list[int] = []
-    shared = rooms if plan.width > 1 else rooms[:1]
+    shared = rooms if plan.width * plan.draws >= SHARED else rooms[:1]
     while not is_late():
         over, begin = next_begin(server, beam, until)
         if over:
             break
         until = begin + plan.stretch
-        work = partial(try_rows, server, beam, plan, until)
-        share_rows(pool, shared, work, int(kept.counts[ALIVE]))
+        tries = int(kept.counts[ALIVE]) * plan.draws
+        share(pool, shared, partial(make_tries, server, beam, plan, until), tries)
         taken = choose(kept, plan.draws)
-        share_rows(pool, shared, partial(keep_rows, server, beam, plan, until), taken)
+        share(pool, shared, partial(keep_rows, server, beam, plan, until), taken)
         chosen.append(kept.chosen[:taken].copy())
         ends.append(until)
         end_stretch(kept, taken)
@@ -248,22 +249,20 @@ def _row(scenes: TimedScene, row: int) -> TimedScene:
 
 
 @compiled
-def try_rows(
+def make_tries(
     server: Server, beam: TimedBeam, plan: TimedPlan, until: int, room: Room, first: int, last: int
 ) -> None:
-    """Run the scenes of some rows on in many ways."""
+    """Run scenes on in some of the many ways."""
     side, kept, copy = _sides(beam)[0], beam.kept, room.copy
-    for row in range(first, last):
-        for draw in range(plan.draws):
-            x = row * plan.draws + draw
-            copy_timed(_row(side, row), copy)
-            habits = Habits(*_habits_of(copy, kept, plan, room, row, draw))
-            paid = kept.costs[row]
-            paid += run_on(server, room.noise, habits, copy, until, room.done)
-            kept.paid[x], kept.bases[x] = paid, copy.counts[BASE]
-            later = until + plan.ahead
-            seen = paid + run_on(server, room.noise, habits, copy, later, room.done)
-            kept.seen[x] = seen + cost_of_line(server, copy)
+    for x in range(first, last):
+        row, draw = x // plan.draws, x % plan.draws
+        copy_timed(_row(side, row), copy)
+        habits = Habits(*_habits_of(copy, kept, plan, room, row, draw))
+        paid = kept.costs[row]
+        paid += run_on(server, room.noise, habits, copy, until, room.done)
+        kept.paid[x], kept.bases[x] = paid, copy.counts[BASE]
+        seen = paid + run_on(server, room.noise, habits, copy, until + plan.ahead, room.done)
+        kept.seen[x] = seen + cost_of_line(server, copy)
 
 
 @compiled

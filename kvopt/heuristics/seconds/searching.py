@@ -75,7 +75,7 @@ def beams_in_seconds(
     time_limit
         Seconds; without a limit beams remain narrow.
     threads
-        Threads that share the scenes of a beam.
+        Threads that share the tries of a beam.
     seed
         Of the random generator.
     room
