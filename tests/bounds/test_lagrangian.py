@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 from itertools import accumulate
@@ -22,7 +23,9 @@ from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
+from kvopt.engines.portfolio import climb
 from kvopt.search.incumbent import Search
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Prices, VolumeProof
 from kvopt.search.result import Progress
 
@@ -244,12 +247,15 @@ def test_no_time_gives_the_volume_bound_and_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_climb_that_gains_too_little_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(lagrangian, "_FIRST_LOOK", 0.0)
+    nothing_gains_enough = SolveParams.of({"lagrangian": {"least_gain": 1.0}})
     instance, values = generate("arrival-1", 30, seed=1), []
-    for least_gain in (0.0, 1.0):  # nothing gains as much as all there is
-        search = Search(instance)
-        offer_lagrangian_bound(search, least_gain=least_gain)
+    for seconds in (math.inf, 600.0):
+        search = Search(instance, params=nothing_gains_enough)
+        climb(search, seconds)
         assert search.checked is not None
         values.append(search.checked.value)
     assert volume_bound(instance) <= values[1] < values[0]
