@@ -1,6 +1,7 @@
 """The tables of two papers, whole: run them, keep what is best, and recompute them unsolved.
 
-    python instances/tables.py run DIR [--study NAME ...] [--draws K] [--time-limit S] [--jobs N]
+    python instances/tables.py run DIR [--study NAME ...] [--draws K] [--time-limit S] [--threads T]
+                                  [--jobs N]
     python instances/tables.py keep DIR
     python instances/tables.py show [--study NAME ...] [--check]
     python instances/tables.py unpack DIR
@@ -34,7 +35,7 @@ from kvopt import verify
 from kvopt.certificates.effort import AMPLE
 from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.description import resolved_text
+from kvopt.experiments.studies.description import Limits, resolved_text
 from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE, lines_of
 from kvopt.experiments.studies.tasks import tasks_of
@@ -83,7 +84,8 @@ def parsed() -> argparse.Namespace:
         if what == "run":
             command.add_argument("--draws", type=int, help="only so many of each row")
             command.add_argument("--time-limit", type=float, help="seconds of each draw")
-            command.add_argument("--jobs", type=int, default=1)
+            command.add_argument("--threads", type=int, help="threads of each draw")
+            command.add_argument("--jobs", type=int, default=1, help="draws at a time")
         elif what == "show":
             command.add_argument("--check", action="store_true")
     return parser.parse_args()
@@ -94,8 +96,7 @@ def parsed() -> argparse.Namespace:
 
 def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     """Run a study, or what is left of it; print how long the whole would take."""
-    if options.time_limit is not None:
-        study = with_limit(study, options.time_limit)
+    study = with_limits(study, options.time_limit, options.threads)
     result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
     whole, found = sum(entry.instances for entry in study.entries), result.progress
     print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
@@ -108,9 +109,14 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     return int(found.failed > 0)
 
 
-def with_limit(study: Study, seconds: float) -> Study:
-    """Return a study with another limit for each draw."""
-    return replace(study, limits=tuple(replace(each, time_limit=seconds) for each in study.limits))
+def with_limits(study: Study, seconds: float | None, threads: int | None) -> Study:
+    """Return a study with other limits of each draw; None leaves its own."""
+
+    def changed(limits: Limits) -> Limits:
+        longest = limits.time_limit if seconds is None else seconds
+        return replace(limits, time_limit=longest, threads=threads or limits.threads)
+
+    return replace(study, limits=tuple(changed(each) for each in study.limits))
 
 
 def _tell(progress: StudyProgress) -> None:
@@ -267,10 +273,11 @@ def fault_of(draw: Draw, places: Container[str]) -> str | None:
 
 
 def unpack(study: Study, draws: Sequence[Draw], folder: Path) -> None:
-    """Write a folder of a study; with the limit of all draws ``run`` goes on from there."""
-    limits = {record["limits"]["time_limit"] for draw in draws for record in draw["records"]}
-    if len(limits) == 1:
-        study = with_limit(study, limits.pop())
+    """Write a folder of a study; with the limits of all draws ``run`` goes on from there."""
+    limits = [record["limits"] for draw in draws for record in draw["records"]]
+    of_all = {(each["time_limit"], each["threads"]) for each in limits}
+    if len(of_all) == 1:
+        study = with_limits(study, *of_all.pop())
     (folder / "certificates").mkdir(parents=True)
     write_atomically(folder / "study.toml", resolved_text(study))
     rows = []

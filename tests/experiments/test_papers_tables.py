@@ -68,7 +68,7 @@ def test_a_folder_that_is_unpacked_has_the_limit_of_its_draws(
 ) -> None:
     kept = tmp_path / "tiny.jsonl.xz"
     tables.keep(study, folder, kept)
-    tables.unpack(tables.with_limit(study, 77.0), tables.read(kept), tmp_path / "again")
+    tables.unpack(tables.with_limits(study, 77.0, 2), tables.read(kept), tmp_path / "again")
     assert read_study(tmp_path / "again" / "study.toml").limits == study.limits
 
 
