@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import bisect
+import math
 import statistics
 import tempfile
 import time
@@ -116,7 +117,10 @@ def gaps(options: argparse.Namespace) -> None:
 
 
 def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
-    """Print the row of an instance and return its gaps: of volume, LP and exact engine."""
+    """Print the row of an instance and return its gaps: of volume, LP and exact engine.
+
+    A signal ends all rows; the one that it ended is printed as far as it came.
+    """
     found, result = certified(instance, options)
     assert result.objective is not None
     simple = [bound(instance, method).value or 0 for method in ("volume", "lagrangian")]
@@ -124,15 +128,16 @@ def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
     sides = f"{result.objective} | {result.lower_bound} | {result.status.value}"
     name = f"| {instance.name} | {len(instance)} "
     print(f"{name}| {_percent(gaps)} | {sides} | {result.seconds:.1f} |", flush=True)
+    stop_if_interrupted(result)
     return gaps
 
 
 def _percent(gaps: list[float]) -> str:
-    return " | ".join(f"{gap:.2%}" for gap in gaps)
+    return " | ".join("-" if math.isnan(gap) else f"{gap:.2%}" for gap in gaps)
 
 
 def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[float], SolveResult]:
-    """Return the gap after each number of seconds, and the result."""
+    """Return the gap after each number of seconds that a signal left, and the result."""
     seen = [(0.0, 1.0)]
 
     def note(progress: Progress) -> None:
@@ -146,9 +151,12 @@ def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[flo
         threads=options.threads,
         observer=note,
     )
-    stop_if_interrupted(result)
     times = [seconds for seconds, _ in seen]
-    return [seen[bisect.bisect_right(times, limit) - 1][1] for limit in options.seconds], result
+    found = [seen[bisect.bisect_right(times, limit) - 1][1] for limit in options.seconds]
+    if result.signal_number is not None:
+        late = [limit > result.seconds for limit in options.seconds]
+        found = [math.nan if is_late else gap for is_late, gap in zip(late, found, strict=True)]
+    return found, result
 
 
 if __name__ == "__main__":
