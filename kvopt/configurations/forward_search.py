@@ -36,7 +36,9 @@ _LAST_SHORT = 2**15 - 1
 """Last completion round up to which labels have 16 bits for each request, then 32."""
 
 _LABELS_IN_ALL = 150_000_000
-"""Label limit of all layers together: 12 bytes each up to 64 requests (1.8 GB), then 20."""
+"""Label limit of all layers together, unless one of them may be large."""
+FULL_LAYERS = 12
+"""Layers as large as the largest one may be that all together may amount to."""
 
 
 @dataclass
@@ -79,7 +81,7 @@ class ForwardSearch:
         label_limit: int,
         should_stop: Callable[[], bool] = lambda: False,
         *,
-        in_all: int = _LABELS_IN_ALL,
+        in_all: int | None = None,
     ) -> tuple[int, ...] | None:
         """Return the starts of a best schedule below the target, None if there is none.
 
@@ -90,6 +92,8 @@ class ForwardSearch:
         Stopped
             If it was asked to stop.
         """
+        if in_all is None:
+            in_all = max(_LABELS_IN_ALL, FULL_LAYERS * label_limit)
         return self._run(label_limit, None, in_all, should_stop)
 
     def search_with_beam(

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped, TooWide
-from kvopt.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.states import States
 from kvopt.kernels.compiling import working_time
@@ -21,6 +21,8 @@ _CAUTION = 3.0
 """Factor on the seconds that a search for all better schedules is expected to take."""
 _ENDLESS = 100.0
 """Limit of the logarithm of that expectation, which keeps it inside the range of floats."""
+_MARGIN, _INSTANT = 0.8, 1e-3
+"""Share of the time left that a search for a better bound should need, and least seconds of one."""
 
 _WIDER = 3
 """Factor of the beam width from one beam search to the next."""
@@ -28,11 +30,13 @@ _WIDER = 3
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with those that extend it and their hash table, and more for each request."""
+_BYTES_KEPT = 12
+"""Bytes that are kept of a label of an earlier round."""
 
 
 def label_limit(search: Search) -> int:
     """Return how many labels a search may keep in each round, within the memory budget."""
-    label = _BYTES + _BYTES_A_REQUEST * len(search.instance)
+    label = _BYTES + _BYTES_A_REQUEST * len(search.instance) + FULL_LAYERS * _BYTES_KEPT
     return min(search.params.exact.most_labels, search.memory_left // label)
 
 
@@ -114,8 +118,8 @@ class Forward:
         """Exclude more and more of what is between bound and schedule; return whether that was all.
 
         Labels grow by about the same factor with every round of latency more, so two searches tell
-        how far the next one may go.  After one beyond the label limit it ends, or goes on with
-        look-ahead and then with smaller steps.
+        how far the next one may go, and whether there is time for one more.  After one beyond the
+        label limit it ends, or goes on with look-ahead and then with smaller steps.
         """
         least = self._evaluation.bound
         known = (self._search.lower_bound or least) - least
@@ -144,10 +148,15 @@ class Forward:
                 growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             self._before, self._last = last, _Effort(rise, kept, look_ahead, working_time() - began)
             last = self._last
-            rise += max(
-                1.0, min(rise, math.log(self._params.more_work) / growth, (failed - rise) / 2)
-            )
+            more = min(self._params.more_work, self._affordable() / max(last.seconds, _INSTANT))
+            if more < 1.0:
+                return False
+            rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
         return False
+
+    def _affordable(self) -> float:
+        """Return the seconds that the next search may take."""
+        return _MARGIN * min(self._search.remaining, self._deadline - working_time())
 
     def exclude(
         self, target: int, most_labels: int, *, look_ahead: bool, deadline: float = math.inf

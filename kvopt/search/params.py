@@ -100,7 +100,7 @@ class ExactParams:
         30_000, "Most labels in a round of such searches while the bound rises.", least=1
     )
     most_labels: int = _param(
-        12_000_000, "Most labels in a round of the last search; about 1 GB at n = 30.", least=1
+        60_000_000, "Most labels in a round of the last search, if memory allows.", least=1
     )
     checkable_labels: int = _param(
         20_000_000, "Labels times requests that `kvopt verify` can repeat, in some minutes."

@@ -352,6 +352,21 @@ def test_bounds_rise_until_all_is_excluded_or_the_label_limit() -> None:
             assert search.lower_bound == optimum
 
 
+@pytest.mark.slow
+def test_bounds_rise_no_farther_than_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Search(generate("arrival-1", 12, seed=1))
+    offer_list_schedules(search)
+    rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
+    forward = Forward(search, rising, evaluation)
+    monkeypatch.setattr(forward, "_affordable", lambda: 0.0)
+    assert not forward.raises(200_000)
+    assert search.lower_bound is not None
+    assert search.schedule is not None
+    assert evaluation.bound < search.lower_bound < search.schedule.objective
+    monkeypatch.undo()
+    assert forward.raises(200_000)
+
+
 def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
     """Without prices all sets of requests are equally promising."""
     instance = Instance(60, [Request(0, i % 7, 2 + i // 7) for i in range(40)])
