@@ -30,13 +30,13 @@ _WIDER = 3
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with those that extend it and their hash table, and more for each request."""
-_BYTES_KEPT = 12
-"""Bytes that are kept of a label of an earlier round."""
 
 
 def label_limit(search: Search) -> int:
     """Return how many labels a search may keep in each round, within the memory budget."""
-    label = _BYTES + _BYTES_A_REQUEST * len(search.instance) + FULL_LAYERS * _BYTES_KEPT
+    count = len(search.instance)
+    of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
+    label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
     return min(search.params.exact.most_labels, search.memory_left // label)
 
 
