@@ -14,26 +14,23 @@ import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, end_stretch, one_kept
-from kvopt.heuristics.passing import (
+from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
+from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, end_usually, note
+from kvopt.heuristics.scenes import (
     FRONT,
     NOW,
     STOP,
     Crowd,
-    Habit,
     Made,
     Rows,
     Scene,
-    advance,
     copy_scene,
-    cost_of_waiting,
-    finish,
     is_over,
     nothing_made,
     skip_idle_rounds,
     start_on,
 )
-from kvopt.heuristics.reduced_costs import Worth, worth_of
-from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of
 from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
@@ -218,11 +215,8 @@ def _sides(beam: Beam) -> tuple[Side, Side]:
 def end_early(crowd: Crowd, worth: Worth, beam: Beam) -> None:
     """Run the scene that looks cheapest on to its end, without tries, and keep no other one."""
     side = _sides(beam)[0]
-    habit = Habit(
-        int(beam.kept.habits[0, 0]), int(beam.kept.habits[0, 1]), int(beam.kept.habits[0, 2])
-    )
     made = Made(side.starts[0], beam.room.made.workers)
-    finish(crowd, _row(side.scenes, 0), worth, habit, made)
+    end_usually(crowd, worth, _row(side.scenes, 0), beam.kept.habits[0], made)
     beam.kept.counts[ALIVE] = 1
 
 
@@ -252,7 +246,7 @@ def _begin(scene: Scene, running: Rows, now: int) -> None:
 @compiled
 def _habit_of(
     crowd: Crowd, keys: Floats, scene: Scene, beam: Beam, plan: BeamPlan, row: int, draw: int
-) -> tuple[int, int, int]:
+) -> Habit:
     """Shuffle the line of a scene for a draw of a row, and return its habit."""
     rng = np.zeros(1, dtype=np.int64)
     reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)
@@ -276,7 +270,7 @@ def make_tries(
     for x in range(first, last):
         row, draw = x // plan.draws, x % plan.draws
         copy_scene(_row(side.scenes, row), copy)
-        habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
+        habit = _habit_of(crowd, keys, copy, beam, plan, row, draw)
         paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
         tries.paid[x], tries.bases[x] = paid, copy.bases[0]
         seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
@@ -302,12 +296,11 @@ def keep_rows(
         scene = _row(other.scenes, place)
         _copy_all(_row(side.scenes, row), scene)
         other.starts[place] = side.starts[row]
-        habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
+        habit = _habit_of(crowd, keys, scene, beam, plan, row, draw)
         made = Made(other.starts[place], room.made.workers)
         cost = advance(crowd, scene, worth, habit, kept, made)
         tries.next_costs[place] = beam.kept.costs[row] + cost
-        tries.next_habits[place, 0], tries.next_habits[place, 1] = habit.window, habit.patience
-        tries.next_habits[place, 2] = habit.choice
+        note(habit, tries.next_habits[place])
 
 
 @compiled

@@ -85,10 +85,39 @@ def cost_of_start(
     """Return the reduced cost of a start of a request that has waited so many rounds."""
     last = len(worth.paid) - 1
     begin, end = min(start, last), min(start + output, last)
-    paid = worth.paid[end] - worth.paid[begin]
-    held = (prompt - start) * paid + worth.moment[end] - worth.moment[begin]
+    held = _paid_for_tokens(worth.paid, worth.moment, prompt - start, begin, end)
     held += paid_for_slots(worth, prompt - start, begin, end)
     return float(waiting + output + held - worth.least[i])
+
+
+@compiled
+def rise_of_tokens(
+    paid: Floats, moment: Floats, start: int, delay: int, prompt: int, output: int
+) -> float:
+    """Return by how much tokens cost more, or less, if a start comes so many rounds later."""
+    last, later = len(paid) - 1, start + delay
+    now = _paid_for_tokens(
+        paid, moment, prompt - start, min(start, last), min(start + output, last)
+    )
+    then = _paid_for_tokens(
+        paid, moment, prompt - later, min(later, last), min(later + output, last)
+    )
+    return float(then - now)
+
+
+@compiled
+def rise_of_slots(worth: Worth, start: int, delay: int, prompt: int, output: int) -> float:
+    """Return by how much slots cost more, or less, if a start comes so many rounds later."""
+    last, later = len(worth.paid) - 1, start + delay
+    now = paid_for_slots(worth, prompt - start, min(start, last), min(start + output, last))
+    then = paid_for_slots(worth, prompt - later, min(later, last), min(later + output, last))
+    return float(then - now)
+
+
+@compiled
+def _paid_for_tokens(paid: Floats, moment: Floats, offset: int, begin: int, end: int) -> float:
+    """Return what a request that holds ``offset + t`` pays for tokens between two rounds."""
+    return offset * (paid[end] - paid[begin]) + moment[end] - moment[begin]
 
 
 @compiled

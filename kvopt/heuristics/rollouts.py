@@ -18,25 +18,22 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.fluid import fluid_end
-from kvopt.heuristics.passing import (
+from kvopt.heuristics.passing import Habit, advance, cost_of_waiting, finish
+from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.scenes import (
     FRONT,
     FULLEST,
     NOW,
     STOP,
     Crowd,
-    Habit,
     Made,
     Scene,
-    advance,
     copy_scene,
-    cost_of_waiting,
-    finish,
     first_scene,
     is_over,
     nothing_made,
     skip_idle_rounds,
 )
-from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.kernels.arrays import Floats, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time
@@ -48,8 +45,12 @@ _SLICE = 500
 """Tries between two questions whether to stop."""
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Largest window in requests, and largest patience in times passed over, that are drawn."""
-USUAL = (32.0, 16.0, float(FULLEST))
-"""Window in requests, patience in times passed over, and choice of workers, to begin with."""
+_MOST_FILL = 2.0
+"""Largest worth of filling memory that is drawn, in its price."""
+_GAINING = 0.7
+"""Share of new habits in which what gains most is started, not what is first in line."""
+USUAL = (32.0, 16.0, float(FULLEST), -1.0)
+"""The parts of a habit to begin with."""
 
 
 class Plan(NamedTuple):
@@ -120,7 +121,8 @@ def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
     keys = np.log(volumes)
     line = np.lexsort((arrivals, prompts, volumes))
     coming = np.argsort(arrivals[line], kind="stable")
-    return Crowd(instance.memory, arrivals, prompts, outputs, line, coming), keys
+    mean = int(outputs.mean()) if len(outputs) else 0
+    return Crowd(instance.memory, arrivals, prompts, outputs, line, coming, mean), keys
 
 
 def rolled(
@@ -139,7 +141,7 @@ def rolled(
     number = 0
     while not is_over(crowd, scene):
         if should_stop():
-            finish(crowd, scene, worth, Habit(*map(int, usual)), made)
+            end_usually(crowd, worth, scene, usual, made)
             break
         roll(crowd, worth, keys, scene, copy, plan, usual, number, stretches, made)
         number += stretches
@@ -170,39 +172,65 @@ def roll(
         for draw in range(plan.draws):
             copy_scene(scene, copy)
             reseed(rng, plan.seed, stretch, draw)
-            habit = Habit(*arrange(crowd, keys, copy, usual, rng, draw == 0))
+            habit = arrange(crowd, keys, copy, usual, rng, draw == 0)
             cost = advance(crowd, copy, worth, habit, kept + plan.ahead, made)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
         reseed(rng, plan.seed, stretch, best)
-        habit = Habit(*arrange(crowd, keys, scene, usual, rng, best == 0))
+        habit = arrange(crowd, keys, scene, usual, rng, best == 0)
         advance(crowd, scene, worth, habit, kept, made)
-        usual[0], usual[1], usual[2] = habit.window, habit.patience, habit.choice
+        note(habit, usual)
+
+
+@compiled
+def end_usually(crowd: Crowd, worth: Worth, scene: Scene, usual: Floats, made: Made) -> None:
+    """Run a scene on to its end with a habit that has been noted."""
+    finish(crowd, scene, worth, _noted(usual), made)
+
+
+@compiled
+def note(habit: Habit, parts: Floats) -> None:
+    """Note the parts of a habit."""
+    parts[0], parts[1], parts[2], parts[3] = (
+        habit.window,
+        habit.patience,
+        habit.choice,
+        habit.fill,
+    )
+
+
+@compiled
+def _noted(parts: Floats) -> Habit:
+    return Habit(int(parts[0]), int(parts[1]), int(parts[2]), parts[3])
 
 
 @compiled
 def arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
-) -> tuple[int, int, int]:
-    """Shuffle the front of the line a little, and return the parts of a habit.
+) -> Habit:
+    """Shuffle the front of the line a little, and return a habit.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
     if plain:
-        return int(usual[0]), int(usual[1]), int(usual[2])
+        return _noted(usual)
+    fill = -1.0
     if uniform(rng) < 0.5:
         window, patience = (usual[0] * _factor(rng), usual[1] * _factor(rng))
+        fill = usual[3] * _factor(rng)
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
         patience = _MOST_PATIENT ** uniform(rng)
         blur, tilt = 0.2 * uniform(rng), 0.3 * uniform(rng) - 0.1
+        if uniform(rng) < _GAINING:
+            fill = _MOST_FILL * uniform(rng)
     _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, rng)
     choice = int(usual[2])
     if len(scene.active) > 1 and uniform(rng) < 0.3:
         choice = below(rng, 3)
-    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice
+    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill)
 
 
 @compiled

@@ -15,36 +15,32 @@ from kvopt.bounds.prices import price_value
 from kvopt.bounds.slots import slot_value
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.passing import (
+from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
+from kvopt.heuristics.reduced_costs import Worth, worth_of
+from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts
+from kvopt.heuristics.scenes import (
     FIRST,
-    Habit,
-    advance,
-    cost_of_waiting,
     first_scene,
     is_over,
     nothing_made,
     skip_idle_rounds,
 )
-from kvopt.heuristics.reduced_costs import Worth, worth_of
-from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts
 from kvopt.kernels.arrays import Integers
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import Prices, SlotPrices
 
+NUMERATORS = st.lists(st.integers(0, 9), min_size=1, max_size=30)
+FILLS = st.sampled_from((-1.0, 0.0, 0.75))
 CHAT = generate("conversation", n=300, memory=3_000, seed=1)
 
 
 def passed_over(
-    instance: Instance, prices: Prices | SlotPrices, window: int, patience: int, rounds: int = 7
+    instance: Instance, prices: Prices | SlotPrices, habit: Habit, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     crowd, _ = crowd_of(instance)
     worth = worth_of(instance, prices)
-    scene, made, habit = (
-        first_scene(len(instance)),
-        nothing_made(len(instance)),
-        Habit(window, patience, FIRST),
-    )
+    scene, made = first_scene(len(instance)), nothing_made(len(instance))
     cost = 0.0
     while not is_over(crowd, scene):
         until = scene.counts[-1] + rounds
@@ -57,19 +53,20 @@ def passed_over(
 @given(instances(most_requests=9), st.integers(1, 5), st.integers(0, 4))
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
-    starts, _ = passed_over(instance, Prices((), 1), window, patience, rounds=10**6)
+    habit = Habit(window, patience, FIRST)
+    starts, _ = passed_over(instance, Prices((), 1), habit, rounds=10**6)
     policy = run(instance, f"patient:window={window},patience={patience}")
     assert starts.tolist() == list(policy.starts)
 
 
 @pytest.mark.slow
-@given(instances(most_requests=9), st.lists(st.integers(0, 9), min_size=1, max_size=30))
+@given(instances(most_requests=9), NUMERATORS, FILLS)
 def test_cost_is_latency_less_the_bound_of_the_prices(
-    instance: Instance, numerators: list[int]
+    instance: Instance, numerators: list[int], fill: float
 ) -> None:
     assume(len(instance) > 0)
     prices = Prices(tuple(numerators), 7)
-    starts, cost = passed_over(instance, prices, 4, 2)
+    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill))
     schedule = Schedule(instance, starts.tolist())
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
@@ -77,12 +74,71 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
 
 
 @pytest.mark.slow
-@given(instances(most_requests=9), slot_prices())
-def test_cost_counts_prices_of_slots_too(instance: Instance, prices: SlotPrices) -> None:
+@given(instances(most_requests=9), slot_prices(), FILLS)
+def test_cost_counts_prices_of_slots_too(
+    instance: Instance, prices: SlotPrices, fill: float
+) -> None:
     assume(len(instance) > 0)
-    starts, cost = passed_over(instance, prices, 4, 2)
+    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill))
     value = slot_value(instance, prices) / prices.prices.denominator
     assert cost == pytest.approx(Schedule(instance, starts.tolist()).objective - value, abs=1e-6)
+
+
+def gaining(instance: Instance, prices: Prices, window: int, fill: float) -> list[int]:
+    """Start again and again the one of the first in line that gains most, by the definition."""
+    crowd, _ = crowd_of(instance)
+    mean = sum(r.output for r in instance) // len(instance)
+
+    def price(t: int) -> float:
+        return prices.numerators[t - 1] / 8 if t <= len(prices.numerators) else 0.0
+
+    def cost(r: Request, k: int) -> float:
+        return k + sum(price(k + j) * (r.prompt + j) for j in range(1, r.output + 1))
+
+    def fits(i: int, k: int) -> bool:
+        known = {**starts, i: k}
+        part = Instance(instance.memory, [instance.requests[x] for x in known])
+        return Schedule(part, list(known.values())).check().peak_memory <= instance.memory
+
+    starts: dict[int, int] = {}
+    now = min(r.arrival for r in instance)
+    while len(starts) < len(instance):
+        line = [i for i in crowd.line.tolist() if instance.requests[i].arrival <= now]
+        while True:
+            gains = {}
+            for i in [x for x in line if x not in starts][:window]:
+                r, filled = instance.requests[i], sum(map(price, range(now + 1, now + mean + 1)))
+                if fits(i, now):
+                    gains[i] = fill * filled * r.prompt + cost(r, now + mean) - cost(r, now)
+            if not gains:
+                break
+            starts[max(gains, key=lambda i: gains[i])] = now
+        events = [starts[i] + instance.requests[i].output for i in starts]
+        events += [r.arrival for r in instance]
+        now = min([t for t in events if t > now], default=now)
+    return [starts[i] for i in range(len(instance))]
+
+
+@pytest.mark.slow
+@given(instances(most_requests=7), NUMERATORS, st.integers(1, 5), st.sampled_from((0.0, 0.5, 2.0)))
+def test_what_gains_most_is_started(
+    instance: Instance, numerators: list[int], window: int, fill: float
+) -> None:
+    assume(len(instance) > 0)
+    prices, habit = Prices(tuple(numerators), 8), Habit(window, 10**6, FIRST, fill)
+    starts, _ = passed_over(instance, prices, habit, rounds=10**6)
+    assert starts.tolist() == gaining(instance, prices, window, fill)
+
+
+@pytest.mark.slow
+@given(instances(most_requests=9), st.integers(1, 5))
+def test_without_patience_the_first_in_line_is_next_in_any_case(
+    instance: Instance, window: int
+) -> None:
+    assume(len(instance) > 0)
+    prices = Prices((8, 4, 2, 1), 8)
+    starts, _ = passed_over(instance, prices, Habit(window, 0, FIRST, 1.0))
+    assert starts.tolist() == passed_over(instance, prices, Habit(1, 0, FIRST))[0].tolist()
 
 
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.heuristics.decode import earliest
-from kvopt.heuristics.passing import Rows
+from kvopt.heuristics.scenes import Rows
 from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kvopt.search.incumbent import Search
+
+if TYPE_CHECKING:
+    from kvopt.heuristics.passing import Habit
 
 _HABITS = ((8, 32), (32, 16), (1, 0), (100, 50))
 """Windows and patience that are tried, the usually best ones first."""
@@ -12,7 +17,8 @@ _SLICE = 2_000
 
 def offer_central_lines(search: Search) -> None:
     """Offer what a line in order of volume gives, with several habits."""
-    from kvopt.heuristics.passing import EMPTIEST, FIRST, FULLEST, Habit
+    from kvopt.heuristics.passing import Habit
+    from kvopt.heuristics.scenes import EMPTIEST, FIRST, FULLEST
 
     if len(search.instance) < 2:
         return
@@ -25,18 +31,12 @@ def offer_central_lines(search: Search) -> None:
                 search.offer_starts(starts, "central line", workers)
 
 
-def central_line(search: Search, habit: tuple[int, int, int]) -> tuple[list[int], list[int]]:
+def central_line(search: Search, habit: Habit) -> tuple[list[int], list[int]]:
     """Return starts and workers of one habit; not all of them once the search has to stop."""
-    from kvopt.heuristics.passing import (
-        Habit,
-        advance,
-        first_scene,
-        is_over,
-        nothing_made,
-        skip_idle_rounds,
-    )
+    from kvopt.heuristics.passing import advance
     from kvopt.heuristics.reduced_costs import worth_nothing
     from kvopt.heuristics.rollouts import crowd_of
+    from kvopt.heuristics.scenes import first_scene, is_over, nothing_made, skip_idle_rounds
 
     instance, count = search.instance, len(search.instance)
     crowd, _ = crowd_of(instance)
@@ -45,5 +45,5 @@ def central_line(search: Search, habit: tuple[int, int, int]) -> tuple[list[int]
     while not is_over(crowd, scene) and not search.should_stop():
         skip_idle_rounds(crowd, scene)
         until = scene.counts[-1] + _SLICE
-        advance(crowd, scene, free, Habit(*habit), until, made)
+        advance(crowd, scene, free, habit, until, made)
     return made.starts.tolist(), made.workers.tolist()

@@ -19,7 +19,7 @@ import numpy as np
 
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.fleets.reinsertion import Fleet, hold
-from kvopt.heuristics.passing import Rows
+from kvopt.heuristics.scenes import Rows
 from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform

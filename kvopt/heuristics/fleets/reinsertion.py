@@ -18,7 +18,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import earliest
-from kvopt.heuristics.passing import Rows
+from kvopt.heuristics.scenes import Rows
 from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.compiling import working_time

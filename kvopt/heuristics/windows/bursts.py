@@ -21,7 +21,7 @@ from kvopt.heuristics.beams import (
     trace_of,
 )
 from kvopt.heuristics.decode import earliest
-from kvopt.heuristics.passing import Crowd
+from kvopt.heuristics.scenes import Crowd
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.heuristics.windows.standing import (
     Change,
@@ -138,7 +138,7 @@ def _part(trace: Trace, members: Integers) -> Trace:
     line = np.argsort(ranks[members])
     coming = np.argsort(arrivals[line], kind="stable")
     return Trace(
-        Crowd(crowd.memory, arrivals, prompts, outputs, line, coming),
+        Crowd(crowd.memory, arrivals, prompts, outputs, line, coming, crowd.mean_output),
         worth._replace(least=worth.least[members], cheapest=worth.cheapest[members]),
         keys[members],
     )

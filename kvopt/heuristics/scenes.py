@@ -1,0 +1,250 @@
+"""Scenes: how far a run has got, and what may be done there.
+
+Everything here is compiled.  A `Scene` can be copied, and run on in different ways
+(`kvopt.heuristics.passing`).  The workers of a fleet share one line, from which a request goes to a
+worker where it fits (`FIRST`, `EMPTIEST`, `FULLEST`).
+
+The look-ahead is that of `kvopt.policies.lookahead_loops`, in loops of its own: a roll through the
+loops there took 1.3 to 1.4 times as long.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.kernels.arrays import Integers
+from kvopt.kernels.compiled import compiled
+
+Rows = Integers
+"""Integers in two dimensions: a row for each worker."""
+
+FRONT, STOP, COME, NOW = range(4)  # entries of `Scene.counts`
+FIRST, EMPTIEST, FULLEST = range(3)
+"""Which worker takes a request: the first where it fits, or one that holds least or most."""
+_SEEN = 2048
+"""Waiting requests that a copy of a scene has at most, the first in line."""
+
+
+class Crowd(NamedTuple):
+    """An instance as arrays, and the line in which requests wait.
+
+    Parameters
+    ----------
+    memory
+        M, of each worker.
+    arrivals, prompts, outputs
+        Of each request.
+    line
+        Requests in the order in which they line up.  The place there is a request's **rank**.
+    coming
+        Ranks by arrival.
+    mean_output
+        Of all requests, in rounds.
+    """
+
+    memory: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    line: Integers
+    coming: Integers
+    mean_output: int
+
+
+class Made(NamedTuple):
+    """Where requests have been started: rounds and workers."""
+
+    starts: Integers
+    workers: Integers
+
+
+class Scene(NamedTuple):
+    """How far a run has got.
+
+    Parameters
+    ----------
+    counts
+        Where the waiting begin and end in ``queue``, how many have arrived, and the round.
+    active, bases
+        How many requests are active on each worker, and the sum of their offsets.
+    queue
+        Ranks of waiting requests, about ascending.
+    passed
+        How often each rank was passed over.
+    ends, offsets, loads
+        In a row for each worker, of each active request: its completion, ascending, its prompt
+        less its start (plus t that is what it holds at t), and what all of the worker hold
+        together at its completion.
+    """
+
+    counts: Integers
+    active: Integers
+    bases: Integers
+    queue: Integers
+    passed: Integers
+    ends: Rows
+    offsets: Rows
+    loads: Rows
+
+
+def nothing_made(count: int) -> Made:
+    """Return room for starts and workers."""
+    return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
+
+
+def first_scene(count: int, workers: int = 1) -> Scene:
+    """Return the scene before any request has arrived."""
+    counts = np.array([count, count, 0, 0], dtype=np.int64)
+    active, bases = np.zeros((2, workers), dtype=np.int64)
+    queue, passed = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    ends, offsets, loads = np.zeros((3, workers, count), dtype=np.int64)
+    return Scene(counts, active, bases, queue, passed, ends, offsets, loads)
+
+
+@compiled
+def copy_scene(scene: Scene, copy: Scene) -> None:
+    """Copy what matters for the next while: not those far behind in the queue."""
+    copy.counts[:] = scene.counts
+    copy.active[:] = scene.active
+    copy.bases[:] = scene.bases
+    front = scene.counts[FRONT]
+    stop = min(scene.counts[STOP], front + _SEEN)
+    copy.counts[STOP] = stop
+    for place in range(front, stop):
+        rank = scene.queue[place]
+        copy.queue[place], copy.passed[rank] = rank, scene.passed[rank]
+    for worker in range(len(scene.active)):
+        active = scene.active[worker]
+        copy.ends[worker, :active] = scene.ends[worker, :active]
+        copy.offsets[worker, :active] = scene.offsets[worker, :active]
+        copy.loads[worker, :active] = scene.loads[worker, :active]
+
+
+@compiled
+def is_over(crowd: Crowd, scene: Scene) -> bool:
+    """Tell whether everything has been started."""
+    waits = scene.counts[FRONT] < scene.counts[STOP]
+    return not waits and scene.counts[COME] == len(crowd.line)
+
+
+@compiled
+def skip_idle_rounds(crowd: Crowd, scene: Scene) -> None:
+    """Go on to the next arrival if nothing is active and no request waits."""
+    counts = scene.counts
+    if counts[FRONT] == counts[STOP] and not scene.active.any():
+        arrival = crowd.arrivals[crowd.line[crowd.coming[counts[COME]]]]
+        counts[NOW] = max(counts[NOW], arrival)
+
+
+@compiled
+def meet(crowd: Crowd, scene: Scene) -> None:
+    """Let arriving requests join the line, and completed ones leave."""
+    counts = scene.counts
+    now, come = counts[NOW], counts[COME]
+    while come < len(crowd.line) and crowd.arrivals[crowd.line[crowd.coming[come]]] <= now:
+        _join(scene, crowd.coming[come])
+        come += 1
+    counts[COME] = come
+    for worker in range(len(scene.active)):
+        _leave(scene, worker)
+
+
+@compiled
+def _join(scene: Scene, rank: int) -> None:
+    """Insert a rank in its place, moving the shorter side."""
+    scene.passed[rank] = 0  # what a copy of a scene was used for before may have passed it over
+    queue, front, stop = scene.queue, scene.counts[FRONT], scene.counts[STOP]
+    place = front + np.searchsorted(queue[front:stop], rank)
+    if place - front < stop - place and front > 0:
+        for x in range(front, place):
+            queue[x - 1] = queue[x]
+        queue[place - 1] = rank
+        scene.counts[FRONT] -= 1
+        return
+    for x in range(stop, place, -1):
+        queue[x] = queue[x - 1]
+    queue[place] = rank
+    scene.counts[STOP] += 1
+
+
+@compiled
+def _leave(scene: Scene, worker: int) -> None:
+    """Let completed requests leave a worker."""
+    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
+    gone, active = 0, scene.active[worker]
+    while gone < active and ends[gone] <= scene.counts[NOW]:
+        scene.bases[worker] -= offsets[gone]
+        gone += 1
+    if gone == 0:
+        return
+    for x in range(gone, active):
+        ends[x - gone], offsets[x - gone], loads[x - gone] = ends[x], offsets[x], loads[x]
+    scene.active[worker] -= gone
+
+
+@compiled
+def free_memory(crowd: Crowd, scene: Scene) -> int:
+    """Return the most tokens that a request may hold one round from now, on any worker."""
+    free = -1
+    for worker in range(len(scene.active)):
+        held = scene.bases[worker] + scene.active[worker] * (scene.counts[NOW] + 1)
+        free = max(free, crowd.memory - held)
+    return free
+
+
+@compiled
+def worker_for(crowd: Crowd, scene: Scene, prompt: int, output: int, choice: int) -> int:
+    """Return the worker that takes a request now, -1 if it fits on none."""
+    best, least, now = -1, 0, scene.counts[NOW]
+    for worker in range(len(scene.active)):
+        held = scene.bases[worker] + scene.active[worker] * now
+        if choice == FULLEST:
+            held = -held
+        if best >= 0 and (choice == FIRST or held >= least):
+            continue
+        if _fits(crowd, scene, worker, prompt, output):
+            best, least = worker, held
+    return best
+
+
+@compiled
+def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> bool:
+    """Tell whether a request that starts now fits at every completion, its own included."""
+    active, now = scene.active[worker], scene.counts[NOW]
+    if scene.bases[worker] + active * (now + 1) + prompt + 1 > crowd.memory:
+        return False
+    end, x = now + output, 0
+    while x < active and scene.ends[worker, x] < end:
+        if scene.loads[worker, x] + prompt + scene.ends[worker, x] - now > crowd.memory:
+            return False
+        x += 1
+    own = prompt + output + (active - x) * end
+    for later in range(x, active):
+        own += scene.offsets[worker, later]
+    return bool(own <= crowd.memory)
+
+
+@compiled
+def start_on(scene: Scene, worker: int, prompt: int, output: int) -> None:
+    """Make a request active now."""
+    ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
+    now = scene.counts[NOW]
+    end, offset = now + output, prompt - now
+    x = active = scene.active[worker]
+    own = prompt + output
+    while x > 0 and ends[x - 1] >= end:
+        x -= 1
+        own += offsets[x] + end
+    for y in range(active, x, -1):
+        ends[y], offsets[y], loads[y] = ends[y - 1], offsets[y - 1], loads[y - 1]
+    ends[x], offsets[x], loads[x] = end, offset, own
+    for y in range(x):
+        loads[y] += offset + ends[y]
+    y = x + 1
+    while y <= active and ends[y] == end:
+        loads[y] += offset + end
+        y += 1
+    scene.active[worker] += 1
+    scene.bases[worker] += offset
