@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
-from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, end_stretch, one_kept
+from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, draws_of, end_stretch, one_kept
 from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
 from kvopt.heuristics.reduced_costs import Worth, worth_of
 from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, end_usually, note
 from kvopt.heuristics.scenes import (
     FRONT,
     NOW,
+    STATE,
     STOP,
     Crowd,
     Made,
@@ -156,7 +157,7 @@ def room_for(crowd: Crowd, running: int = 0) -> Room:
 
 
 def _side(width: int, count: int, most: int) -> Side:
-    counts = np.zeros((width, 4), dtype=np.int64)
+    counts = np.zeros((width, 5), dtype=np.int64)
     counts[:, [FRONT, STOP]] = count
     active, bases = np.zeros((2, width, 1), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
@@ -181,9 +182,10 @@ def go_on(
     for _ in range(stretches):
         if is_ended(crowd, beam):
             return True
-        tries = beam.kept.counts[ALIVE] * plan.draws
+        draws = draws_of(beam.kept, plan.draws)
+        tries = beam.kept.counts[ALIVE] * draws
         make_tries(crowd, worth, keys, beam, plan, beam.room, 0, tries)
-        taken = choose(beam.kept, plan.draws)
+        taken = choose(beam.kept, draws)
         keep_rows(crowd, worth, keys, beam, plan, beam.room, 0, taken)
         end_stretch(beam.kept, taken)
     return False
@@ -266,13 +268,13 @@ def make_tries(
 ) -> None:
     """Run scenes on in some of the many ways."""
     side, tries, copy = _sides(beam)[0], beam.kept, room.copy
-    kept = side.scenes.counts[0, NOW] + plan.stretch
+    kept, draws = side.scenes.counts[0, NOW] + plan.stretch, draws_of(tries, plan.draws)
     for x in range(first, last):
-        row, draw = x // plan.draws, x % plan.draws
+        row, draw = x // draws, x % draws
         copy_scene(_row(side.scenes, row), copy)
         habit = _habit_of(crowd, keys, copy, beam, plan, row, draw)
         paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
-        tries.paid[x], tries.bases[x] = paid, copy.bases[0]
+        tries.states[x] = copy.counts[STATE]
         seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
         tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
 
@@ -290,9 +292,9 @@ def keep_rows(
 ) -> None:
     """Run some of the chosen ones on once more, into the other side."""
     (side, other), tries = _sides(beam), beam.kept
-    kept = side.scenes.counts[0, NOW] + plan.stretch
+    kept, draws = side.scenes.counts[0, NOW] + plan.stretch, draws_of(tries, plan.draws)
     for place in range(first, last):
-        row, draw = tries.chosen[place] // plan.draws, tries.chosen[place] % plan.draws
+        row, draw = tries.chosen[place] // draws, tries.chosen[place] % draws
         scene = _row(other.scenes, place)
         _copy_all(_row(side.scenes, row), scene)
         other.starts[place] = side.starts[row]

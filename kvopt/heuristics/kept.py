@@ -15,7 +15,8 @@ Room = TypeVar("Room")
 
 ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
 _HEIRS = 2
-"""Scenes that one scene may leave behind in the next stretch, so that the kept ones differ."""
+"""Scenes that one scene may leave behind in the next stretch, so that the kept ones differ, where
+there are as many as may be kept."""
 _SAME = 1e-7
 """Costs that differ by less are those of the same scene."""
 SHARED = 16
@@ -33,9 +34,9 @@ class Kept(NamedTuple):
         The parts of the habit that each was made with.
     counts
         How many scenes are kept, and the number of the stretch.
-    seen, paid, bases
-        Of each try, row times draws plus draw: its cost with the look-ahead and without, and what
-        tells it from others that cost as much.
+    seen, paid, states
+        Of each try, row times draws plus draw: its cost with the look-ahead, and two numbers that
+        tell it from others, its state and, where that does not say all, its cost without.
     chosen
         The cheapest tries.
     next_costs, next_habits
@@ -47,7 +48,7 @@ class Kept(NamedTuple):
     counts: Integers
     seen: Floats
     paid: Floats
-    bases: Integers
+    states: Integers
     chosen: Integers
     next_costs: Floats
     next_habits: Floats
@@ -57,21 +58,30 @@ def one_kept(width: int, draws: int, habit: Sequence[float]) -> Kept:
     """Return one scene with a usual habit, and room for as many as there may be."""
     habits, counts = np.tile(np.array(habit), (width, 1)), np.array([1, 0], dtype=np.int64)
     seen, paid = np.zeros((2, width * draws))
-    bases, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
+    states, chosen = (np.zeros(size, dtype=np.int64) for size in (width * draws, width))
     costs, next_costs = np.zeros((2, width))
-    return Kept(costs, habits, counts, seen, paid, bases, chosen, next_costs, np.zeros_like(habits))
+    return Kept(
+        costs, habits, counts, seen, paid, states, chosen, next_costs, np.zeros_like(habits)
+    )
+
+
+@compiled
+def draws_of(kept: Kept, draws: int) -> int:
+    """Return the tries to go on from each scene: together few have as many as all may have."""
+    return int(draws * (len(kept.costs) // kept.counts[ALIVE]))
 
 
 @compiled
 def choose(kept: Kept, draws: int) -> int:
-    """Choose the cheapest tries that differ, and return how many."""
-    alive, taken, bases, paid = kept.counts[ALIVE], 0, kept.bases, kept.paid
+    """Choose the cheapest of so many tries of each scene that differ, and return how many."""
+    most = _HEIRS * (len(kept.costs) // kept.counts[ALIVE])
+    alive, taken, states, paid = kept.counts[ALIVE], 0, kept.states, kept.paid
     heirs = np.zeros(alive, dtype=np.int64)
     for x in np.argsort(kept.seen[: alive * draws]):
-        new = heirs[x // draws] < _HEIRS
+        new = heirs[x // draws] < most
         for place in range(taken):
             y = kept.chosen[place]
-            new = new and (bases[x] != bases[y] or abs(paid[x] - paid[y]) > _SAME)
+            new = new and (states[x] != states[y] or abs(paid[x] - paid[y]) > _SAME)
         if new:
             kept.chosen[taken] = x
             heirs[x // draws] += 1

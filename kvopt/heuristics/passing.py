@@ -29,6 +29,7 @@ from kvopt.heuristics.scenes import (
     COME,
     FRONT,
     NOW,
+    STATE,
     STOP,
     Crowd,
     Made,
@@ -36,6 +37,7 @@ from kvopt.heuristics.scenes import (
     free_memory,
     is_over,
     meet,
+    mixed,
     skip_idle_rounds,
     start_on,
     worker_for,
@@ -207,4 +209,5 @@ def _start(crowd: Crowd, scene: Scene, worth: Worth, made: Made, place: int, wor
     for x in range(place, front, -1):
         queue[x] = queue[x - 1]
     scene.counts[FRONT] += 1
+    scene.counts[STATE] += mixed(i, -1)
     return _reduced_cost(crowd, worth, i, now)

@@ -117,7 +117,7 @@ def rise_of_slots(worth: Worth, start: int, delay: int, prompt: int, output: int
 @compiled
 def _paid_for_tokens(paid: Floats, moment: Floats, offset: int, begin: int, end: int) -> float:
     """Return what a request that holds ``offset + t`` pays for tokens between two rounds."""
-    return offset * (paid[end] - paid[begin]) + moment[end] - moment[begin]
+    return float(offset * (paid[end] - paid[begin]) + moment[end] - moment[begin])
 
 
 @compiled

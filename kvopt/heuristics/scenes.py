@@ -20,7 +20,7 @@ from kvopt.kernels.compiled import compiled
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""
 
-FRONT, STOP, COME, NOW = range(4)  # entries of `Scene.counts`
+FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Scene.counts`
 FIRST, EMPTIEST, FULLEST = range(3)
 """Which worker takes a request: the first where it fits, or one that holds least or most."""
 _SEEN = 2048
@@ -66,7 +66,8 @@ class Scene(NamedTuple):
     Parameters
     ----------
     counts
-        Where the waiting begin and end in ``queue``, how many have arrived, and the round.
+        Where the waiting begin and end in ``queue``, how many have arrived, a hash of the state
+        (what has been started, and what active requests will hold until when), and the round.
     active, bases
         How many requests are active on each worker, and the sum of their offsets.
     queue
@@ -96,7 +97,7 @@ def nothing_made(count: int) -> Made:
 
 def first_scene(count: int, workers: int = 1) -> Scene:
     """Return the scene before any request has arrived."""
-    counts = np.array([count, count, 0, 0], dtype=np.int64)
+    counts = np.array([count, count, 0, 0, 0], dtype=np.int64)
     active, bases = np.zeros((2, workers), dtype=np.int64)
     queue, passed = np.zeros(2 * count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     ends, offsets, loads = np.zeros((3, workers, count), dtype=np.int64)
@@ -176,6 +177,7 @@ def _leave(scene: Scene, worker: int) -> None:
     gone, active = 0, scene.active[worker]
     while gone < active and ends[gone] <= scene.counts[NOW]:
         scene.bases[worker] -= offsets[gone]
+        scene.counts[STATE] -= mixed(ends[gone], offsets[gone])
         gone += 1
     if gone == 0:
         return
@@ -227,6 +229,14 @@ def _fits(crowd: Crowd, scene: Scene, worker: int, prompt: int, output: int) -> 
 
 
 @compiled
+def mixed(first: int, second: int) -> int:
+    """Return a hash of two numbers; those of many are added up."""
+    x = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return int((x ^ (x >> np.uint64(27))) >> np.uint64(1))
+
+
+@compiled
 def start_on(scene: Scene, worker: int, prompt: int, output: int) -> None:
     """Make a request active now."""
     ends, offsets, loads = scene.ends[worker], scene.offsets[worker], scene.loads[worker]
@@ -248,3 +258,4 @@ def start_on(scene: Scene, worker: int, prompt: int, output: int) -> None:
         y += 1
     scene.active[worker] += 1
     scene.bases[worker] += offset
+    scene.counts[STATE] += mixed(end, offset)

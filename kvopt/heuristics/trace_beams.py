@@ -30,7 +30,7 @@ from kvopt.heuristics.beams import (
     starts_of,
     trace_of,
 )
-from kvopt.heuristics.kept import ALIVE, SHARED, choose, end_stretch, share
+from kvopt.heuristics.kept import ALIVE, SHARED, choose, draws_of, end_stretch, share
 from kvopt.heuristics.scenes import Crowd
 from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiling import working_time
@@ -122,9 +122,10 @@ def _go_on_together(
     """Add one stretch as `go_on` does, by as many threads as there are rooms."""
     if is_ended(trace.crowd, beam):
         return True
-    tries = int(beam.kept.counts[ALIVE]) * plan.draws
+    draws = draws_of(beam.kept, plan.draws)
+    tries = int(beam.kept.counts[ALIVE]) * draws
     share(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
-    taken = choose(beam.kept, plan.draws)
+    taken = choose(beam.kept, draws)
     share(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
     end_stretch(beam.kept, taken)
     return False

@@ -260,7 +260,7 @@ def make_tries(
         habits = Habits(*_habits_of(copy, kept, plan, room, row, draw))
         paid = kept.costs[row]
         paid += run_on(server, room.noise, habits, copy, until, room.done)
-        kept.paid[x], kept.bases[x] = paid, copy.counts[BASE]
+        kept.paid[x], kept.states[x] = paid, copy.counts[BASE]
         seen = paid + run_on(server, room.noise, habits, copy, until + plan.ahead, room.done)
         kept.seen[x] = seen + cost_of_line(server, copy)
 
