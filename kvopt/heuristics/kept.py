@@ -14,7 +14,7 @@ from kvopt.kernels.compiled import compiled
 Room = TypeVar("Room")
 
 ALIVE, NUMBER = range(2)  # entries of `Kept.counts`
-_HEIRS = 2
+_HEIRS = 4
 """Scenes that one scene may leave behind in the next stretch, so that the kept ones differ, where
 there are as many as may be kept."""
 _SAME = 1e-7

@@ -17,7 +17,19 @@ from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
 from kvopt.heuristics.beams import BeamPlan, room_for, trace_of
+from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
+from kvopt.heuristics.passing import Habit, advance
+from kvopt.heuristics.reduced_costs import worth_nothing
+from kvopt.heuristics.rollouts import crowd_of
+from kvopt.heuristics.scenes import (
+    FIRST,
+    STATE,
+    STOP,
+    first_scene,
+    nothing_made,
+    start_on,
+)
 from kvopt.heuristics.trace_beams import begun_anew, search_traces
 from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
@@ -53,6 +65,37 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
         assert search.objective >= least
         found += search.objective == least
     assert found >= many(25) // 2
+
+
+def state_after(order: list[int], until: int) -> int:
+    """Return the hash of the state once requests have started in an order, until a round."""
+    shapes = [(2, 3), (1, 4), (1, 3)]
+    crowd, _ = crowd_of(Instance(20, [Request(0, *shape) for shape in shapes]))
+    scene, made = first_scene(len(shapes)), nothing_made(len(shapes))
+    for i in order:
+        start_on(scene, 0, *shapes[i])
+    scene.counts[STOP] = scene.counts[0]  # none waits
+    crowd = crowd._replace(coming=crowd.coming[:0], line=crowd.line[:0])
+    advance(crowd, scene, worth_nothing(len(shapes)), Habit(1, 0, FIRST), until, made)
+    advance(crowd, scene, worth_nothing(len(shapes)), Habit(1, 0, FIRST), until + 1, made)
+    return int(scene.counts[STATE])
+
+
+def test_a_state_is_what_is_active_and_not_how_it_came_about() -> None:
+    assert state_after([0, 1], until=2) == state_after([1, 0], until=2)
+    assert state_after([0, 1], until=2) != state_after([0, 2], until=2)
+    assert state_after([0, 1], until=3) == state_after([1], until=3)  # 0 has left
+    assert state_after([0, 1], until=9) == state_after([], until=9) == 0
+
+
+def test_one_scene_has_the_tries_of_all_and_one_of_each_state_is_kept() -> None:
+    kept = one_kept(4, 2, (0.0,))
+    assert draws_of(kept, 2) == 8
+    kept.seen[:8] = [7, 6, 5, 4, 3, 2, 1, 0]
+    kept.states[:8] = [1, 2, 3, 4, 4, 3, 3, 3]
+    assert kept.chosen[: choose(kept, 8)].tolist() == [7, 4, 1, 0]
+    kept.counts[ALIVE] = 4
+    assert draws_of(kept, 2) == 2
 
 
 def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
