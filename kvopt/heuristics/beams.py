@@ -248,7 +248,7 @@ def _begin(scene: Scene, running: Rows, now: int) -> None:
 @compiled
 def _habit_of(
     crowd: Crowd, keys: Floats, scene: Scene, beam: Beam, plan: BeamPlan, row: int, draw: int
-) -> Habit:
+) -> tuple[int, int, int, float]:
     """Shuffle the line of a scene for a draw of a row, and return its habit."""
     rng = np.zeros(1, dtype=np.int64)
     reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)
@@ -272,7 +272,7 @@ def make_tries(
     for x in range(first, last):
         row, draw = x // draws, x % draws
         copy_scene(_row(side.scenes, row), copy)
-        habit = _habit_of(crowd, keys, copy, beam, plan, row, draw)
+        habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
         paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
         tries.states[x] = copy.counts[STATE]
         seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
@@ -298,7 +298,7 @@ def keep_rows(
         scene = _row(other.scenes, place)
         _copy_all(_row(side.scenes, row), scene)
         other.starts[place] = side.starts[row]
-        habit = _habit_of(crowd, keys, scene, beam, plan, row, draw)
+        habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
         made = Made(other.starts[place], room.made.workers)
         cost = advance(crowd, scene, worth, habit, kept, made)
         tries.next_costs[place] = beam.kept.costs[row] + cost

@@ -172,13 +172,13 @@ def roll(
         for draw in range(plan.draws):
             copy_scene(scene, copy)
             reseed(rng, plan.seed, stretch, draw)
-            habit = arrange(crowd, keys, copy, usual, rng, draw == 0)
+            habit = Habit(*arrange(crowd, keys, copy, usual, rng, draw == 0))
             cost = advance(crowd, copy, worth, habit, kept + plan.ahead, made)
             cost += cost_of_waiting(crowd, copy, worth)
             if cost < least:
                 least, best = cost, draw
         reseed(rng, plan.seed, stretch, best)
-        habit = arrange(crowd, keys, scene, usual, rng, best == 0)
+        habit = Habit(*arrange(crowd, keys, scene, usual, rng, best == 0))
         advance(crowd, scene, worth, habit, kept, made)
         note(habit, usual)
 
@@ -186,30 +186,26 @@ def roll(
 @compiled
 def end_usually(crowd: Crowd, worth: Worth, scene: Scene, usual: Floats, made: Made) -> None:
     """Run a scene on to its end with a habit that has been noted."""
-    finish(crowd, scene, worth, _noted(usual), made)
+    finish(crowd, scene, worth, Habit(*_noted(usual)), made)
 
 
 @compiled
 def note(habit: Habit, parts: Floats) -> None:
     """Note the parts of a habit."""
-    parts[0], parts[1], parts[2], parts[3] = (
-        habit.window,
-        habit.patience,
-        habit.choice,
-        habit.fill,
-    )
+    parts[0], parts[1] = habit.window, habit.patience
+    parts[2], parts[3] = habit.choice, habit.fill
 
 
 @compiled
-def _noted(parts: Floats) -> Habit:
-    return Habit(int(parts[0]), int(parts[1]), int(parts[2]), parts[3])
+def _noted(parts: Floats) -> tuple[int, int, int, float]:
+    return int(parts[0]), int(parts[1]), int(parts[2]), float(parts[3])
 
 
 @compiled
 def arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
-) -> Habit:
-    """Shuffle the front of the line a little, and return a habit.
+) -> tuple[int, int, int, float]:
+    """Shuffle the front of the line a little, and return the parts of a habit.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
@@ -230,7 +226,7 @@ def arrange(
     choice = int(usual[2])
     if len(scene.active) > 1 and uniform(rng) < 0.3:
         choice = below(rng, 3)
-    return Habit(max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill)
+    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill
 
 
 @compiled

@@ -60,6 +60,24 @@ def is_temporary(folder: Path) -> bool:
     return _temporary_folder() in folder.parents
 
 
+def _with_callees(dispatcher: Any) -> Any:
+    """Let what is kept depend on the files of all that a function may call, not only its own.
+
+    Machine code has that of compiled functions from other files within; those are known by their
+    names in the module, since they are imported at its top.
+    """
+    function = dispatcher.py_func
+    sources = {function.__code__.co_filename}
+    for each in function.__globals__.values():
+        sources |= getattr(each, "kvopt_sources", set())
+    dispatcher.kvopt_sources = sources
+    file = getattr(dispatcher._cache, "_cache_file", None)
+    if file is not None and len(sources) > 1:
+        found = [os.stat(path) for path in sorted(sources) if os.path.exists(path)]
+        file._source_stamp = tuple((each.st_mtime, each.st_size) for each in found)
+    return dispatcher
+
+
 def _kept(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
     """Return a function that will be compiled, and kept where that is possible."""
     try:
@@ -130,7 +148,7 @@ def _watched(function: Function, **options: bool) -> Function:
 
     The method that is replaced is called for signatures that are new, so nothing else is slower.
     """
-    dispatcher = _kept(function, partial(njit, nogil=True, **options))
+    dispatcher = _with_callees(_kept(function, partial(njit, nogil=True, **options)))
     plain = dispatcher.compile
 
     def kept(signature: Any) -> Any:

@@ -58,6 +58,47 @@ def cold(folder: Path) -> dict[str, str]:
     return {**os.environ, "NUMBA_CACHE_DIR": str(folder)}
 
 
+LOWER = """
+from kvopt.kernels.compiled import compiled
+
+@compiled
+def more(x: int) -> int:
+    return x + {}
+"""
+UPPER = """
+from kvopt.kernels.compiled import compiled
+from lower import more
+
+@compiled
+def twice(x: int) -> int:
+    return 2 * more(x)
+"""
+
+
+def answer(folder: Path, added: int | None = None) -> list[str]:
+    """Return twice one and more, and how many of its functions were on the disk."""
+    if added is not None:
+        (folder / "lower.py").write_text(LOWER.format(added), encoding="utf-8")
+    command = "import upper; print(upper.twice(1), sum(upper.twice.stats.cache_hits.values()))"
+    found = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=folder,
+        env=cold(folder / "kept"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return found.stdout.split()
+
+
+@pytest.mark.slow
+def test_machine_code_is_made_again_where_a_file_that_it_calls_changed(tmp_path: Path) -> None:
+    (tmp_path / "upper.py").write_text(UPPER, encoding="utf-8")
+    assert answer(tmp_path, 1) == ["4", "0"]
+    assert answer(tmp_path) == ["4", "1"]
+    assert answer(tmp_path, 10) == ["22", "0"]
+
+
 # ---- the clock ------------------------------------------------------------------------------
 
 
