@@ -172,7 +172,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
 def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
     """Start those that gain most as long as some fit, and return the costs of these starts."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
-    paid, moment, slots = worth.paid, worth.moment, len(worth.steps) > 0
+    paid, moment, steps, stairs = worth.paid, worth.moment, worth.steps, worth.stairs
     now, delay, last = counts[NOW], crowd.mean_output, len(paid) - 1
     price = habit.fill * (paid[min(now + delay, last)] - paid[min(now, last)])
     while worker >= 0:
@@ -186,8 +186,8 @@ def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made:
             if prompt >= free:
                 continue
             gain = price * prompt + rise_of_tokens(paid, moment, now, delay, prompt, output)
-            if slots:
-                gain += rise_of_slots(worth, now, delay, prompt, output)
+            if len(steps) and prompt + output >= steps[0]:
+                gain += rise_of_slots(steps, stairs, now, delay, prompt, output)
             if gain > most:
                 fits = worker_for(crowd, scene, prompt, output, habit.choice)
                 if fits >= 0:

@@ -106,12 +106,18 @@ def rise_of_tokens(
 
 
 @compiled
-def rise_of_slots(worth: Worth, start: int, delay: int, prompt: int, output: int) -> float:
+def rise_of_slots(
+    steps: Integers, stairs: Floats, start: int, delay: int, prompt: int, output: int
+) -> float:
     """Return by how much slots cost more, or less, if a start comes so many rounds later."""
-    last, later = len(worth.paid) - 1, start + delay
-    now = paid_for_slots(worth, prompt - start, min(start, last), min(start + output, last))
-    then = paid_for_slots(worth, prompt - later, min(later, last), min(later + output, last))
-    return float(then - now)
+    last, later = stairs.shape[1] - 1, start + delay
+    now = _paid_for_steps(
+        steps, stairs, prompt - start, min(start, last), min(start + output, last)
+    )
+    then = _paid_for_steps(
+        steps, stairs, prompt - later, min(later, last), min(later + output, last)
+    )
+    return then - now
 
 
 @compiled
@@ -123,10 +129,15 @@ def _paid_for_tokens(paid: Floats, moment: Floats, offset: int, begin: int, end:
 @compiled
 def paid_for_slots(worth: Worth, offset: int, begin: int, end: int) -> float:
     """Return what a request that holds ``offset + t`` pays for slots between two rounds."""
+    return _paid_for_steps(worth.steps, worth.stairs, offset, begin, end)
+
+
+@compiled
+def _paid_for_steps(steps: Integers, stairs: Floats, offset: int, begin: int, end: int) -> float:
     paid = 0.0
-    for step in range(len(worth.steps)):
-        reached = max(begin, worth.steps[step] - offset - 1)
+    for step in range(len(steps)):
+        reached = max(begin, steps[step] - offset - 1)
         if reached >= end:
             break
-        paid += worth.stairs[step, end] - worth.stairs[step, reached]
+        paid += stairs[step, end] - stairs[step, reached]
     return paid

@@ -40,7 +40,7 @@ _SLICE = 5
 """Stretches of a beam between two questions whether to stop."""
 _GROWTH = 2
 """Factor on the effort of a beam; the first one has one scene, and tells how long others take."""
-_DRAWS, _STRETCHES, _AHEAD = (8, 20), (3.0, 10.0), (2.5, 6.0)
+_DRAWS, _STRETCHES, _AHEAD = (8, 20), (6.0, 14.0), (2.5, 5.0)
 """Tries to go on from a scene, requests started in a stretch at full memory, and look-ahead in
 mean outputs: ranges, as what one beam finds differs by as much as twice its width adds."""
 _COPY = 8
