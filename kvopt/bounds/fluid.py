@@ -58,15 +58,18 @@ def one_at_a_time(
         clock = until
 
 
-def fluid_prices(instance: Instance) -> Floats:
-    """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid."""
+def fluid_prices(instance: Instance, share: float = 1.0) -> Floats:
+    """Return the price of a token at the times ``1, 2, ...`` up to the end of the fluid.
+
+    The fluid fills so large a share of the memory.
+    """
     if not len(instance):
         return np.zeros(0)
-    memory = instance.total_memory
+    memory = max(1, int(share * instance.total_memory))
     if instance.last_arrival or sum(request.volume for request in instance) > _LARGEST:
-        falling = _lines([r.volume for r in instance], list(_stretches(instance)), memory)
+        falling = _lines([r.volume for r in instance], list(_stretches(instance, memory)), memory)
     else:
-        falling = _backlog(instance)
+        falling = _backlog(instance, memory)
     return _prices(falling, np.arange(0.5, int(np.ceil(falling.ends[-1]))))
 
 
@@ -98,7 +101,7 @@ def _prices(falling: _Falling, times: Floats) -> Floats:
     return np.where(times >= begins[served], np.maximum(prices, 0.0), 0.0)
 
 
-def _backlog(instance: Instance) -> _Falling:
+def _backlog(instance: Instance, memory: int) -> _Falling:
     """Return what `_stretches` and `_lines` say of a backlog: one request after the other.
 
     Everything is rounded in the same order, so that not one bit differs.
@@ -106,22 +109,23 @@ def _backlog(instance: Instance) -> _Falling:
     volumes = np.sort(np.array([request.volume for request in instance], dtype=np.int64))
     last = volumes.cumsum()
     slopes = 1.0 / volumes
-    falls = volumes / instance.total_memory * slopes
+    falls = volumes / memory * slopes
     values = np.append(falls[:0:-1].cumsum()[::-1], 0.0)
-    memory = instance.total_memory
     return _Falling((last - volumes) / memory, last / memory, values, slopes)
 
 
 def fluid_end(instance: Instance) -> int:
     """Return the round in which the fluid ends."""
+    memory = instance.total_memory
     if not instance.last_arrival:
-        return -(-sum(request.volume for request in instance) // instance.total_memory)
-    return max((-(-end // instance.total_memory) for _, end, _ in _stretches(instance)), default=0)
+        return -(-sum(request.volume for request in instance) // memory)
+    return max((-(-end // memory) for _, end, _ in _stretches(instance, memory)), default=0)
 
 
 def fluid_order(instance: Instance) -> list[int]:
     """Return requests in the order in which the fluid begins to serve them."""
-    return list(dict.fromkeys(i for _, _, i in _stretches(instance)))
+    stretches = _stretches(instance, instance.total_memory)
+    return list(dict.fromkeys(i for _, _, i in stretches))
 
 
 def _lines(works: Sequence[Any], stretches: list[Stretch], rate: int = 1) -> _Falling:
@@ -139,8 +143,8 @@ def _lines(works: Sequence[Any], stretches: list[Stretch], rate: int = 1) -> _Fa
     return _Falling(begins, ends, values, np.array(slopes))
 
 
-def _stretches(instance: Instance) -> Iterator[Stretch]:
+def _stretches(instance: Instance, memory: int) -> Iterator[Stretch]:
     """Yield what is served of the fluid; round t is the tokens ``(t - 1) M + 1 .. t M``."""
     volumes = [request.volume for request in instance]
-    arrivals = [request.arrival * instance.total_memory for request in instance]
+    arrivals = [request.arrival * memory for request in instance]
     return one_at_a_time(arrivals, volumes, volumes)

@@ -38,6 +38,10 @@ from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SlotPrices
 
+_FILLED = (0.85, 1.0)
+"""Share of the memory that a fluid fills, a range: with less than all, prices last as long as
+requests really wait."""
+
 
 class Trace(NamedTuple):
     """What does not change: requests in their line, what prices say about them, and its keys."""
@@ -119,6 +123,17 @@ def trace_of(search: Search) -> Trace:
         coarse = CoarsePrices.of(proof, search.instance)
         crowd, keys = _lined_up(crowd, keys, coarse.likely_starts(search.instance))
     return Trace(crowd, worth, keys)
+
+
+def refilled(search: Search, trace: Trace, random: np.random.Generator) -> Trace:
+    """Return a trace with prices of a fluid that fills a drawn share of the memory.
+
+    Prices of slots stay as they are.
+    """
+    if len(trace.worth.steps):
+        return trace
+    share = random.uniform(*_FILLED)
+    return trace._replace(worth=worth_of(search.instance, None, search.threads, share))
 
 
 def _lined_up(crowd: Crowd, keys: Floats, starts: Floats) -> tuple[Crowd, Floats]:
@@ -248,7 +263,7 @@ def _begin(scene: Scene, running: Rows, now: int) -> None:
 @compiled
 def _habit_of(
     crowd: Crowd, keys: Floats, scene: Scene, beam: Beam, plan: BeamPlan, row: int, draw: int
-) -> tuple[int, int, int, float]:
+) -> tuple[int, int, int, float, float]:
     """Shuffle the line of a scene for a draw of a row, and return its habit."""
     rng = np.zeros(1, dtype=np.int64)
     reseed(rng, plan.seed, beam.kept.counts[NUMBER] * len(beam.kept.costs) + row, draw)

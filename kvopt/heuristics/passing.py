@@ -9,6 +9,10 @@ Of the requests in the window the first that fits is started, as the policy `pat
 the one that gains most: what its start would cost more after a mean output, and the price of the
 memory that it fills until then.
 
+A request that would hold much of the memory for long is better kept back until others are done,
+even where it fits: prices say so.  One waits for its cheapest start while a start costs more than
+a habit allows.
+
 Everything here is compiled.
 """
 
@@ -21,9 +25,9 @@ import numpy as np
 from kvopt.heuristics.reduced_costs import (
     Worth,
     cost_of_start,
-    paid_for_slots,
-    rise_of_slots,
-    rise_of_tokens,
+    slots_between,
+    slots_of,
+    tokens_of,
 )
 from kvopt.heuristics.scenes import (
     COME,
@@ -59,12 +63,15 @@ class Habit(NamedTuple):
         Which worker takes one: `FIRST`, `EMPTIEST` or `FULLEST`.
     fill
         What filling memory at once is worth, in its price; below 0 the first that fits is taken.
+    allowed
+        Reduced cost up to which a request is started before its cheapest start.
     """
 
     window: int
     patience: int
     choice: int
     fill: float = -1.0
+    allowed: float = np.inf
 
 
 @compiled
@@ -141,7 +148,8 @@ def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int)
         idle += len(scene.active) * (worth.slots[end] - worth.slots[begin])
         for worker in range(len(scene.active)):
             for place in range(scene.active[worker]):
-                idle -= paid_for_slots(worth, scene.offsets[worker, place], begin, end)
+                offset = scene.offsets[worker, place]
+                idle -= slots_between(worth.steps, worth.stairs, offset, begin, end)
     return float(idle)
 
 
@@ -154,10 +162,12 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     seen, place = 0, counts[FRONT]
     free = free_memory(crowd, scene)
     while place < counts[STOP] and seen < habit.window:
-        if place > counts[FRONT] and scene.passed[queue[counts[FRONT]]] >= habit.patience:
+        front = queue[counts[FRONT]]
+        is_next = place > counts[FRONT] and scene.passed[front] >= habit.patience
+        if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[front]):
             break
         i, worker = crowd.line[queue[place]], -1
-        if crowd.prompts[i] < free:  # most do not, and are passed over at once
+        if crowd.prompts[i] < free and not _is_kept_back(crowd, scene, worth, habit, i):
             worker = worker_for(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
         if worker >= 0:
             cost += _start(crowd, scene, worth, made, place, worker)
@@ -173,28 +183,43 @@ def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made:
     """Start those that gain most as long as some fit, and return the costs of these starts."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
     paid, moment, steps, stairs = worth.paid, worth.moment, worth.steps, worth.stairs
-    now, delay, last = counts[NOW], crowd.mean_output, len(paid) - 1
-    price = habit.fill * (paid[min(now + delay, last)] - paid[min(now, last)])
+    now, last, cheapest, least = counts[NOW], len(paid) - 1, worth.cheapest, worth.least
+    later, allowed = now + crowd.mean_output, habit.allowed
+    price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
         free, front, worker, best, most = free_memory(crowd, scene), counts[FRONT], -1, 0, -np.inf
         stop = min(counts[STOP], front + habit.window)
-        if front < stop and scene.passed[queue[front]] >= habit.patience:
+        is_next = front < stop and scene.passed[queue[front]] >= habit.patience
+        if is_next and not _is_kept_back(crowd, scene, worth, habit, crowd.line[queue[front]]):
             stop = front + 1
         for place in range(front, stop):
             i = crowd.line[queue[place]]
             prompt, output = crowd.prompts[i], crowd.outputs[i]
             if prompt >= free:
                 continue
-            gain = price * prompt + rise_of_tokens(paid, moment, now, delay, prompt, output)
+            held = tokens_of(paid, moment, now, prompt, output)
+            then = tokens_of(paid, moment, later, prompt, output)
             if len(steps) and prompt + output >= steps[0]:
-                gain += rise_of_slots(steps, stairs, now, delay, prompt, output)
-            if gain > most:
+                held += slots_of(steps, stairs, now, prompt, output)
+                then += slots_of(steps, stairs, later, prompt, output)
+            gain = price * prompt + then - held
+            dearer = now - crowd.arrivals[i] + output + held - least[i]
+            if gain > most and (now >= cheapest[i] or dearer <= allowed):
                 fits = worker_for(crowd, scene, prompt, output, habit.choice)
                 if fits >= 0:
                     worker, best, most = fits, place, gain
         if worker >= 0:
             cost += _start(crowd, scene, worth, made, best, worker)
     return cost
+
+
+@compiled
+def _is_kept_back(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, i: int) -> bool:
+    """Tell whether a request waits for a start that is cheaper."""
+    now = scene.counts[NOW]
+    if now >= worth.cheapest[i] or habit.allowed == np.inf:
+        return False
+    return _reduced_cost(crowd, worth, i, now) > habit.allowed
 
 
 @compiled

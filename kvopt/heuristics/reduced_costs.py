@@ -51,8 +51,13 @@ def worth_nothing(count: int) -> Worth:
     return Worth(none, none, least, cheapest, steps, np.zeros((0, 1)), none)
 
 
-def worth_of(instance: Instance, known: Proof | None, threads: int = 1) -> Worth:
-    """Return known prices, or those of the fluid, with what they say about each request."""
+def worth_of(
+    instance: Instance, known: Proof | None, threads: int = 1, share: float = 1.0
+) -> Worth:
+    """Return known prices, with what they say about each request.
+
+    Where none are known they are those of a fluid that fills so large a share of the memory.
+    """
     steps, slots = Steps.none(), np.zeros(0)
     if isinstance(known, SlotPrices):
         counts = [count for count, _ in known.slots]
@@ -61,7 +66,7 @@ def worth_of(instance: Instance, known: Proof | None, threads: int = 1) -> Worth
     elif isinstance(known, Prices):
         prices = np.array(known.numerators, dtype=float) / known.denominator
     else:
-        prices = fluid_prices(instance.pooled())
+        prices = fluid_prices(instance.pooled(), share)
     costs, starts = Scanner(Kinds.of(instance), threads).least_costs_with(steps, prices, 1)
     shapes = [(r.arrival, r.prompt, r.output) for r in instance]
     which = np.unique(shapes, axis=0, return_inverse=True)[1].reshape(-1)  # kinds ascend too
@@ -83,57 +88,29 @@ def cost_of_start(
     worth: Worth, i: int, start: int, waiting: int, prompt: int, output: int
 ) -> float:
     """Return the reduced cost of a start of a request that has waited so many rounds."""
-    last = len(worth.paid) - 1
-    begin, end = min(start, last), min(start + output, last)
-    held = _paid_for_tokens(worth.paid, worth.moment, prompt - start, begin, end)
-    held += paid_for_slots(worth, prompt - start, begin, end)
+    held = tokens_of(worth.paid, worth.moment, start, prompt, output)
+    held += slots_of(worth.steps, worth.stairs, start, prompt, output)
     return float(waiting + output + held - worth.least[i])
 
 
 @compiled
-def rise_of_tokens(
-    paid: Floats, moment: Floats, start: int, delay: int, prompt: int, output: int
-) -> float:
-    """Return by how much tokens cost more, or less, if a start comes so many rounds later."""
-    last, later = len(paid) - 1, start + delay
-    now = _paid_for_tokens(
-        paid, moment, prompt - start, min(start, last), min(start + output, last)
-    )
-    then = _paid_for_tokens(
-        paid, moment, prompt - later, min(later, last), min(later + output, last)
-    )
-    return float(then - now)
+def tokens_of(paid: Floats, moment: Floats, start: int, prompt: int, output: int) -> float:
+    """Return what a request that starts at a time pays for tokens."""
+    last = len(paid) - 1
+    begin, end = min(start, last), min(start + output, last)
+    return float((prompt - start) * (paid[end] - paid[begin]) + moment[end] - moment[begin])
 
 
 @compiled
-def rise_of_slots(
-    steps: Integers, stairs: Floats, start: int, delay: int, prompt: int, output: int
-) -> float:
-    """Return by how much slots cost more, or less, if a start comes so many rounds later."""
-    last, later = stairs.shape[1] - 1, start + delay
-    now = _paid_for_steps(
-        steps, stairs, prompt - start, min(start, last), min(start + output, last)
-    )
-    then = _paid_for_steps(
-        steps, stairs, prompt - later, min(later, last), min(later + output, last)
-    )
-    return then - now
+def slots_of(steps: Integers, stairs: Floats, start: int, prompt: int, output: int) -> float:
+    """Return what a request that starts at a time pays for slots."""
+    last = stairs.shape[1] - 1
+    return slots_between(steps, stairs, prompt - start, min(start, last), min(start + output, last))
 
 
 @compiled
-def _paid_for_tokens(paid: Floats, moment: Floats, offset: int, begin: int, end: int) -> float:
-    """Return what a request that holds ``offset + t`` pays for tokens between two rounds."""
-    return float(offset * (paid[end] - paid[begin]) + moment[end] - moment[begin])
-
-
-@compiled
-def paid_for_slots(worth: Worth, offset: int, begin: int, end: int) -> float:
+def slots_between(steps: Integers, stairs: Floats, offset: int, begin: int, end: int) -> float:
     """Return what a request that holds ``offset + t`` pays for slots between two rounds."""
-    return _paid_for_steps(worth.steps, worth.stairs, offset, begin, end)
-
-
-@compiled
-def _paid_for_steps(steps: Integers, stairs: Floats, offset: int, begin: int, end: int) -> float:
     paid = 0.0
     for step in range(len(steps)):
         reached = max(begin, steps[step] - offset - 1)

@@ -49,7 +49,10 @@ _MOST_FILL = 2.0
 """Largest worth of filling memory that is drawn, in its price."""
 _GAINING = 0.7
 """Share of new habits in which what gains most is started, not what is first in line."""
-USUAL = (32.0, 16.0, float(FULLEST), -1.0)
+_HOLDING, _ALLOWED = 0.5, (0.05, 5.0)
+"""Share of new habits in which a request may wait for its cheapest start, and what an earlier one
+may cost more then, in mean outputs: a range."""
+USUAL = (32.0, 16.0, float(FULLEST), -1.0, np.inf)
 """The parts of a habit to begin with."""
 
 
@@ -193,28 +196,28 @@ def end_usually(crowd: Crowd, worth: Worth, scene: Scene, usual: Floats, made: M
 def note(habit: Habit, parts: Floats) -> None:
     """Note the parts of a habit."""
     parts[0], parts[1] = habit.window, habit.patience
-    parts[2], parts[3] = habit.choice, habit.fill
+    parts[2], parts[3], parts[4] = habit.choice, habit.fill, habit.allowed
 
 
 @compiled
-def _noted(parts: Floats) -> tuple[int, int, int, float]:
-    return int(parts[0]), int(parts[1]), int(parts[2]), float(parts[3])
+def _noted(parts: Floats) -> tuple[int, int, int, float, float]:
+    return int(parts[0]), int(parts[1]), int(parts[2]), float(parts[3]), float(parts[4])
 
 
 @compiled
 def arrange(
     crowd: Crowd, keys: Floats, scene: Scene, usual: Floats, rng: State, plain: bool
-) -> tuple[int, int, int, float]:
+) -> tuple[int, int, int, float, float]:
     """Shuffle the front of the line a little, and return the parts of a habit.
 
     The plain way is to go on as before.  Otherwise it is near the one before, or new.
     """
     if plain:
         return _noted(usual)
-    fill = -1.0
+    fill, allowed = -1.0, np.inf
     if uniform(rng) < 0.5:
         window, patience = (usual[0] * _factor(rng), usual[1] * _factor(rng))
-        fill = usual[3] * _factor(rng)
+        fill, allowed = usual[3] * _factor(rng), usual[4] * _factor(rng)
         blur, tilt = 0.1 * uniform(rng), 0.0
     else:
         window = 2.0 * (_WIDEST / 2.0) ** uniform(rng)
@@ -222,11 +225,14 @@ def arrange(
         blur, tilt = 0.2 * uniform(rng), 0.3 * uniform(rng) - 0.1
         if uniform(rng) < _GAINING:
             fill = _MOST_FILL * uniform(rng)
+        if uniform(rng) < _HOLDING:
+            least, most = _ALLOWED
+            allowed = crowd.mean_output * least * (most / least) ** uniform(rng)
     _shuffle(crowd, keys, scene, 4 * int(window) + 20, blur, tilt, rng)
     choice = int(usual[2])
     if len(scene.active) > 1 and uniform(rng) < 0.3:
         choice = below(rng, 3)
-    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill
+    return max(1, int(window + 0.5)), max(1, int(patience + 0.5)), choice, fill, allowed
 
 
 @compiled

@@ -26,6 +26,7 @@ from kvopt.heuristics.beams import (
     keep_rows,
     make_tries,
     nothing_running,
+    refilled,
     room_for,
     starts_of,
     trace_of,
@@ -68,7 +69,8 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
 
     with ThreadPoolExecutor(search.threads) as pool:
         while widest and not is_late():
-            began, plan = working_time(), _plan(trace.crowd, random)
+            began, trace = working_time(), refilled(search, trace, random)
+            plan = _plan(trace.crowd, random)
             each = _effort(trace.crowd, plan)
             width = min(max(1, int(effort / each)), widest)
             rooms = [room_for(trace.crowd) for _ in range(search.threads)]

@@ -17,6 +17,7 @@ from kvopt.heuristics.beams import (
     beam_from,
     between_starts,
     go_on,
+    refilled,
     starts_of,
     trace_of,
 )
@@ -66,7 +67,8 @@ def rerun_bursts(turn: Turn, seed: int = 0) -> Passes:
     def jobs_of(requests: Requests, number: int) -> list[Job]:
         width = int(min(_FIRST_WIDTH * _GROWTH**number, _WIDEST))
         standing = standing_of(requests, begun_in(search))
-        return _jobs(standing, requests, trace, width, random, turn.is_late)
+        priced = refilled(search, trace, random)
+        return _jobs(standing, requests, priced, width, random, turn.is_late)
 
     yield from search_windows(turn, "beams over time windows", jobs_of)
 
