@@ -10,7 +10,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 from effort import examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracle import optimum
 from strategies import instances, plain
@@ -167,6 +167,15 @@ def test_fluid_prices_return_to_the_line_of_the_interrupted() -> None:
     instance = Instance(3, [Request(0, 0, 3), Request(1, 2, 1)])
     assert [r.volume for r in instance] == [6, 3]
     assert fluid_prices(instance) == pytest.approx([2.5 / 6, 1 / 6 + 0.5 / 3, 0.5 / 6])
+
+
+@pytest.mark.slow
+@given(instance=instances(), share=st.sampled_from((0.5, 0.9)))
+def test_a_fluid_may_fill_a_share_of_the_memory(instance: Instance, share: float) -> None:
+    memory = max(1, int(share * instance.memory))
+    assume(all(r.prompt + r.output <= memory for r in instance))
+    smaller = Instance(memory, instance.requests)
+    assert fluid_prices(instance, share).tolist() == fluid_prices(smaller).tolist()
 
 
 # ---- the ascent --------------------------------------------------------------------

@@ -31,6 +31,8 @@ from kvopt.search.proofs import Prices, SlotPrices
 
 NUMERATORS = st.lists(st.integers(0, 9), min_size=1, max_size=30)
 FILLS = st.sampled_from((-1.0, 0.0, 0.75))
+ALLOWED = st.sampled_from((0.0, 1.5, inf))
+LONG = 10**6
 CHAT = generate("conversation", n=300, memory=3_000, seed=1)
 
 
@@ -54,19 +56,19 @@ def passed_over(
 def test_compiled_scheduler_is_the_policy(instance: Instance, window: int, patience: int) -> None:
     assume(len(instance) > 0)
     habit = Habit(window, patience, FIRST)
-    starts, _ = passed_over(instance, Prices((), 1), habit, rounds=10**6)
+    starts, _ = passed_over(instance, Prices((), 1), habit, rounds=LONG)
     policy = run(instance, f"patient:window={window},patience={patience}")
     assert starts.tolist() == list(policy.starts)
 
 
 @pytest.mark.slow
-@given(instances(most_requests=9), NUMERATORS, FILLS)
+@given(instances(most_requests=9), NUMERATORS, FILLS, ALLOWED)
 def test_cost_is_latency_less_the_bound_of_the_prices(
-    instance: Instance, numerators: list[int], fill: float
+    instance: Instance, numerators: list[int], fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
     prices = Prices(tuple(numerators), 7)
-    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill))
+    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill, allowed))
     schedule = Schedule(instance, starts.tolist())
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
@@ -74,18 +76,23 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
 
 
 @pytest.mark.slow
-@given(instances(most_requests=9), slot_prices(), FILLS)
+@given(instances(most_requests=9), slot_prices(), FILLS, ALLOWED)
 def test_cost_counts_prices_of_slots_too(
-    instance: Instance, prices: SlotPrices, fill: float
+    instance: Instance, prices: SlotPrices, fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill))
+    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill, allowed))
     value = slot_value(instance, prices) / prices.prices.denominator
     assert cost == pytest.approx(Schedule(instance, starts.tolist()).objective - value, abs=1e-6)
 
 
-def gaining(instance: Instance, prices: Prices, window: int, fill: float) -> list[int]:
-    """Start again and again the one of the first in line that gains most, by the definition."""
+def gaining(
+    instance: Instance, prices: Prices, window: int, fill: float, allowed: float
+) -> list[int]:
+    """Start again and again the one of the first in line that gains most, by the definition.
+
+    One whose cheapest start is still to come may cost as much more as is allowed.
+    """
     crowd, _ = crowd_of(instance)
     mean = sum(r.output for r in instance) // len(instance)
 
@@ -100,6 +107,10 @@ def gaining(instance: Instance, prices: Prices, window: int, fill: float) -> lis
         part = Instance(instance.memory, [instance.requests[x] for x in known])
         return Schedule(part, list(known.values())).check().peak_memory <= instance.memory
 
+    def is_kept_back(r: Request, k: int) -> bool:
+        costs = [cost(r, s) for s in range(r.arrival, r.arrival + len(prices.numerators) + 1)]
+        return k < r.arrival + costs.index(min(costs)) and cost(r, k) - min(costs) > allowed
+
     starts: dict[int, int] = {}
     now = min(r.arrival for r in instance)
     while len(starts) < len(instance):
@@ -108,26 +119,40 @@ def gaining(instance: Instance, prices: Prices, window: int, fill: float) -> lis
             gains = {}
             for i in [x for x in line if x not in starts][:window]:
                 r, filled = instance.requests[i], sum(map(price, range(now + 1, now + mean + 1)))
-                if fits(i, now):
+                if fits(i, now) and not is_kept_back(r, now):
                     gains[i] = fill * filled * r.prompt + cost(r, now + mean) - cost(r, now)
             if not gains:
                 break
             starts[max(gains, key=lambda i: gains[i])] = now
         events = [starts[i] + instance.requests[i].output for i in starts]
         events += [r.arrival for r in instance]
-        now = min([t for t in events if t > now], default=now)
+        now = min([t for t in events if t > now], default=LONG)
     return [starts[i] for i in range(len(instance))]
 
 
 @pytest.mark.slow
-@given(instances(most_requests=7), NUMERATORS, st.integers(1, 5), st.sampled_from((0.0, 0.5, 2.0)))
+@given(
+    instances(most_requests=7), NUMERATORS, st.integers(1, 5), st.sampled_from((0.0, 0.5, 2.0)),
+    ALLOWED,
+)  # fmt: skip
 def test_what_gains_most_is_started(
-    instance: Instance, numerators: list[int], window: int, fill: float
+    instance: Instance, numerators: list[int], window: int, fill: float, allowed: float
 ) -> None:
     assume(len(instance) > 0)
-    prices, habit = Prices(tuple(numerators), 8), Habit(window, 10**6, FIRST, fill)
-    starts, _ = passed_over(instance, prices, habit, rounds=10**6)
-    assert starts.tolist() == gaining(instance, prices, window, fill)
+    prices, habit = Prices(tuple(numerators), 8), Habit(window, LONG, FIRST, fill, allowed)
+    starts, _ = passed_over(instance, prices, habit, rounds=LONG)
+    assert starts.tolist() == gaining(instance, prices, window, fill, allowed)
+
+
+@pytest.mark.parametrize("fill", [-1.0, 1.0])
+def test_one_that_is_kept_back_holds_nobody_up(fill: float) -> None:
+    """The first in line costs 12 at once and 3 three rounds later; the other one comes and goes."""
+    instance = Instance(10, [Request(0, 3, 3), Request(0, 7, 2)])
+    prices = Prices((0, 0, 2), 1)
+    starts, _ = passed_over(instance, prices, Habit(9, 0, FIRST, fill, allowed=1.0), rounds=1)
+    assert starts.tolist() == [3, 0]
+    starts, _ = passed_over(instance, prices, Habit(9, 0, FIRST, fill), rounds=1)
+    assert starts[0] == 0
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import BeamPlan, room_for, trace_of
+from kvopt.heuristics.beams import BeamPlan, refilled, room_for, trace_of
 from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.passing import Habit, advance
@@ -114,8 +114,17 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     assert sorted(trace.keys) == sorted(by_volume.keys)
     assert (np.diff(trace.keys[trace.crowd.line]) >= 0).all()
     assert len(trace.worth.steps) == 5  # thresholds of one, two and three slots
+    assert refilled(search, trace, np.random.default_rng(1)) is trace
     search_traces(search, 5.0)
     assert search.faults == []
+
+
+def test_prices_last_longer_where_less_is_filled() -> None:
+    search = begun(chat(arrivals=True))
+    trace = trace_of(search)
+    longer = refilled(search, trace, np.random.default_rng(1))
+    assert len(longer.worth.paid) > len(trace.worth.paid)
+    assert longer.crowd is trace.crowd
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
