@@ -38,9 +38,8 @@ from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import SlotPrices
 
-_FILLED = (0.85, 1.0)
-"""Share of the memory that a fluid fills, a range: with less than all, prices last as long as
-requests really wait."""
+_FILLED = (0.85, 1.08)
+"""Factor on the share of the memory that schedules fill, about: a range."""
 
 
 class Trace(NamedTuple):
@@ -112,28 +111,32 @@ class Beam(NamedTuple):
 
 
 def trace_of(search: Search) -> Trace:
-    """Return the instance of a search, with the prices of its bound where it has some.
+    """Return the instance of a search, with prices of a fluid.
 
     Requests line up by volume, or where slots have prices in the order in which these start them.
     """
-    crowd, keys = crowd_of(search.instance)
+    instance, (crowd, keys) = search.instance, crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
-    worth = worth_of(search.instance, proof, search.threads)
     if isinstance(proof, SlotPrices):
-        coarse = CoarsePrices.of(proof, search.instance)
-        crowd, keys = _lined_up(crowd, keys, coarse.likely_starts(search.instance))
-    return Trace(crowd, worth, keys)
+        starts = CoarsePrices.of(proof, instance).likely_starts(instance)
+        crowd, keys = _lined_up(crowd, keys, starts)
+    return Trace(crowd, worth_of(instance, None, search.threads), keys)
 
 
 def refilled(search: Search, trace: Trace, random: np.random.Generator) -> Trace:
-    """Return a trace with prices of a fluid that fills a drawn share of the memory.
+    """Return a trace with prices of a fluid that fills as much of the memory as schedules may.
 
-    Prices of slots stay as they are.
+    With less than all of it they last as long as requests really wait, as those of a bound do not.
     """
-    if len(trace.worth.steps):
-        return trace
-    share = random.uniform(*_FILLED)
+    share = min(1.0, filled_share(trace.crowd) * random.uniform(*_FILLED))
     return trace._replace(worth=worth_of(search.instance, None, search.threads, share))
+
+
+def filled_share(crowd: Crowd) -> float:
+    """Return about what share of the memory is filled if half of the next request does not fit."""
+    volumes = crowd.outputs * (2 * crowd.prompts + crowd.outputs + 1) / 2
+    peak = np.average(crowd.prompts + crowd.outputs, weights=volumes)
+    return float(1.0 - peak / crowd.memory / 2)
 
 
 def _lined_up(crowd: Crowd, keys: Floats, starts: Floats) -> tuple[Crowd, Floats]:

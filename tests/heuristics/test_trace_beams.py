@@ -16,7 +16,7 @@ from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.coarse import CoarsePrices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import BeamPlan, refilled, room_for, trace_of
+from kvopt.heuristics.beams import BeamPlan, filled_share, refilled, room_for, trace_of
 from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.passing import Habit, advance
@@ -113,8 +113,7 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     assert trace.crowd.line.tolist() != by_volume.crowd.line.tolist()
     assert sorted(trace.keys) == sorted(by_volume.keys)
     assert (np.diff(trace.keys[trace.crowd.line]) >= 0).all()
-    assert len(trace.worth.steps) == 5  # thresholds of one, two and three slots
-    assert refilled(search, trace, np.random.default_rng(1)) is trace
+    assert refilled(search, trace, np.random.default_rng(1)).crowd is trace.crowd
     search_traces(search, 5.0)
     assert search.faults == []
 
@@ -122,9 +121,14 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
 def test_prices_last_longer_where_less_is_filled() -> None:
     search = begun(chat(arrivals=True))
     trace = trace_of(search)
-    longer = refilled(search, trace, np.random.default_rng(1))
-    assert len(longer.worth.paid) > len(trace.worth.paid)
-    assert longer.crowd is trace.crowd
+    longer = [refilled(search, trace, np.random.default_rng(seed)) for seed in range(9)]
+    assert len({len(each.worth.paid) for each in longer}) > 5
+    assert min(len(each.worth.paid) for each in longer) >= len(trace.worth.paid)
+
+
+def test_half_of_the_next_request_is_left_free() -> None:
+    crowd, _ = crowd_of(Instance(10, [Request(0, 3, 1), Request(0, 7, 1)]))  # volumes 4 and 8
+    assert filled_share(crowd) == pytest.approx(1 - (4 * 4 + 8 * 8) / 12 / 10 / 2)
 
 
 @pytest.mark.parametrize("arrivals", [False, True])
