@@ -158,8 +158,8 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
     """Start requests that fit, and return the reduced costs of these starts."""
     if habit.fill >= 0:
         return _admit_gaining(crowd, scene, worth, habit, made)
-    counts, queue, cost, cheapest = scene.counts, scene.queue, 0.0, worth.cheapest
-    seen, place, now, limited = 0, counts[FRONT], counts[NOW], habit.allowed < np.inf
+    counts, queue, cost = scene.counts, scene.queue, 0.0
+    seen, place = 0, counts[FRONT]
     free = free_memory(crowd, scene)
     while place < counts[STOP] and seen < habit.window:
         front = queue[counts[FRONT]]
@@ -169,10 +169,7 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
         i, worker = crowd.line[queue[place]], -1
         if crowd.prompts[i] < free:  # most do not, and are passed over at once
             worker = worker_for(crowd, scene, crowd.prompts[i], crowd.outputs[i], habit.choice)
-        early = limited and worker >= 0 and now < cheapest[i]
-        if early and _reduced_cost(crowd, worth, i, now) > habit.allowed:
-            worker = -1
-        if worker >= 0:
+        if worker >= 0 and not _is_kept_back(crowd, scene, worth, habit, i):
             cost += _start(crowd, scene, worth, made, place, worker)
             free = free_memory(crowd, scene)
         else:
