@@ -107,13 +107,13 @@ def by_scip(instance: Instance, limit: float) -> tuple[float, int | None, float 
 def gaps(options: argparse.Namespace) -> None:
     """Print a row for each draw, and the means of each size."""
     heads = [f"{seconds:g} s" for seconds in options.seconds]
-    heads = ["volume", "LP", *heads, "best", "bound", "status", "seconds"]
+    heads = ["volume", "LP", *heads, "best", "bound", "status", "bound rests on", "seconds"]
     print(f"| instance | n | {' | '.join(heads)} |")
     print("|---|---|" + "---|" * len(heads))
     for n in options.n or [None]:
         rows = [gaps_of(generate(options.family, n, seed=seed), options) for seed in options.seeds]
         means = [statistics.mean(column) for column in zip(*rows, strict=True)]
-        print(f"| mean | | {_percent(means)} | | | | |", flush=True)
+        print(f"| mean | | {_percent(means)} | | | | | |", flush=True)
 
 
 def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
@@ -125,7 +125,8 @@ def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
     assert result.objective is not None
     simple = [bound(instance, method).value or 0 for method in ("volume", "lagrangian")]
     gaps = [1 - lower / result.objective for lower in simple] + found
-    sides = f"{result.objective} | {result.lower_bound} | {result.status.value}"
+    source = "-" if result.bound_source is None else result.bound_source.value
+    sides = f"{result.objective} | {result.lower_bound} | {result.status.value} | {source}"
     name = f"| {instance.name} | {len(instance)} "
     print(f"{name}| {_percent(gaps)} | {sides} | {result.seconds:.1f} |", flush=True)
     stop_if_interrupted(result)
