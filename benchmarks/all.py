@@ -48,7 +48,7 @@ FIRST_LINES = """\
 LIMIT = 60.0
 """Seconds of a proof with --quick, and of a gap at full size."""
 BOUND_LIMIT = 30.0
-"""Seconds of a bound of 10,000 requests, and of the rollouts with its prices."""
+"""Seconds of a bound of 10,000 requests, and of the beams beside it."""
 
 Figures = dict[str, float]
 
@@ -218,7 +218,7 @@ def certified(name: str, n: int, data: Path, *, quick: bool = False) -> Question
         f"certified-{name}-{n}",
         f"{n:,} requests certified: {words[name]}, {BOUND_LIMIT:g} s for each side",
         f"benchmarks/certified_gaps.py --data DIR --cases {name}:{n} --limit {BOUND_LIMIT:g} "
-        "--policies svf rollouts",
+        "--policies svf beams",
         partial(measure_certified, name, n, data),
         quick,
         data / traces.FILES[file][0] if file else None,
@@ -233,7 +233,7 @@ def measure_certified(name: str, n: int, data: Path) -> Figures:
     say(f"  bound {result.value:,}")
     runs = {
         "svf": run(instance, "svf"),
-        "rollouts": certified_gaps.rolled(instance, result, BOUND_LIMIT),
+        "beams": certified_gaps.beamed(instance, BOUND_LIMIT),
     }
     judged = list(runs.values())
     seconds, size = verified(certified_gaps.certificate_of(instance, judged, result))
@@ -287,7 +287,8 @@ def answer(asked: Sequence[Question], found: dict[str, Figures]) -> None:
         say("compiling")
         solve(generate("arrival-1", 8, seed=1), "exact", time_limit=60)
         small = generate("conversation", 20, traces.MEMORY, seed=1)
-        certified_gaps.rolled(small, bound(small, "lagrangian"), 1.0)
+        bound(small, "lagrangian")
+        certified_gaps.beamed(small, 1.0)
     for i, question in enumerate(asked, 1):
         say(f"{i} of {len(asked)}: {question.text}")
         if question.file is not None and not question.file.exists():

@@ -19,7 +19,7 @@ from kvopt.engines.bounding import bound
 from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
-from kvopt.heuristics.beams import beam_from, end_early, nothing_running, trace_of
+from kvopt.heuristics.beams import beam_from, end_early, line_of, nothing_running
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
 from kvopt.heuristics.fleets.placing import Tries
@@ -28,7 +28,7 @@ from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_anot
 from kvopt.heuristics.local_search import search_orders
 from kvopt.heuristics.paused.layers import search_layers
 from kvopt.heuristics.paused.orders import search_paused_orders
-from kvopt.heuristics.rollouts import Plan, rolled, search_rollouts
+from kvopt.heuristics.reduced_costs import worth_nothing
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
 from kvopt.heuristics.trace_beams import search_traces
@@ -85,8 +85,8 @@ def _brief() -> SolveParams:
     """Return parameters by which every stage of a search begins, and ends soon."""
     params = SolveParams()
     short = replace(
-        params.improve, rollout_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
-        idle_rollouts=1, first_draws=2, most_draws=2, idle_neighbourhoods=1, widest_beam=2,
+        params.improve, beam_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
+        idle_neighbourhoods=1, widest_beam=2,
     )  # fmt: skip
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 
@@ -100,7 +100,6 @@ def _local() -> None:
     chat = generate("conversation", n=20, memory=1_000, seed=1)
     search = Search(chat, params=_brief())
     offer_list_schedules(search)
-    search_rollouts(search, math.inf)
     search_traces(search, math.inf)
     search_orders(search, math.inf)
     burst = Search(generate("uniform", n=60, seed=1), params=_brief())  # so many that some wait
@@ -108,9 +107,9 @@ def _local() -> None:
     turn = Turn(burst)
     for passes in (rerun_bursts(turn), anneal_windows(turn)):
         turn.go_through(passes, most=1)
-    crowd, worth, keys = trace_of(search)  # to the end as where time is up
-    rolled(crowd, worth, keys, Plan(5, 5, 2, seed=1), lambda: True)
-    end_early(crowd, worth, beam_from(crowd, nothing_running(), 0, width=2, draws=1))
+    crowd, _ = line_of(search)  # to the end as where time is up
+    beam = beam_from(crowd, nothing_running(), 0, width=2, draws=1)
+    end_early(crowd, worth_nothing(len(crowd.line)), beam)
 
 
 def _beam() -> int | None:
@@ -209,7 +208,7 @@ _PARTS: dict[str, Callable[[], int | None]] = {
     "exact search": _exact,
     "beam search": _beam,
     "configurations of many requests": _configurations,
-    "local search and rollouts": _local,
+    "local search": _local,
     "schedules of fleets": _fleets,
     "bounds by prices": _prices,
     "pauses": _pauses,

@@ -46,7 +46,7 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.turns import take_turns
 
     end, params = working_time() + seconds, search.params.improve
-    if len(search.instance) >= params.rollout_requests and search.instance.workers == 1:
+    if len(search.instance) >= params.beam_requests and search.instance.workers == 1:
         _improve_many(search, seconds, seed)
         return
     if not are_states_priced(search):

@@ -1,9 +1,11 @@
 """A beam of runs: many scenes of one window of time go on side by side, the cheapest are kept.
 
-A rollout (`kvopt.heuristics.rollouts`) commits itself to a stretch as soon as it looked cheapest
-some rounds ahead.  A beam keeps many scenes at the same round, so that a stretch is judged by
-what it really led to.  Scenes are compared by reduced costs of their starts so far, the price of
-memory left empty, and what waiting requests have lost by now.
+The total latency of a schedule is the bound of any prices, plus the reduced costs of its starts,
+plus the price of the memory it leaves empty.  All of that is known as time goes on.  So a
+schedule can be judged by its first rounds: each scene is run on in many ways
+(`kvopt.heuristics.habits`), a stretch and some rounds ahead.  As many scenes are kept at the same
+round, a stretch is judged by what it really led to.  Scenes are compared by reduced costs of their
+starts so far, the price of memory left empty, and what waiting requests have lost by now.
 """
 
 from __future__ import annotations
@@ -13,13 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.bounds.coarse import CoarsePrices
+from kvopt.bounds.fluid import fluid_prices
+from kvopt.heuristics.habits import USUAL, arrange, end_usually, note
 from kvopt.heuristics.kept import ALIVE, NUMBER, Kept, choose, draws_of, end_stretch, one_kept
 from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
 from kvopt.heuristics.reduced_costs import Worth, worth_of
-from kvopt.heuristics.rollouts import USUAL, arrange, crowd_of, end_usually, note
 from kvopt.heuristics.scenes import (
     FRONT,
     NOW,
+    SEEN,
     STATE,
     STOP,
     Crowd,
@@ -27,12 +31,13 @@ from kvopt.heuristics.scenes import (
     Rows,
     Scene,
     copy_scene,
+    crowd_of,
     is_over,
     nothing_made,
     skip_idle_rounds,
     start_on,
 )
-from kvopt.kernels.arrays import Floats, Integers
+from kvopt.kernels.arrays import Floats
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
 from kvopt.search.incumbent import Search
@@ -40,6 +45,11 @@ from kvopt.search.proofs import SlotPrices
 
 _FILLED = (0.85, 1.08)
 """Factor on the share of the memory that schedules fill, about: a range."""
+_WEIGHTS = (1.0, 5.0)
+"""Weight of what waiting requests have lost: a range.
+
+A try ends too soon to see how long one will wait that only fits where room is made for it.
+"""
 
 
 class Trace(NamedTuple):
@@ -61,12 +71,15 @@ class BeamPlan(NamedTuple):
         Rounds that are kept, and rounds of the look-ahead beyond.
     seed
         Seed of the random generator.
+    weight
+        Of what waiting requests have lost.
     """
 
     draws: int
     stretch: int
     ahead: int
     seed: int
+    weight: float
 
 
 class Side(NamedTuple):
@@ -76,12 +89,12 @@ class Side(NamedTuple):
     ----------
     scenes
         Fields of `Scene` with one more dimension.
-    starts
-        Where each has started its requests.
+    made
+        Where each has started its requests, with one more dimension too.
     """
 
     scenes: Scene
-    starts: Rows
+    made: Made
 
 
 class Room(NamedTuple):
@@ -110,26 +123,27 @@ class Beam(NamedTuple):
     room: Room
 
 
-def trace_of(search: Search) -> Trace:
-    """Return the instance of a search, with prices of a fluid.
+def line_of(search: Search) -> tuple[Crowd, Floats]:
+    """Return the requests of a search in their line, and its keys.
 
-    Requests line up by volume, or where slots have prices in the order in which these start them.
+    They line up by volume, or where slots have prices in the order in which these start them.
     """
     instance, (crowd, keys) = search.instance, crowd_of(search.instance)
     proof = None if search.checked is None else search.checked.proof
     if isinstance(proof, SlotPrices):
         starts = CoarsePrices.of(proof, instance).likely_starts(instance)
-        crowd, keys = _lined_up(crowd, keys, starts)
-    return Trace(crowd, worth_of(instance, None, search.threads), keys)
+        return _lined_up(crowd, keys, starts)
+    return crowd, keys
 
 
-def refilled(search: Search, trace: Trace, random: np.random.Generator) -> Trace:
-    """Return a trace with prices of a fluid that fills as much of the memory as schedules may.
+def drawn_trace(search: Search, crowd: Crowd, keys: Floats, random: np.random.Generator) -> Trace:
+    """Return a line with prices of a fluid that fills as much of the memory as schedules may.
 
     With less than all of it they last as long as requests really wait, as those of a bound do not.
     """
-    share = min(1.0, filled_share(trace.crowd) * random.uniform(*_FILLED))
-    return trace._replace(worth=worth_of(search.instance, None, search.threads, share))
+    share = min(1.0, filled_share(crowd) * random.uniform(*_FILLED))
+    prices = fluid_prices(search.instance.pooled(), share)
+    return Trace(crowd, worth_of(search.instance, prices, search.threads), keys)
 
 
 def filled_share(crowd: Crowd) -> float:
@@ -151,7 +165,13 @@ def _lined_up(crowd: Crowd, keys: Floats, starts: Floats) -> tuple[Crowd, Floats
 def between_starts(crowd: Crowd) -> float:
     """Return the mean rounds from start to start at full memory."""
     held = crowd.outputs * (2 * crowd.prompts + crowd.outputs + 1) / 2
-    return float(held.mean()) / crowd.memory
+    return float(held.mean()) / (crowd.memory * crowd.workers)
+
+
+def drawn_weight(random: np.random.Generator) -> float:
+    """Draw a weight of what waiting requests have lost."""
+    least, most = _WEIGHTS
+    return float(least * (most / least) ** random.uniform())
 
 
 def nothing_running() -> Rows:
@@ -161,35 +181,40 @@ def nothing_running() -> Rows:
 
 def beam_from(crowd: Crowd, running: Rows, now: int, width: int, draws: int) -> Beam:
     """Return a beam that begins where requests are running, of each the prompt and output left."""
-    count, most = len(crowd.line), len(crowd.line) + len(running)
-    even, odd = (_side(width, count, most) for _ in range(2))
+    most = most_active(crowd, running)
+    even, odd = (_side(crowd, width, most) for _ in range(2))
     _begin(Scene(*(field[0] for field in even.scenes)), running, now)
-    return Beam(even, odd, one_kept(width, draws, USUAL), room_for(crowd, len(running)))
+    return Beam(even, odd, one_kept(width, draws, USUAL), room_for(crowd, most))
 
 
-def room_for(crowd: Crowd, running: int = 0) -> Room:
-    """Return room for a try where so many requests are running at first."""
-    count = len(crowd.line)
-    scenes = _side(1, count, count + running).scenes
-    return Room(Scene(*(field[0] for field in scenes)), nothing_made(count))
+def most_active(crowd: Crowd, running: Rows) -> int:
+    """Return how many requests may be active on a worker, and one more."""
+    held = np.sort(np.concatenate((crowd.prompts, running[:, 0]))) + 1
+    return int(np.searchsorted(held.cumsum(), crowd.memory, side="right")) + 1
 
 
-def _side(width: int, count: int, most: int) -> Side:
+def room_for(crowd: Crowd, most: int) -> Room:
+    """Return room for a try where so many requests may be active."""
+    scenes = _side(crowd, 1, most).scenes
+    return Room(Scene(*(field[0] for field in scenes)), nothing_made(len(crowd.line)))
+
+
+def _side(crowd: Crowd, width: int, most: int) -> Side:
+    count, workers = len(crowd.line), crowd.workers
     counts = np.zeros((width, 5), dtype=np.int64)
     counts[:, [FRONT, STOP]] = count
-    active, bases = np.zeros((2, width, 1), dtype=np.int64)
+    active, bases = np.zeros((2, width, workers), dtype=np.int64)
     queue, passed = (np.zeros((width, size), dtype=np.int64) for size in (2 * count, count))
-    ends, offsets, loads = np.zeros((3, width, 1, most), dtype=np.int64)
+    ends, offsets, loads = np.zeros((3, width, workers, most), dtype=np.int64)
     scenes = Scene(counts, active, bases, queue, passed, ends, offsets, loads)
-    return Side(scenes, np.zeros((width, count), dtype=np.int64))
+    return Side(scenes, Made(*np.zeros((2, width, count), dtype=np.int64)))
 
 
-def starts_of(beam: Beam) -> Integers:
-    """Return the starts of the cheapest scene, where all are over."""
+def made_by(beam: Beam) -> Made:
+    """Return what the cheapest scene has made, where all are over."""
     best = int(np.argmin(beam.kept.costs[: beam.kept.counts[ALIVE]]))
     side = beam.odd if beam.kept.counts[NUMBER] % 2 == 1 else beam.even
-    found: Integers = side.starts[best]
-    return found
+    return Made(side.made.starts[best], side.made.workers[best])
 
 
 @compiled
@@ -204,7 +229,7 @@ def go_on(
         tries = beam.kept.counts[ALIVE] * draws
         make_tries(crowd, worth, keys, beam, plan, beam.room, 0, tries)
         taken = choose(beam.kept, draws)
-        keep_rows(crowd, worth, keys, beam, plan, beam.room, 0, taken)
+        keep_rows(crowd, worth, keys, beam, plan, 0, taken)
         end_stretch(beam.kept, taken)
     return False
 
@@ -216,7 +241,7 @@ def is_ended(crowd: Crowd, beam: Beam) -> bool:
     for row in range(beam.kept.counts[ALIVE]):
         scene = _row(side.scenes, row)
         over = over and is_over(crowd, scene)
-        idle = idle and scene.counts[FRONT] == scene.counts[STOP] and scene.active[0] == 0
+        idle = idle and scene.counts[FRONT] == scene.counts[STOP] and not scene.active.any()
     if idle and not over:
         for row in range(beam.kept.counts[ALIVE]):
             skip_idle_rounds(crowd, _row(side.scenes, row))
@@ -235,7 +260,7 @@ def _sides(beam: Beam) -> tuple[Side, Side]:
 def end_early(crowd: Crowd, worth: Worth, beam: Beam) -> None:
     """Run the scene that looks cheapest on to its end, without tries, and keep no other one."""
     side = _sides(beam)[0]
-    made = Made(side.starts[0], beam.room.made.workers)
+    made = Made(side.made.starts[0], side.made.workers[0])
     end_usually(crowd, worth, _row(side.scenes, 0), beam.kept.habits[0], made)
     beam.kept.counts[ALIVE] = 1
 
@@ -289,12 +314,12 @@ def make_tries(
     kept, draws = side.scenes.counts[0, NOW] + plan.stretch, draws_of(tries, plan.draws)
     for x in range(first, last):
         row, draw = x // draws, x % draws
-        copy_scene(_row(side.scenes, row), copy)
+        copy_scene(_row(side.scenes, row), copy, SEEN)
         habit = Habit(*_habit_of(crowd, keys, copy, beam, plan, row, draw))
         paid = beam.kept.costs[row] + advance(crowd, copy, worth, habit, kept, room.made)
         tries.states[x] = copy.counts[STATE]
         seen = paid + advance(crowd, copy, worth, habit, kept + plan.ahead, room.made)
-        tries.seen[x] = seen + cost_of_waiting(crowd, copy, worth)
+        tries.seen[x] = seen + plan.weight * cost_of_waiting(crowd, copy, worth)
 
 
 @compiled
@@ -304,7 +329,6 @@ def keep_rows(
     keys: Floats,
     beam: Beam,
     plan: BeamPlan,
-    room: Room,
     first: int,
     last: int,
 ) -> None:
@@ -314,22 +338,11 @@ def keep_rows(
     for place in range(first, last):
         row, draw = tries.chosen[place] // draws, tries.chosen[place] % draws
         scene = _row(other.scenes, place)
-        _copy_all(_row(side.scenes, row), scene)
-        other.starts[place] = side.starts[row]
+        copy_scene(_row(side.scenes, row), scene, len(crowd.line))
+        made = Made(other.made.starts[place], other.made.workers[place])
+        made.starts[:] = side.made.starts[row]
+        made.workers[:] = side.made.workers[row]
         habit = Habit(*_habit_of(crowd, keys, scene, beam, plan, row, draw))
-        made = Made(other.starts[place], room.made.workers)
         cost = advance(crowd, scene, worth, habit, kept, made)
         tries.next_costs[place] = beam.kept.costs[row] + cost
         note(habit, tries.next_habits[place])
-
-
-@compiled
-def _copy_all(scene: Scene, copy: Scene) -> None:
-    """Copy a scene, with those far behind in its queue."""
-    copy.counts[:], copy.active[:], copy.bases[:] = scene.counts, scene.active, scene.bases
-    copy.passed[:] = scene.passed
-    front, stop, active = scene.counts[FRONT], scene.counts[STOP], scene.active[0]
-    copy.queue[front:stop] = scene.queue[front:stop]
-    copy.ends[0, :active] = scene.ends[0, :active]
-    copy.offsets[0, :active] = scene.offsets[0, :active]
-    copy.loads[0, :active] = scene.loads[0, :active]

@@ -22,13 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.heuristics.reduced_costs import (
-    Worth,
-    cost_of_start,
-    slots_between,
-    slots_of,
-    tokens_of,
-)
+from kvopt.heuristics.reduced_costs import Worth, cost_of_start, tokens_of
 from kvopt.heuristics.scenes import (
     COME,
     FRONT,
@@ -137,20 +131,13 @@ def _reduced_cost(crowd: Crowd, worth: Worth, i: int, start: int) -> float:
 
 @compiled
 def _idle_memory(crowd: Crowd, scene: Scene, worth: Worth, begin: int, end: int) -> float:
-    """Return the price of the memory and the slots that are not used between two rounds."""
+    """Return the price of the memory that is not used between two rounds."""
     last = len(worth.paid) - 1
     begin, end = min(begin, last), min(end, last)
     paid = worth.paid[end] - worth.paid[begin]
     moment = worth.moment[end] - worth.moment[begin]
     memory = crowd.memory * len(scene.active)
-    idle = (memory - scene.bases.sum()) * paid - scene.active.sum() * moment
-    if len(worth.steps):
-        idle += len(scene.active) * (worth.slots[end] - worth.slots[begin])
-        for worker in range(len(scene.active)):
-            for place in range(scene.active[worker]):
-                offset = scene.offsets[worker, place]
-                idle -= slots_between(worth.steps, worth.stairs, offset, begin, end)
-    return float(idle)
+    return float((memory - scene.bases.sum()) * paid - scene.active.sum() * moment)
 
 
 @compiled
@@ -182,8 +169,8 @@ def _admit(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -
 def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made: Made) -> float:
     """Start those that gain most as long as some fit, and return the costs of these starts."""
     counts, queue, cost, worker = scene.counts, scene.queue, 0.0, 0
-    paid, moment, steps, stairs = worth.paid, worth.moment, worth.steps, worth.stairs
-    now, last, cheapest, least = counts[NOW], len(paid) - 1, worth.cheapest, worth.least
+    paid, moment, cheapest, least = worth.paid, worth.moment, worth.cheapest, worth.least
+    now, last = counts[NOW], len(paid) - 1
     later, allowed = now + crowd.mean_output, habit.allowed
     price = habit.fill * (paid[min(later, last)] - paid[min(now, last)])
     while worker >= 0:
@@ -199,9 +186,6 @@ def _admit_gaining(crowd: Crowd, scene: Scene, worth: Worth, habit: Habit, made:
                 continue
             held = tokens_of(paid, moment, now, prompt, output)
             then = tokens_of(paid, moment, later, prompt, output)
-            if len(steps) and prompt + output >= steps[0]:
-                held += slots_of(steps, stairs, now, prompt, output)
-                then += slots_of(steps, stairs, later, prompt, output)
             gain = price * prompt + then - held
             dearer = now - crowd.arrivals[i] + output + held - least[i]
             if gain > most and (now >= cheapest[i] or dearer <= allowed):

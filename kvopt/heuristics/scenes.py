@@ -1,8 +1,8 @@
 """Scenes: how far a run has got, and what may be done there.
 
-Everything here is compiled.  A `Scene` can be copied, and run on in different ways
-(`kvopt.heuristics.passing`).  The workers of a fleet share one line, from which a request goes to a
-worker where it fits (`FIRST`, `EMPTIEST`, `FULLEST`).
+A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.passing`).  The workers
+of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
+`EMPTIEST`, `FULLEST`).
 
 The look-ahead is that of `kvopt.policies.lookahead_loops`, in loops of its own: a roll through the
 loops there took 1.3 to 1.4 times as long.
@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.arrays import Integers
+from kvopt.kernels.arrays import Floats, Integers, columns_of
 from kvopt.kernels.compiled import compiled
+from kvopt.model.instance import Instance
 
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""
@@ -23,8 +24,8 @@ Rows = Integers
 FRONT, STOP, COME, STATE, NOW = range(5)  # entries of `Scene.counts`
 FIRST, EMPTIEST, FULLEST = range(3)
 """Which worker takes a request: the first where it fits, or one that holds least or most."""
-_SEEN = 2048
-"""Waiting requests that a copy of a scene has at most, the first in line."""
+SEEN = 2048
+"""Waiting requests that a copy of a scene has at most where it serves for a while only."""
 
 
 class Crowd(NamedTuple):
@@ -42,6 +43,8 @@ class Crowd(NamedTuple):
         Ranks by arrival.
     mean_output
         Of all requests, in rounds.
+    workers
+        Of the fleet.
     """
 
     memory: int
@@ -51,6 +54,7 @@ class Crowd(NamedTuple):
     line: Integers
     coming: Integers
     mean_output: int
+    workers: int
 
 
 class Made(NamedTuple):
@@ -90,6 +94,18 @@ class Scene(NamedTuple):
     loads: Rows
 
 
+def crowd_of(instance: Instance) -> tuple[Crowd, Floats]:
+    """Return an instance as arrays, lined up by volume, and the logarithms of the volumes."""
+    arrivals, prompts, outputs = columns_of(instance)
+    volumes = np.array([float(request.volume) for request in instance])
+    line = np.lexsort((arrivals, prompts, volumes))
+    coming = np.argsort(arrivals[line], kind="stable")
+    mean = int(outputs.mean()) if len(outputs) else 0
+    workers = instance.workers
+    crowd = Crowd(instance.memory, arrivals, prompts, outputs, line, coming, mean, workers)
+    return crowd, np.log(volumes)
+
+
 def nothing_made(count: int) -> Made:
     """Return room for starts and workers."""
     return Made(np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
@@ -105,13 +121,13 @@ def first_scene(count: int, workers: int = 1) -> Scene:
 
 
 @compiled
-def copy_scene(scene: Scene, copy: Scene) -> None:
-    """Copy what matters for the next while: not those far behind in the queue."""
+def copy_scene(scene: Scene, copy: Scene, seen: int) -> None:
+    """Copy a scene, with so many of those that wait."""
     copy.counts[:] = scene.counts
     copy.active[:] = scene.active
     copy.bases[:] = scene.bases
     front = scene.counts[FRONT]
-    stop = min(scene.counts[STOP], front + _SEEN)
+    stop = min(scene.counts[STOP], front + seen)
     copy.counts[STOP] = stop
     for place in range(front, stop):
         rank = scene.queue[place]

@@ -1,7 +1,7 @@
 """Beams over the whole of a trace, each wider than the one before.
 
-Which of thousands that wait come first is decided here, as in a rollout
-(`kvopt.heuristics.rollouts`), but by many scenes side by side (`kvopt.heuristics.beams`).
+Which of thousands that wait come first is decided here, by many scenes side by side
+(`kvopt.heuristics.beams`).
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from kvopt.heuristics.beams import (
     Trace,
     beam_from,
     between_starts,
+    drawn_trace,
+    drawn_weight,
     end_early,
     go_on,
     is_ended,
     keep_rows,
+    line_of,
+    made_by,
     make_tries,
+    most_active,
     nothing_running,
-    refilled,
     room_for,
-    starts_of,
-    trace_of,
 )
 from kvopt.heuristics.kept import ALIVE, SHARED, choose, draws_of, end_stretch, share
-from kvopt.heuristics.scenes import Crowd
-from kvopt.kernels.arrays import Integers
+from kvopt.heuristics.scenes import Crowd, Made
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 
@@ -55,11 +56,11 @@ _BYTES = 100
 def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
     """Improve the schedule of a search by wider and wider beams, as far as time or memory lasts."""
     instance = search.instance
-    if search.schedule is None or len(instance) < 2 or instance.workers > 1:
+    if search.schedule is None or len(instance) < 2:
         return
-    if fluid_end(instance) > search.params.lagrangian.longest:
+    if fluid_end(instance.pooled()) > search.params.lagrangian.longest:
         return
-    end, trace, effort = working_time() + seconds, trace_of(search), 0.0
+    end, (crowd, keys), effort = working_time() + seconds, line_of(search), 0.0
     widest = search.memory_left // (_BYTES * len(instance))
     widest = min(search.params.improve.widest_beam, widest)
     random = np.random.default_rng(seed)
@@ -69,13 +70,13 @@ def search_traces(search: Search, seconds: float, seed: int = 0) -> None:
 
     with ThreadPoolExecutor(search.threads) as pool:
         while widest and not is_late():
-            began, trace = working_time(), refilled(search, trace, random)
-            plan = _plan(trace.crowd, random)
-            each = _effort(trace.crowd, plan)
+            began = working_time()
+            trace, plan = drawn_trace(search, crowd, keys, random), _plan(crowd, random)
+            each = _effort(crowd, plan)
             width = min(max(1, int(effort / each)), widest)
-            rooms = [room_for(trace.crowd) for _ in range(search.threads)]
-            starts = begun_anew(pool, rooms, trace, plan, width, is_late)
-            search.offer_starts(starts.tolist(), "beams over the whole trace")
+            made = begun_anew(pool, search.threads, trace, plan, width, is_late)
+            starts, workers = made.starts.tolist(), made.workers.tolist()
+            search.offer_starts(starts, "beams over the whole trace", workers)
             took, left = max(working_time() - began, 1e-3), end - working_time()
             more = _GROWTH if left > _GROWTH**2 * took else 0.9 * left / took
             if width == widest or more < _WORTH_WHILE:
@@ -88,7 +89,7 @@ def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
     stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
     ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
     draws, seed = random.integers(*_DRAWS, endpoint=True), random.integers(2**30)
-    return BeamPlan(int(draws), stretch, ahead, int(seed))
+    return BeamPlan(int(draws), stretch, ahead, int(seed), drawn_weight(random))
 
 
 def _effort(crowd: Crowd, plan: BeamPlan) -> float:
@@ -99,23 +100,25 @@ def _effort(crowd: Crowd, plan: BeamPlan) -> float:
 
 def begun_anew(
     pool: Executor,
-    rooms: Sequence[Room],
+    threads: int,
     trace: Trace,
     plan: BeamPlan,
     width: int,
     is_late: Callable[[], bool],
-) -> Integers:
-    """Return starts of all requests; once it is late, those to come are started without tries."""
+) -> Made:
+    """Start all requests; once it is late, those to come are started without tries."""
     crowd = trace.crowd
     beam = beam_from(crowd, nothing_running(), 0, width, plan.draws)
     onward = partial(go_on, *trace, beam, plan, _SLICE)
-    if len(rooms) > 1 and width * plan.draws >= SHARED:
+    if threads > 1 and width * plan.draws >= SHARED:
+        most = most_active(crowd, nothing_running())
+        rooms = [room_for(crowd, most) for _ in range(threads)]
         onward = partial(_go_on_together, pool, rooms, trace, beam, plan)
     while not onward():
         if is_late():
             end_early(crowd, trace.worth, beam)
             break
-    return starts_of(beam)
+    return made_by(beam)
 
 
 def _go_on_together(
@@ -128,6 +131,7 @@ def _go_on_together(
     tries = int(beam.kept.counts[ALIVE]) * draws
     share(pool, rooms, partial(make_tries, *trace, beam, plan), tries)
     taken = choose(beam.kept, draws)
-    share(pool, rooms, partial(keep_rows, *trace, beam, plan), taken)
+    keep = partial(keep_rows, *trace, beam, plan)
+    share(pool, rooms, lambda _, first, last: keep(first, last), taken)
     end_stretch(beam.kept, taken)
     return False

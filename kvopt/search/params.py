@@ -222,13 +222,13 @@ class SlotsParams:
 
 @dataclass(frozen=True)
 class ImproveParams:
-    """Better schedules: beams, rollouts, annealing over orders, large neighbourhoods."""
+    """Better schedules: beams, annealing over orders, large neighbourhoods."""
 
     orders_share: float = _share(
         0.6, "Share of the time for annealing over orders: it finds most, and finds it first."
     )
-    rollout_requests: int = _param(
-        200, "Requests from which on beams over all of a trace, or rollouts, may find more."
+    beam_requests: int = _param(
+        200, "Requests from which on beams over all of a trace may find more."
     )
     beams_share: float = _share(
         0.7, "Share of the time for these beams; what improves part by part has the rest."
@@ -243,17 +243,6 @@ class ImproveParams:
         0.8, "Share of the time for beams by prices of states where requests are fewer."
     )
     widest_beam: int = _param(1024, "Scenes of the widest beam over a whole trace.", least=1)
-    rollout_starts: int = _param(
-        10, "Of rollouts, which fleets get: requests started in a stretch.", least=1
-    )
-    rollout_horizons: tuple[float, ...] = _param(
-        (1.0, 4.0, 2.0, 4.0), "Look-ahead beyond the stretch, in mean outputs, in turn."
-    )
-    first_draws: int = _param(16, "Tries for each stretch in the first rollout.", least=1)
-    most_draws: int = _param(1024, "Most tries for each stretch.", least=1)
-    idle_rollouts: int = _param(
-        6, "Rollouts without improvement after which they end, where there is no limit.", least=1
-    )
     first_cycle: int = _param(20_000, "Steps of the first cycle of annealing.", least=1)
     longest_cycle: int = _param(2_000_000, "Most steps of a cycle.", least=1)
     coldest: float = _param(

@@ -29,7 +29,7 @@ from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.heuristics.rollouts import search_rollouts
+from kvopt.heuristics.trace_beams import search_traces
 from kvopt.search.incumbent import Search
 
 TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
@@ -114,9 +114,9 @@ def test_more_workers_are_never_worse() -> None:
     [
         lambda search: search_reinsertions(search, 9.0, most_cycles=2),
         lambda search: search_neighbourhoods(search, 9.0, most_rounds=8),
-        lambda search: search_rollouts(search, 0.5),
+        lambda search: search_traces(search, 0.5),
     ],
-    ids=["moves", "neighbourhoods", "rollouts"],
+    ids=["moves", "neighbourhoods", "beams"],
 )
 def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
     search = begun(Instance(300, generate("uniform", n=14, seed=1).requests, workers=2))

@@ -16,10 +16,11 @@ from oracle import optimum
 from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
+from kvopt.bounds.fluid import fluid_prices
 from kvopt.heuristics.beams import BeamPlan, Trace
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.reduced_costs import worth_of
-from kvopt.heuristics.rollouts import crowd_of
+from kvopt.heuristics.scenes import crowd_of
 from kvopt.heuristics.turns import Turn, Way
 from kvopt.heuristics.windows.bursts import rerun, rerun_bursts
 from kvopt.heuristics.windows.orders import (
@@ -129,10 +130,10 @@ def test_what_a_beam_finds_is_a_change_for_the_better(poor: bool) -> None:
         requests = requests_of(search)
         standing = standing_of(requests, starts_of(search))
         crowd, keys = crowd_of(instance)
-        trace = Trace(crowd, worth_of(instance, None), keys)
+        trace = Trace(crowd, worth_of(instance, fluid_prices(instance)), keys)
         windows = windows_of(requests, standing, 4, 4, np.random.default_rng(seed))
         for window in windows:
-            plan = BeamPlan(draws=3, stretch=2, ahead=4, seed=seed)
+            plan = BeamPlan(draws=3, stretch=2, ahead=4, seed=seed, weight=1.0)
             change = rerun(trace, window, plan, 4, lambda: False, standing)
             if change is not None:
                 found += 1

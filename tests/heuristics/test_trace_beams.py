@@ -14,18 +14,29 @@ from strategies import plain
 
 from kvopt import Instance, Request, Schedule, generate
 from kvopt.bounds.coarse import CoarsePrices
+from kvopt.bounds.fluid import fluid_prices
 from kvopt.bounds.slots import offer_slot_bound
 from kvopt.heuristics import improve
-from kvopt.heuristics.beams import BeamPlan, filled_share, refilled, room_for, trace_of
+from kvopt.heuristics.beams import (
+    BeamPlan,
+    Trace,
+    beam_from,
+    drawn_trace,
+    filled_share,
+    line_of,
+    make_tries,
+    most_active,
+    nothing_running,
+)
 from kvopt.heuristics.kept import ALIVE, choose, draws_of, one_kept
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.passing import Habit, advance
 from kvopt.heuristics.reduced_costs import worth_nothing
-from kvopt.heuristics.rollouts import crowd_of
 from kvopt.heuristics.scenes import (
     FIRST,
     STATE,
     STOP,
+    crowd_of,
     first_scene,
     nothing_made,
     start_on,
@@ -38,10 +49,10 @@ from kvopt.search.proofs import SlotPrices
 _NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
 
 
-def chat(arrivals: bool) -> Instance:
+def chat(arrivals: bool, workers: int = 1) -> Instance:
     found = generate("conversation", n=250, memory=3_000, seed=1)
     requests = [Request(i * arrivals, r.prompt, r.output) for i, r in enumerate(found)]
-    return Instance(found.memory, requests)
+    return Instance(found.memory // workers, requests, workers=workers)
 
 
 def begun(instance: Instance, **options: int) -> Search:
@@ -103,27 +114,26 @@ def test_requests_line_up_as_prices_of_slots_would_start_them() -> None:
     prompts = (source.choice((range(1000, 1400), range(20, 300))) for _ in range(60))
     shapes = [(source.choice(prompt), source.randint(2, 30)) for prompt in prompts]
     search = begun(Instance(2000, [Request(0, *shape) for shape in shapes]))
-    by_volume = trace_of(search)
+    by_volume, volumes = line_of(search)
     assert offer_slot_bound(search, 5.0)
     assert search.checked is not None
     assert isinstance(search.checked.proof, SlotPrices)
-    trace = trace_of(search)
+    crowd, keys = line_of(search)
     starts = CoarsePrices.of(search.checked.proof, search.instance).likely_starts(search.instance)
-    assert (np.diff(starts[trace.crowd.line]) >= 0).all()
-    assert trace.crowd.line.tolist() != by_volume.crowd.line.tolist()
-    assert sorted(trace.keys) == sorted(by_volume.keys)
-    assert (np.diff(trace.keys[trace.crowd.line]) >= 0).all()
-    assert refilled(search, trace, np.random.default_rng(1)).crowd is trace.crowd
+    assert (np.diff(starts[crowd.line]) >= 0).all()
+    assert crowd.line.tolist() != by_volume.line.tolist()
+    assert sorted(keys) == sorted(volumes)
+    assert (np.diff(keys[crowd.line]) >= 0).all()
     search_traces(search, 5.0)
     assert search.faults == []
 
 
 def test_prices_last_longer_where_less_is_filled() -> None:
     search = begun(chat(arrivals=True))
-    trace = trace_of(search)
-    longer = [refilled(search, trace, np.random.default_rng(seed)) for seed in range(9)]
-    assert len({len(each.worth.paid) for each in longer}) > 5
-    assert min(len(each.worth.paid) for each in longer) >= len(trace.worth.paid)
+    crowd, keys = line_of(search)
+    drawn = [drawn_trace(search, crowd, keys, np.random.default_rng(seed)) for seed in range(9)]
+    assert len({len(each.worth.paid) for each in drawn}) > 5
+    assert min(len(each.worth.paid) for each in drawn) > len(fluid_prices(search.instance))
 
 
 def test_half_of_the_next_request_is_left_free() -> None:
@@ -131,11 +141,31 @@ def test_half_of_the_next_request_is_left_free() -> None:
     assert filled_share(crowd) == pytest.approx(1 - (4 * 4 + 8 * 8) / 12 / 10 / 2)
 
 
+def test_waiting_weighs_more_by_what_is_lost() -> None:
+    search = begun(chat(arrivals=True))
+    crowd, keys = line_of(search)
+    trace, seen, many = drawn_trace(search, crowd, keys, np.random.default_rng(1)), [], 20
+    for weight in (0.0, 1.0, 3.0):
+        beam = beam_from(crowd, nothing_running(), 0, 1, many)
+        make_tries(*trace, beam, BeamPlan(many, 40, 60, 1, weight), beam.room, 0, many)
+        seen.append(beam.kept.seen.copy())
+    lost = seen[1] - seen[0]
+    assert lost.min() > 0
+    assert seen[2] - seen[0] == pytest.approx(3 * lost)
+
+
+def test_no_more_than_fit_are_active() -> None:
+    crowd, _ = crowd_of(Instance(10, [Request(0, prompt, 2) for prompt in (3, 0, 5, 1)]))
+    assert most_active(crowd, nothing_running()) == 4  # 1 + 2 + 4 fit, 6 more do not
+    assert most_active(crowd, np.array([[0, 2], [0, 2], [0, 2], [0, 2]])) == 7
+
+
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("arrivals", [False, True])
-def test_they_beat_lists_and_repeat_themselves(arrivals: bool) -> None:
+def test_they_beat_lists_and_repeat_themselves(arrivals: bool, workers: int) -> None:
     found = []
     for threads in (1, 3):  # which share the rows of a beam
-        search = begun(chat(arrivals), threads=threads)
+        search = begun(chat(arrivals, workers), threads=threads)
         before = search.objective
         search_traces(search, inf)
         assert search.found_by == "beams over the whole trace"
@@ -143,24 +173,22 @@ def test_they_beat_lists_and_repeat_themselves(arrivals: bool) -> None:
         assert before is not None
         assert search.objective < before
         assert search.schedule is not None
-        found.append(search.schedule.starts)
+        found.append((search.schedule.starts, search.schedule.workers))
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("arrivals", [False, True])
-def test_one_that_has_to_stop_ends_with_a_whole_schedule(arrivals: bool) -> None:
-    search = begun(chat(arrivals))
-    trace = trace_of(search)
-    rooms = [room_for(trace.crowd) for _ in range(2)]
+@pytest.mark.parametrize("workers", [1, 3])
+def test_one_that_has_to_stop_ends_with_a_whole_schedule(workers: int) -> None:
+    instance = chat(arrivals=True, workers=workers)
+    crowd, keys = crowd_of(instance)
+    trace = Trace(crowd, worth_nothing(len(instance)), keys)
     with ThreadPoolExecutor(2) as pool:
-        starts = begun_anew(pool, rooms, trace, BeamPlan(3, 40, 60, 1), 9, lambda: True)
-    assert Schedule(search.instance, starts.tolist()).check().feasible
+        made = begun_anew(pool, 2, trace, BeamPlan(3, 40, 60, 1, 1.0), 9, lambda: True)
+    assert Schedule(instance, made.starts.tolist(), made.workers.tolist()).check().feasible
 
 
-@pytest.mark.parametrize(("n", "workers"), [(1, 1), (20, 2)])
-def test_one_request_and_fleets_are_left_alone(n: int, workers: int) -> None:
-    requests = generate("uniform", n=n, memory=100, seed=1).requests
-    search = begun(Instance(100, requests, workers=workers))
+def test_one_request_is_left_alone() -> None:
+    search = begun(generate("uniform", n=1, memory=100, seed=1))
     before = search.objective
     search_traces(search, inf)
     assert search.objective == before

@@ -35,8 +35,13 @@ def central_line(search: Search, habit: Habit) -> tuple[list[int], list[int]]:
     """Return starts and workers of one habit; not all of them once the search has to stop."""
     from kvopt.heuristics.passing import advance
     from kvopt.heuristics.reduced_costs import worth_nothing
-    from kvopt.heuristics.rollouts import crowd_of
-    from kvopt.heuristics.scenes import first_scene, is_over, nothing_made, skip_idle_rounds
+    from kvopt.heuristics.scenes import (
+        crowd_of,
+        first_scene,
+        is_over,
+        nothing_made,
+        skip_idle_rounds,
+    )
 
     instance, count = search.instance, len(search.instance)
     crowd, _ = crowd_of(instance)

@@ -15,7 +15,9 @@ _ALONE_SHARE = 0.2
 _SOON_IN_LINE = 2_000
 """Requests up to which all habits of one line take moments."""
 _PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
-"""Share of the time for orders of fluids where requests are many, and where moves find more."""
+"""Share of the time to place requests where they are many, and where moves find more."""
+_TRIED_SHARE = 0.15
+"""Share of the time after which the better one of two ways has the rest of it."""
 
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
@@ -37,25 +39,41 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
 def _place(search: Search, seconds: float) -> None:
     """Place all requests anew: from one line for all, and in orders of fluids.
 
-    The latter need an integer for each round, so where there are too many it is rollouts.
+    Where requests are many it is beams, too, and what found the best has most of the time: near
+    saturation orders of fluids, in a backlog beams.  The orders need an integer for each round.
     """
     from kvopt.heuristics.fleets.central_line import offer_central_lines
-    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
-    from kvopt.heuristics.rollouts import search_rollouts
+    from kvopt.heuristics.trace_beams import search_traces
 
-    params, count = search.params.improve, len(search.instance)
-    has_many = count >= params.rollout_requests
-    if count <= _SOON_IN_LINE:
+    if len(search.instance) <= _SOON_IN_LINE:
         offer_central_lines(search)
-    share = _PLACED_SHARE if has_many else _FEW_SHARE
+    if len(search.instance) < search.params.improve.beam_requests:
+        _place_in_orders(search, share_of(seconds, _FEW_SHARE), search.seed)
+        return
+    end, tried = working_time() + _PLACED_SHARE * seconds, _TRIED_SHARE * seconds
+    has_orders = _place_in_orders(search, tried, search.seed)
+    if not has_orders:
+        offer_central_lines(search)
+    before = search.objective
+    search_traces(search, tried, search.seed)
+    if seconds == math.inf:
+        return
+    if has_orders and search.objective == before:
+        _place_in_orders(search, end - working_time(), search.seed + 1)
+    else:
+        search_traces(search, end - working_time(), search.seed + 1)
+
+
+def _place_in_orders(search: Search, seconds: float, seed: int) -> bool:
+    """Place requests in orders of fluids; return whether schedules are short enough."""
+    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
+
     try:
-        search_fluid_orders(search, share_of(seconds, share), search.seed)
+        search_fluid_orders(search, seconds, seed)
     except TooLarge as error:
         search.note(f"no orders of fluids: {error}")
-        if count > _SOON_IN_LINE:
-            offer_central_lines(search)
-        if has_many:
-            search_rollouts(search, share_of(seconds, share), search.seed)
+        return False
+    return True
 
 
 def improve_workers(search: Search, seconds: float) -> None:

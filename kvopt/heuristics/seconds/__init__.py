@@ -1,1 +1,1 @@
-"""Runs on a clock of seconds: rollouts by prices of machine time, orders behind routers."""
+"""Runs on a clock of seconds: beams by prices of machine time, orders behind routers."""

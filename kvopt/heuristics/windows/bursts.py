@@ -16,10 +16,11 @@ from kvopt.heuristics.beams import (
     Trace,
     beam_from,
     between_starts,
+    drawn_trace,
+    drawn_weight,
     go_on,
-    refilled,
-    starts_of,
-    trace_of,
+    line_of,
+    made_by,
 )
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.scenes import Crowd
@@ -62,13 +63,13 @@ def rerun_bursts(turn: Turn, seed: int = 0) -> Passes:
     search, random = turn.search, np.random.default_rng(seed)
     if not has_windows(search):
         return
-    trace = trace_of(search)
+    crowd, keys = line_of(search)
 
     def jobs_of(requests: Requests, number: int) -> list[Job]:
         width = int(min(_FIRST_WIDTH * _GROWTH**number, _WIDEST))
         standing = standing_of(requests, begun_in(search))
-        priced = refilled(search, trace, random)
-        return _jobs(standing, requests, priced, width, random, turn.is_late)
+        trace = drawn_trace(search, crowd, keys, random)
+        return _jobs(standing, requests, trace, width, random, turn.is_late)
 
     yield from search_windows(turn, "beams over time windows", jobs_of)
 
@@ -96,7 +97,7 @@ def _plan(crowd: Crowd, random: np.random.Generator) -> BeamPlan:
     """Draw how to search a window."""
     stretch = max(1, int(between_starts(crowd) * random.uniform(*_STRETCHES)))
     ahead = int(crowd.outputs.mean() * random.uniform(*_AHEAD)) + 1
-    return BeamPlan(_DRAWS, stretch, ahead, int(random.integers(2**30)))
+    return BeamPlan(_DRAWS, stretch, ahead, int(random.integers(2**30)), drawn_weight(random))
 
 
 def rerun(
@@ -121,7 +122,7 @@ def rerun(
         if is_late():
             return None
     fresh = np.full(len(starts), -1, dtype=np.int64)
-    fresh[members] = starts_of(beam)
+    fresh[members] = made_by(beam).starts
     delta, end = follow(crowd, standing, fresh, begin)
     if delta >= 0:
         return None
@@ -140,7 +141,9 @@ def _part(trace: Trace, members: Integers) -> Trace:
     line = np.argsort(ranks[members])
     coming = np.argsort(arrivals[line], kind="stable")
     return Trace(
-        Crowd(crowd.memory, arrivals, prompts, outputs, line, coming, crowd.mean_output),
+        crowd._replace(
+            arrivals=arrivals, prompts=prompts, outputs=outputs, line=line, coming=coming
+        ),
         worth._replace(least=worth.least[members], cheapest=worth.cheapest[members]),
         keys[members],
     )

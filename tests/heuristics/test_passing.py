@@ -1,47 +1,42 @@
-"""Passing over and rollouts: two ways to write one scheduler, an identity, limits, seeds."""
+"""Passing over: two ways to write one scheduler, an identity, what is started and kept back."""
 
 from __future__ import annotations
 
-import time
 from math import inf
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import instances, slot_prices
+from strategies import instances
 
-from kvopt import Instance, Request, Schedule, bound, generate, run
+from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds.prices import price_value
-from kvopt.bounds.slots import slot_value
-from kvopt.heuristics import improve
-from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.passing import Habit, advance, cost_of_waiting
-from kvopt.heuristics.reduced_costs import Worth, worth_of
-from kvopt.heuristics.rollouts import Plan, crowd_of, rolled, search_rollouts
+from kvopt.heuristics.reduced_costs import worth_of
 from kvopt.heuristics.scenes import (
     FIRST,
+    crowd_of,
     first_scene,
     is_over,
     nothing_made,
     skip_idle_rounds,
 )
 from kvopt.kernels.arrays import Integers
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices, SlotPrices
+from kvopt.search.proofs import Prices
 
 NUMERATORS = st.lists(st.integers(0, 9), min_size=1, max_size=30)
 FILLS = st.sampled_from((-1.0, 0.0, 0.75))
 ALLOWED = st.sampled_from((0.0, 1.5, inf))
 LONG = 10**6
-CHAT = generate("conversation", n=300, memory=3_000, seed=1)
 
 
 def passed_over(
-    instance: Instance, prices: Prices | SlotPrices, habit: Habit, rounds: int = 7
+    instance: Instance, prices: Prices, habit: Habit, rounds: int = 7
 ) -> tuple[Integers, float]:
     """Run to the end in pieces of so many rounds; return starts and cost above the bound."""
     crowd, _ = crowd_of(instance)
-    worth = worth_of(instance, prices)
+    worth = worth_of(instance, np.array(prices.numerators, dtype=float) / prices.denominator)
     scene, made = first_scene(len(instance)), nothing_made(len(instance))
     cost = 0.0
     while not is_over(crowd, scene):
@@ -73,17 +68,6 @@ def test_cost_is_latency_less_the_bound_of_the_prices(
     assert schedule.check().feasible
     value = price_value(instance, prices) / prices.denominator
     assert cost == pytest.approx(schedule.objective - value, abs=1e-6)
-
-
-@pytest.mark.slow
-@given(instances(most_requests=9), slot_prices(), FILLS, ALLOWED)
-def test_cost_counts_prices_of_slots_too(
-    instance: Instance, prices: SlotPrices, fill: float, allowed: float
-) -> None:
-    assume(len(instance) > 0)
-    starts, cost = passed_over(instance, prices, Habit(4, 2, FIRST, fill, allowed))
-    value = slot_value(instance, prices) / prices.prices.denominator
-    assert cost == pytest.approx(Schedule(instance, starts.tolist()).objective - value, abs=1e-6)
 
 
 def gaining(
@@ -169,7 +153,7 @@ def test_without_patience_the_first_in_line_is_next_in_any_case(
 def test_who_waits_has_lost_what_its_reduced_cost_is_by_now() -> None:
     instance = Instance(10, [Request(0, 9, 1), Request(0, 0, 1)])
     crowd, _ = crowd_of(instance)
-    worth = worth_of(instance, Prices((), 1))
+    worth = worth_of(instance, np.zeros(0))
     scene, made = first_scene(2), nothing_made(2)
     advance(crowd, scene, worth, Habit(1, 0, FIRST), 1, made)
     assert made.starts.tolist() == [0, 0]
@@ -181,70 +165,3 @@ def test_idle_rounds_are_skipped() -> None:
     scene = first_scene(1)
     skip_idle_rounds(crowd, scene)
     assert scene.counts[-1] == 1_000_000
-
-
-def begun(instance: Instance, time_limit: float | None = None, below: float = 0) -> Search:
-    """Return a search with list schedules that ends below a latency."""
-    search = Search(
-        instance, time_limit=time_limit, stop=lambda now: (now.objective or inf) < below
-    )
-    offer_list_schedules(search)
-    return search
-
-
-@pytest.mark.slow
-def test_rollouts_beat_lists_where_many_wait() -> None:
-    lists = begun(CHAT).schedule
-    assert lists is not None
-    search = begun(CHAT, below=0.98 * lists.objective)
-    search_rollouts(search, 60.0)
-    assert search.found_by == "rollouts"
-    assert search.schedule is not None
-    assert search.schedule.objective < 0.98 * lists.objective
-    proof = bound(CHAT, "lagrangian", time_limit=1)
-    assert proof.value is not None
-    assert proof.value <= search.schedule.objective
-
-
-@pytest.mark.parametrize("arrivals", [False, True])
-def test_one_seed_makes_one_roll(arrivals: bool) -> None:
-    requests = [
-        Request(i if arrivals else 0, r.prompt, r.output) for i, r in enumerate(CHAT.requests)
-    ]
-    instance = Instance(CHAT.memory, requests)
-    crowd, keys = crowd_of(instance)
-    worth: Worth = worth_of(instance, None)
-    one, same, other = (
-        rolled(crowd, worth, keys, Plan(40, 60, 4, seed), lambda: False).starts.tolist()
-        for seed in (1, 1, 2)
-    )
-    assert one == same != other
-    assert Schedule(instance, one).check().feasible
-
-
-@pytest.mark.slow
-def test_a_roll_that_has_to_stop_ends_with_a_whole_schedule() -> None:
-    crowd, keys = crowd_of(CHAT)
-    made = rolled(crowd, worth_of(CHAT, None), keys, Plan(40, 60, 4, 1), lambda: True)
-    assert Schedule(CHAT, made.starts.tolist()).check().feasible
-
-
-def test_limit_and_interrupt_end_rollouts() -> None:
-    search = begun(CHAT, time_limit=0)
-    search_rollouts(search, 10.0)
-    assert search.found_by != "rollouts"
-    search = begun(CHAT)
-    search.interrupt()
-    began = time.monotonic()
-    search_rollouts(search, 1000.0)
-    assert time.monotonic() - began < 500
-
-
-@pytest.mark.slow
-def test_improve_takes_what_finds_more() -> None:
-    policies = min(run(CHAT, p).objective or 0 for p in ("svf", "patient"))
-    search = begun(CHAT, below=policies)
-    improve(search, 60.0)
-    assert search.schedule is not None
-    assert search.schedule.check().feasible
-    assert search.schedule.objective < policies
