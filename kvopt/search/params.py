@@ -76,7 +76,7 @@ class ExactParams:
     patience: float = _share(
         0.5, "Share of the time after which prices stop to climb, and searches have the rest."
     )
-    searchable: int = _param(34, "Requests up to which there are exhaustive searches.")
+    searchable: int = _param(45, "Requests up to which there are exhaustive searches.")
     unaided: int = _param(
         20, "Requests up to which there is no local search beside the beam searches."
     )

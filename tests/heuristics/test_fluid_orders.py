@@ -116,3 +116,14 @@ def test_arrivals_too_far_apart_go_to_one_line() -> None:
     improve_fleet(search, 0.1)
     assert any("no orders of fluids" in note for note in search.notes)
     assert search.objective == 8
+
+
+@pytest.mark.parametrize("spread", [0, 1])
+def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int) -> None:
+    requests = [Request(spread * i, r.prompt, r.output) for i, r in enumerate(CHAT)]
+    instance = Instance(3_000, requests, workers=3)
+    found = list[str | None]()
+    search = Search(instance, time_limit=3.0, observer=lambda _: found.append(search.found_by))
+    search.offer_schedule(one_after_another(instance), "one after another")
+    improve_fleet(search, 3.0)
+    assert ("beams over the whole trace" in found) == (spread == 0)

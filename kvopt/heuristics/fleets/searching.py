@@ -16,8 +16,8 @@ _SOON_IN_LINE = 2_000
 """Requests up to which all habits of one line take moments."""
 _PLACED_SHARE, _FEW_SHARE = 0.85, 0.1
 """Share of the time to place requests where they are many, and where moves find more."""
-_TRIED_SHARE = 0.15
-"""Share of the time after which the better one of two ways has the rest of it."""
+_LONGER = 2.0
+"""How many times as long as arrivals a fluid must take for most requests to wait for long."""
 
 
 def improve_fleet(search: Search, seconds: float = math.inf) -> None:
@@ -39,41 +39,29 @@ def improve_fleet(search: Search, seconds: float = math.inf) -> None:
 def _place(search: Search, seconds: float) -> None:
     """Place all requests anew: from one line for all, and in orders of fluids.
 
-    Where requests are many it is beams, too, and what found the best has most of the time: near
-    saturation orders of fluids, in a backlog beams.  The orders need an integer for each round.
+    Beams find more where most of many requests wait for long, as in a backlog; orders of fluids
+    near saturation.  These need an integer for each round: where there are too many it is beams.
     """
+    from kvopt.bounds.fluid import fluid_end
     from kvopt.heuristics.fleets.central_line import offer_central_lines
+    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
     from kvopt.heuristics.trace_beams import search_traces
 
-    if len(search.instance) <= _SOON_IN_LINE:
+    instance, count = search.instance, len(search.instance)
+    has_many = count >= search.params.improve.beam_requests
+    limit = share_of(seconds, _PLACED_SHARE if has_many else _FEW_SHARE)
+    if count <= _SOON_IN_LINE:
         offer_central_lines(search)
-    if len(search.instance) < search.params.improve.beam_requests:
-        _place_in_orders(search, share_of(seconds, _FEW_SHARE), search.seed)
-        return
-    end, tried = working_time() + _PLACED_SHARE * seconds, _TRIED_SHARE * seconds
-    has_orders = _place_in_orders(search, tried, search.seed)
-    if not has_orders:
+    if not has_many or fluid_end(instance.pooled()) < _LONGER * instance.last_arrival:
+        try:
+            search_fluid_orders(search, limit, search.seed)
+            return
+        except TooLarge as error:
+            search.note(f"no orders of fluids: {error}")
+    if count > _SOON_IN_LINE:
         offer_central_lines(search)
-    before = search.objective
-    search_traces(search, tried, search.seed)
-    if seconds == math.inf:
-        return
-    if has_orders and search.objective == before:
-        _place_in_orders(search, end - working_time(), search.seed + 1)
-    else:
-        search_traces(search, end - working_time(), search.seed + 1)
-
-
-def _place_in_orders(search: Search, seconds: float, seed: int) -> bool:
-    """Place requests in orders of fluids; return whether schedules are short enough."""
-    from kvopt.heuristics.fleets.fluid_orders import search_fluid_orders
-
-    try:
-        search_fluid_orders(search, seconds, seed)
-    except TooLarge as error:
-        search.note(f"no orders of fluids: {error}")
-        return False
-    return True
+    if has_many:
+        search_traces(search, limit, search.seed)
 
 
 def improve_workers(search: Search, seconds: float) -> None:
