@@ -65,9 +65,8 @@ def rising_bounds(
         if is_over():
             return
         evaluation = rising.climb(stage, search.schedule.objective)
-        target = search.schedule.objective
-        value = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
-        search.offer_checked(value, "configuration", rising.proof(target))
+        value, proof = rising.proved(evaluation, search.schedule.objective)
+        search.offer_checked(value, "configuration", proof)
         if not search.should_stop():
             yield rising, evaluation
         if rule_out and not search.should_stop():

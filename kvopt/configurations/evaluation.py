@@ -20,6 +20,8 @@ from kvopt.kernels.compiled import compiled
 
 CLOSED = 2**61
 """Cost, in units of 1 / D, of a start that was ruled out: above every other, and sums fit."""
+_FINEST = 10
+"""Binary places of prices at most: 20 gave 0.05 rounds of 7,486 more, and twice the bytes."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,15 @@ def rounded(prices: Floats, denominator: int) -> Integers:
 
 
 def denominator_for(states: States, knots: Knots, prices: Floats) -> int:
-    """Return a power of two that keeps every sum of these prices well inside 64 bits."""
+    """Return a power of two that keeps every sum of these prices well inside 64 bits.
+
+    A finer one than `_FINEST` hardly raises a bound, and makes certificates longer.
+    """
     longest = int(states.outputs.max())
     latest = knots.last + longest + int(states.arrivals.max())
     most = (latest + float(prices.max(initial=0.0)) * longest) * (len(states.outputs) + knots.last)
     most *= states.workers
-    return int(2 ** max(0, min(20, 58 - int(np.ceil(np.log2(most + 1))))))
+    return int(2 ** max(0, min(_FINEST, 58 - int(np.ceil(np.log2(most + 1))))))
 
 
 def evaluate(

@@ -101,23 +101,31 @@ class Rising:
             self.starts = left
             self._stages.append(self._latest)
 
-    def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> ConfigurationProof:
-        """Return the proof of the last evaluation, or of a search with it below the target.
+    def proved(self, evaluation: Evaluation, target: int) -> tuple[int, ConfigurationProof]:
+        """Return the bound of the last evaluation, and its proof.
 
-        After starts were ruled out it proves no more than the target: Claim 13 of
-        docs/configurations.md.
+        After starts were ruled out it is a bound of schedules below the target, no more than the
+        target itself: Claim 13 of docs/configurations.md.  Mostly the last prices give as much
+        with all starts.  Then they are the whole proof, and no target is needed.
         """
+        if not self._stages:
+            return evaluation.bound, self.proof(target)
+        assert self._latest is not None
+        value, every = min(evaluation.bound, target), self.states.all_starts(self._last)
+        numerators, denominator = np.array(self._latest.numerators), self._latest.denominator
+        alone = evaluate(self.states, self._knots, every, numerators, denominator).bound
+        if alone >= value:
+            return alone, ConfigurationProof((self._latest,))
+        return value, self.proof(target)
+
+    def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> ConfigurationProof:
+        """Return the proof of the last evaluation, or of a search with it below the target."""
         assert self._latest is not None
         stages = [*self._stages, self._latest]
         if self._stages and self._stages[-1] is self._latest:
             stages.pop()  # nothing has changed since
         claimed = target if searched or self._stages else None
         return ConfigurationProof(tuple(stages), claimed, searched, kept)
-
-    @property
-    def has_ruled_out(self) -> bool:
-        """Whether bounds from now on speak of schedules below a target only."""
-        return bool(self._stages)
 
     def _spacing(self, refinement: int = 1) -> int:
         return spacing(self._last, self._params.first_knots, refinement)

@@ -20,6 +20,7 @@ from kvopt import Instance, generate, verify
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
 from kvopt.configurations.bound import rising_bounds
+from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.stages import Rising
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -43,8 +44,8 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
     for rising, evaluation in rising_bounds(search, rule_out=rule_out):
         assert search.schedule is not None
         target = search.schedule.objective
-        bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
-        yield bound, rising.proof(target)
+        yield rising.proved(evaluation, target)
+        yield min(evaluation.bound, target), rising.proof(target)
         forward = ForwardSearch(rising.states, twins_of(instance), evaluation, target)
         found = forward.search_exhaustively(100_000)
         if found is not None:
@@ -53,8 +54,11 @@ def proofs_of(instance: Instance, rule_out: bool) -> Iterator[tuple[int, Configu
         yield value, rising.proof(value, searched=True)
 
 
-def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, ConfigurationProof]]:
-    """Yield the same from stages that are so short that they leave something to those after."""
+def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[Rising, Evaluation, int]]:
+    """Yield prices, what they prove and a target, as starts are ruled out for lower targets.
+
+    Stages are so short that they leave something to those after.
+    """
     search = Search(instance)
     offer_list_schedules(search)
     assert search.schedule is not None
@@ -62,14 +66,20 @@ def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, Co
     for steps, more in ((1, 3), (2, 1), (5, 1), (9, 0)):
         target = optimum + more
         evaluation = rising.climb(ConfigurationStage(1, 0.1, 0.0, steps), optimum)
-        bound = min(evaluation.bound, target) if rising.has_ruled_out else evaluation.bound
-        yield bound, rising.proof(target)
-        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, optimum)
-        assert forward.search_exhaustively(100_000) is None
-        yield optimum, rising.proof(optimum, searched=True)
+        yield rising, evaluation, target
         if evaluation.bound >= target:
             break
         rising.rule_out(evaluation, target)
+
+
+def proofs_in_stages(instance: Instance, optimum: int) -> Iterator[tuple[int, ConfigurationProof]]:
+    """Yield proofs of short stages, bound-only and searched."""
+    for rising, evaluation, target in short_stages(instance, optimum):
+        yield rising.proved(evaluation, target)
+        yield min(evaluation.bound, target), rising.proof(target)
+        forward = ForwardSearch(rising.states, twins_of(instance), evaluation, optimum)
+        assert forward.search_exhaustively(100_000) is None
+        yield optimum, rising.proof(optimum, searched=True)
 
 
 def small_instances(seed: int, count: int) -> Iterator[Instance]:
@@ -110,6 +120,19 @@ class TestReplay:
         assert counts["all"] > 50
         assert counts["searched"] > 25
         assert kind != "in stages" or counts["stages"] > 25
+
+    def test_last_prices_alone_are_the_proof_where_they_prove_as_much(self) -> None:
+        alone = staged = 0
+        for instance in small_instances(5, many(20)):
+            optimum, _ = oracle.optimum(*plain(instance))
+            for rising, evaluation, target in short_stages(instance, optimum):
+                value, proof = rising.proved(evaluation, target)
+                assert value >= min(evaluation.bound, target)
+                assert value <= min(optimum, given(instance, proof_to_json(proof)))
+                alone += proof.target is None and len(rising.proof(target).stages) > 1
+                staged += proof.target is not None
+        assert alone > 10
+        assert staged > 10
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n", [10, 16])

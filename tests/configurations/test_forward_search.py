@@ -317,7 +317,7 @@ class TestRising:
                 before = rising.starts.copy()
                 rising.rule_out(evaluation, target)
                 assert not (rising.starts & ~before).any()
-                assert (rising.starts == before).all() or rising.has_ruled_out
+                assert (rising.starts == before).all() or rising.proof(target).target == target
                 removed += int(before.sum() - rising.starts.sum())
                 for starts in below:
                     assert all(rising.starts[i, min(k, last)] for i, k in enumerate(starts))
@@ -339,8 +339,8 @@ class TestRising:
                 assert search.lower_bound <= optimum
                 assert search.lower_bound >= seen
                 seen = search.lower_bound
-                if not rising.has_ruled_out:
-                    assert evaluation.bound <= optimum
+                value, proof = rising.proved(evaluation, optimum + 1)
+                assert value <= optimum + (proof.target is not None)
             assert search.lower_bound is not None
             assert search.lower_bound <= optimum
             met, tried = met + (search.lower_bound == optimum), tried + 1

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import copy
+import json
 import lzma
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from studied import tiny
 
+from kvopt import generate, verify
+from kvopt.certificates.certificate import Certificate
+from kvopt.certificates.writing import write_certificate
+from kvopt.configurations.bound import rising_bounds
 from kvopt.experiments.studies import (
     Record,
     Study,
@@ -20,6 +26,9 @@ from kvopt.experiments.studies import (
     run_study,
 )
 from kvopt.experiments.studies.claims import CLAIMS
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.search.incumbent import Search
+from kvopt.search.proofs import CheckedBound
 
 sys.path.append(str(Path(__file__).parents[2] / "instances"))
 
@@ -127,6 +136,37 @@ def test_what_is_shipped_can_be_recomputed(name: str, capsys: pytest.CaptureFixt
 def test_what_is_shipped_is_valid(name: str) -> None:
     study = builtin_study(name)
     assert tables.show(study, tables.KEPT / f"{name}.jsonl.xz", check=True) == 0
+
+
+def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) -> None:
+    instance, path = generate("arrival-1", 14, seed=2), tmp_path / "certificate.json"
+    search = Search(instance, time_limit=20)
+    offer_list_schedules(search)
+    for rising, evaluation in islice(rising_bounds(search), 3):
+        value, proof = rising.proved(evaluation, 10**6)
+    write_certificate(
+        Certificate(instance, None, CheckedBound(value, "configuration", proof)), path
+    )
+    draw = {"certificate": json.loads(path.read_text()), "records": []}
+    coarse = tables.coarser(draw)
+    assert tables.unpacked(tables.packed(coarse)) == coarse == tables.coarser(coarse)
+    assert 0.999 * value <= coarse["certificate"]["lower"]["value"] <= value
+    with tables.written(coarse) as found:
+        assert verify(found).valid
+    sizes = [len(json.dumps(each)) for each in (draw, coarse, tables.packed(coarse))]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_another_study_in_the_folder_is_told(
+    study: Study,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tables.py", "run", str(tmp_path), "--study", "arrival-1"])
+    tables.unpack(study, [], tmp_path / "arrival-1")
+    assert tables.main() == 1
+    assert "holds another study" in capsys.readouterr().err
 
 
 def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path: Path) -> None:
