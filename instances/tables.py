@@ -1,7 +1,7 @@
 """The tables of two papers, whole: run them, keep what is best, and recompute them unsolved.
 
-    python instances/tables.py run DIR [--study NAME ...] [--draws K] [--time-limit S] [--threads T]
-                                  [--jobs N]
+    python instances/tables.py run DIR [--study NAME ...] [--after K] [--draws K] [--time-limit S]
+                                  [--threads T] [--jobs N]
     python instances/tables.py keep DIR
     python instances/tables.py show [--study NAME ...] [--check]
     python instances/tables.py unpack DIR
@@ -41,10 +41,10 @@ from kvopt.certificates.effort import AMPLE
 from kvopt.certificates.reading import read_certificate
 from kvopt.configurations.evaluation import evaluate
 from kvopt.configurations.states import Knots, States
-from kvopt.errors import KvoptError
+from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies import Record, Study, StudyProgress, builtin_study, run_study
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.description import Limits, resolved_text
+from kvopt.experiments.studies.description import Entry, Limits, resolved_text
 from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE, lines_of
 from kvopt.experiments.studies.tasks import tasks_of
@@ -101,6 +101,7 @@ def parsed() -> argparse.Namespace:
             command.add_argument("folder", type=Path, metavar="DIR")
         command.add_argument("--study", nargs="+", choices=STUDIES, default=list(STUDIES))
         if what == "run":
+            command.add_argument("--after", type=int, help="leave out so many first of each row")
             command.add_argument("--draws", type=int, help="only so many of each row")
             command.add_argument("--time-limit", type=float, help="seconds of each draw")
             command.add_argument("--threads", type=int, help="threads of each draw")
@@ -115,7 +116,7 @@ def parsed() -> argparse.Namespace:
 
 def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     """Run a study, or what is left of it; print how long the whole would take."""
-    study = with_limits(study, options.time_limit, options.threads)
+    study = with_limits(after(study, options.after or 0), options.time_limit, options.threads)
     result = run_study(study, folder, jobs=options.jobs, limit=options.draws, observer=_tell)
     whole, found = sum(entry.instances for entry in study.entries), result.progress
     print(f"{study.name}: {found.done} of {whole} draws done, {found.failed} failed", end="")
@@ -126,6 +127,20 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
     if result.signal_number is not None:
         sys.exit(130)
     return int(found.failed > 0)
+
+
+def after(study: Study, left_out: int) -> Study:
+    """Return a study without the first draws of each row; the others keep their seeds."""
+
+    def rest(entry: Entry) -> Entry:
+        first = (entry.source.seed or 0) + left_out
+        return replace(
+            entry, source=replace(entry.source, seed=first), draws=entry.draws - left_out
+        )
+
+    if not all(0 <= left_out < entry.draws for entry in study.entries):
+        raise InvalidInput(f"must leave a draw of each row, got {left_out}", field="--after")
+    return replace(study, entries=tuple(map(rest, study.entries)))
 
 
 def with_limits(study: Study, seconds: float | None, threads: int | None) -> Study:

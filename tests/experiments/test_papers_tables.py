@@ -17,6 +17,7 @@ from kvopt import generate, verify
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.configurations.bound import rising_bounds
+from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import (
     Record,
     Study,
@@ -70,6 +71,16 @@ def test_a_study_goes_on_from_what_is_kept(study: Study, folder: Path, tmp_path:
     assert (result.progress.before, result.progress.done) == (2, 3)
     assert tables.keep(study, tmp_path / "again", kept) == 0
     assert len(tables.read(kept)) == 3
+
+
+def test_what_comes_after_the_first_draws_are_the_other_draws(study: Study) -> None:
+    rest = tables.after(study, 2)
+    assert set(tables.places_of(rest)) < set(tables.places_of(study))
+    assert len(tables.places_of(rest)) == 1
+    assert tables.after(study, 0) == study
+    for wrong in (3, -1):
+        with pytest.raises(InvalidInput, match="--after"):
+            tables.after(study, wrong)
 
 
 def test_a_folder_that_is_unpacked_has_the_limit_of_its_draws(
