@@ -201,14 +201,17 @@ def draws_of(folder: Path) -> Iterator[Draw]:
 
 def coarser(draw: Draw) -> Draw:
     """Return a draw whose bound takes fewer bytes, the same one if that cost too much of it."""
+    proof = draw["certificate"]["lower"]["proof"]
+    if proof["kind"] != "configurations" or proof["searched"]:
+        return draw
+    if len(proof["stages"]) == 1 and proof["stages"][0]["denominator"] <= _COARSE:
+        return draw
     with written(draw) as path:
         certificate = read_certificate(path, AMPLE)
     lower, instance = certificate.lower, certificate.instance
-    if lower is None or not isinstance(lower.proof, ConfigurationProof) or lower.proof.searched:
-        return draw
+    assert lower is not None
+    assert isinstance(lower.proof, ConfigurationProof)
     stage = lower.proof.stages[-1]
-    if len(lower.proof.stages) == 1 and stage.denominator <= _COARSE:
-        return draw
     exact = np.array(stage.numerators) * _COARSE
     numerators = (2 * exact + stage.denominator) // (2 * stage.denominator)
     knots, states = Knots(np.array(stage.times)), States.of(instance)
@@ -221,7 +224,7 @@ def coarser(draw: Draw) -> Draw:
         "times": stage.times,
         "numerators": numerators.tolist(),
     }
-    proof = {"kind": "configurations", "target": None, "searched": False, "stages": [prices]}
+    proof = {**proof, "target": None, "stages": [prices]}
     found = {**draw["certificate"], "lower": {"value": value, "proof": proof}}
     return with_values({**draw, "certificate": found})
 
