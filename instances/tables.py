@@ -49,7 +49,6 @@ from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE, lines_of
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import atomic_path, write_atomically
-from kvopt.search.proofs import ConfigurationProof
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"
@@ -207,21 +206,18 @@ def coarser(draw: Draw) -> Draw:
     if len(proof["stages"]) == 1 and proof["stages"][0]["denominator"] <= _COARSE:
         return draw
     with written(draw) as path:
-        certificate = read_certificate(path, AMPLE)
-    lower, instance = certificate.lower, certificate.instance
-    if lower is None or not isinstance(lower.proof, ConfigurationProof):
-        return draw
-    stage = lower.proof.stages[-1]
-    exact = np.array(stage.numerators) * _COARSE
-    numerators = (2 * exact + stage.denominator) // (2 * stage.denominator)
-    knots, states = Knots(np.array(stage.times)), States.of(instance)
+        instance = read_certificate(path, AMPLE).instance
+    stage = proof["stages"][-1]
+    exact = np.array(stage["numerators"]) * _COARSE
+    numerators = (2 * exact + stage["denominator"]) // (2 * stage["denominator"])
+    knots, states = Knots(np.array(stage["times"])), States.of(instance)
     value = evaluate(states, knots, states.all_starts(knots.last), numerators, _COARSE).bound
-    if value < lower.value * (1 - _LOST):
+    if value < _value(draw, "lower") * (1 - _LOST):
         return draw
     prices = {
         "denominator": _COARSE,
-        "peaks": stage.peaks,
-        "times": stage.times,
+        "peaks": stage["peaks"],
+        "times": stage["times"],
         "numerators": numerators.tolist(),
     }
     proof = {**proof, "target": None, "stages": [prices]}
