@@ -6,6 +6,7 @@ What they show is computed by kvopt, but for the figures of one certified run (`
 from __future__ import annotations
 
 import tomllib
+from bisect import bisect_right
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -272,6 +273,30 @@ def configurations() -> Picture:
     return picture
 
 
+def staircase() -> Picture:
+    """Draw a staircase of states, and a configuration with as many members in it as fit."""
+    memory, thresholds, members = 7, (2, 3), ((2, 2), (3, 1), (1, 0))
+    assert all(sum(h + x for h, r in members if r >= x) <= memory for _, x in members)
+    picture = Picture(620, 400, "A staircase: at most two requests are in its states together")
+    told = "blue: the staircase of the thresholds 2 and 3 for M = 7; frames: a configuration"
+    picture.heading(30, "At most two members are in the blue states", told)
+    plane = Plane(picture, 60, 340, 60, 36)
+    for h in range(1, memory + 1):
+        level = bisect_right(thresholds, h)
+        for r in range(memory - h + 1):
+            high = h + (level + 1) * r > memory - sum(thresholds[:level])
+            hue = "blue" if level and high else "stone"
+            picture.box(plane.x(h - 1) + 2, plane.y(r + 1) + 2, 56, 32, hue)
+            picture.text(
+                plane.x(h - 0.5), plane.y(r + 0.5) + 5, f"({h}, {r})", "on small", "middle"
+            )
+    for h, r in members:
+        picture.frame(plane.x(h - 1) + 4, plane.y(r + 1) + 4, 52, 28)
+    plane.axes(memory, memory, (), "tokens held, h")
+    picture.text(plane.left + 8, plane.y(memory) - 8, "rounds to go, r", "quiet small")
+    return picture
+
+
 def rounds() -> Picture:
     """Draw rounds that last as long as their batch."""
     picture = Picture(900, 330, "Rounds of different lengths: a long prompt makes a long round")
@@ -382,8 +407,8 @@ def rooms() -> Picture:
 
 
 FIGURES = (
-    *(front, request, schedule, pause, horizon, fluid, prices, configurations, rounds),
-    *(waiting, interval, rooms),
+    *(front, request, schedule, pause, horizon, fluid, prices, configurations, staircase),
+    *(rounds, waiting, interval, rooms),
 )
 
 
