@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,10 +122,13 @@ def main() -> None:
         wanted = path.stem in options.names if options.names else not closed(known.get(path.stem))
         if path != TABLE and wanted:
             instance = read_instance(path)
-            known[path.stem] = improved(instance, known.get(path.stem), options.time_limit)
+            entry = known.get(path.stem)
+            known[path.stem], signal_number = improved(instance, entry, options.time_limit)
             save(known)
             facts = {key: known[path.stem][key] for key in REPORTED}
             print(path.stem, facts, flush=True)
+            if signal_number is not None:
+                sys.exit(128 + signal_number)
 
 
 def closed(entry: dict[str, Any] | None) -> bool:
@@ -132,13 +136,15 @@ def closed(entry: dict[str, Any] | None) -> bool:
     return entry is not None and entry["objective"] == entry["lower_bound"]
 
 
-def improved(instance: Instance, entry: dict[str, Any] | None, limit: float) -> dict[str, Any]:
-    """Solve once more and keep the better of both on each side."""
+def improved(
+    instance: Instance, entry: dict[str, Any] | None, limit: float
+) -> tuple[dict[str, Any], int | None]:
+    """Solve once more and keep the better of both on each side; return a signal that ended it."""
     same = entry is not None and entry["instance"] == instance.hash
     old = entry if entry is not None and same else None
     start = Schedule(instance, old["starts"]) if old else None
     result = solve(instance, time_limit=limit, start=start)
-    return merged(instance, old, result)
+    return merged(instance, old, result), result.signal_number
 
 
 def merged(instance: Instance, old: dict[str, Any] | None, new: SolveResult) -> dict[str, Any]:

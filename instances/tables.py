@@ -381,7 +381,10 @@ def unpack(study: Study, draws: Sequence[Draw], folder: Path) -> None:
     of_all = {(each["time_limit"], each["threads"]) for each in limits}
     if len(of_all) == 1:
         study = with_limits(study, *of_all.pop())
-    (folder / "certificates").mkdir(parents=True)
+    try:
+        (folder / "certificates").mkdir(parents=True)
+    except FileExistsError:
+        raise InvalidInput("is there already", file=str(folder)) from None
     write_atomically(folder / "study.toml", resolved_text(study))
     rows = []
     for draw in draws:

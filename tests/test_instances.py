@@ -85,7 +85,8 @@ def test_the_script_keeps_the_better_of_both_sides() -> None:
         "lower_bound": 11,
         "date": "2000-01-01",
     }
-    better = module.improved(instance, poor, 20.0)
+    better, signal_number = module.improved(instance, poor, 20.0)
+    assert signal_number is None
     assert (better["objective"], better["lower_bound"]) == (12, 12)
-    again = module.improved(instance, better, 20.0)
+    again, _ = module.improved(instance, better, 20.0)
     assert {**again, "seconds": 0} == {**better, "seconds": 0}

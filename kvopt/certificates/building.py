@@ -42,7 +42,7 @@ _SLOWER_SHARE = 0.2
 """Share of a limit for slower machines."""
 
 _OF_SEARCH = ("stop_reason", "bounded_by")
-"""What is said only of a search in rounds."""
+"""What is said only of a search in rounds, or of one that was interrupted."""
 
 
 def certify(
@@ -163,7 +163,10 @@ def certify(
         if not only_deadline:
             sides.rest()
         left = seconds - search.seconds
-        machines = _slower(search, sides, clock, covered, runs, left) if slower else ()
+        machines: tuple[SlowerBound, ...] = ()
+        if slower:
+            with search.surviving("slower machines"):
+                machines = _slower(search, sides, clock, covered, runs, left)
     found = _certificate(search, sides, clock, runs, time_limit, command)
     found = replace(found, scope=covered, slower=machines)
     return found if attainment is None else _with_deadline(found, attainment, str(aimed))
@@ -313,7 +316,7 @@ def _certificate(
         provenance={
             key: value
             for key, value in provenance.items()
-            if clock.is_even or key not in _OF_SEARCH
+            if clock.is_even or key not in _OF_SEARCH or value == StopReason.INTERRUPTED
         },
         notes=(*result.faults, *notes),
         signal_number=result.signal_number,

@@ -21,6 +21,7 @@ from kvopt.model.deadlines import OWN, Aim, Deadline, attained
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Search
+from kvopt.search.params import share_of
 from kvopt.search.proofs import DeadlinePrices
 from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.fleet_runs import FleetRun
@@ -161,7 +162,7 @@ class Attainment:
         """Look for prices, then for a schedule, before policies run."""
         search, self._scope = self._search, scope
         params = search.params.deadlines
-        share = min(params.most_seconds, params.share * search.remaining)
+        share = min(params.most_seconds, share_of(search.remaining, params.share))
         model = self._clock.batch_time if isinstance(self._clock, Seconds) else None
 
         def is_over() -> bool:

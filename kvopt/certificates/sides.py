@@ -187,6 +187,8 @@ class SidesWithPauses:
             found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
         except TooLarge as error:  # both sides are known without it
             self._search.note(f"no schedule with pauses was looked for: {error}")
+        except MemoryError:
+            self._search.note("orders with pauses: ended, as the machine ran out of memory")
         else:
             self._take(found, "orders with pauses")
 
@@ -274,10 +276,10 @@ class SidesInSeconds:
             if isinstance(made, PolicyRun):
                 self.offer(made)
         if self._search.instance.workers > 1:
-            with _left_at_a_signal(self._search):
+            with _left_at_a_signal(self._search), self._search.surviving("routers"):
                 self._search_fleet()
         if self._search.instance.workers == 1 and self._search.remaining > 0:
-            with _left_at_a_signal(self._search):
+            with _left_at_a_signal(self._search), self._search.surviving("beams"):
                 self._beams(lines)
 
     def _search_fleet(self) -> None:
@@ -356,6 +358,8 @@ def attempt(
         pass
     except MemoryError:
         return "ended, as the machine ran out of memory"
+    except TooLarge as error:
+        return str(error)
     return "did not finish within the limit"
 
 

@@ -23,7 +23,6 @@ from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
-from kvopt.files.reading import name_of
 from kvopt.files.runs import read_run
 from kvopt.files.schedules import read_either_schedule
 from kvopt.kernels.memory import parsed_size
@@ -127,20 +126,17 @@ def certify_command(
     if seconds and params is not None:
         raise InvalidInput("goes without --seconds: it is of searches in rounds", field="--params")
     clock = clock_of(seconds, model)
-    if not seconds:  # else threads change nothing
-        common.warn_oversubscription(threads)
+    common.warn_oversubscription(threads)
     began = time.monotonic()
     instance, made = _read(file, memory, workers, block_size, recorded, seconds)
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
     reading = time.monotonic() - began
-    try:
+    with common.blamed_on(source):
         clock.arrivals(instance)
         if aimed is not None:
             aimed.allowed(instance, rounds=clock.is_even)
-    except InvalidInput as error:
-        raise error.located(file=name_of(source)) from None
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_either_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it

@@ -190,6 +190,15 @@ def label(file: Path) -> str:
 
 
 @contextmanager
+def blamed_on(file: Path) -> Iterator[None]:
+    """Have what the block refuses name a file."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.located(file=name_of(file)) from None
+
+
+@contextmanager
 def undisturbed() -> Iterator[list[int]]:
     """Work, write and print to the end in spite of Ctrl-C, which ends the command afterwards.
 

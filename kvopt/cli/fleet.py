@@ -17,7 +17,6 @@ from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files import read_instance, write_atomically
-from kvopt.files.reading import name_of
 from kvopt.model.instance import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -118,10 +117,8 @@ def fleet_command(
     common.warn_oversubscription(threads)
     instance = read_instance(file, memory, workers)
     if aimed is not None:
-        try:
+        with common.blamed_on(file):
             aimed.allowed(instance, rounds=clock.is_even)
-        except InvalidInput as error:
-            raise error.located(file=name_of(file)) from None
     say_assumed_clock(clock, model)
     ways = routers or []
     aim: str | FleetMatch = target or ""
@@ -136,12 +133,12 @@ def fleet_command(
             observer=common.detail if quiet else common.say,
             command=command_line(),
         )  # fmt: skip
-        if out is not None:
-            _write(found, out)
         if json:
             common.print_json(found.to_json())
         else:
             _print(found)
+        if out is not None:  # last: a full disk must not take the answer with it
+            _write(found, out)
     common.exit_by_signal(found.signal_number)
 
 

@@ -16,7 +16,7 @@ from kvopt.files import read_either_schedule, read_instance
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
-from kvopt.search.proofs import Prices
+from kvopt.search.proofs import Prices, prices_of
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 
@@ -99,5 +99,8 @@ def _known(found: PolicyRun) -> str:
 def _priced(instance: Instance) -> tuple[Prices | None, str]:
     """Return the best prices of a few seconds and what they prove."""
     result = bound(instance, "lagrangian", time_limit=_PRICE_SECONDS)
-    proof = None if result.checked is None else result.checked.proof
-    return proof if isinstance(proof, Prices) else None, f"at least {result.value or 0:,} proved"
+    found = None if result.checked is None else prices_of(result.checked.proof)
+    if found is None:
+        common.say("kvopt: no prices are drawn, as none were found that say more than volumes do")
+    proved = "nothing proved" if result.value is None else f"at least {result.value:,} proved"
+    return found, proved

@@ -15,7 +15,7 @@ from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files import read_instance, write_atomically, write_schedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.registry import router as router_from
@@ -93,7 +93,7 @@ def run_command(
         said = f"a request is given to one of {instance.workers} workers when it {when}"
         common.say(f"{common.label(file)}: router {router}: {said}")
     runs: list[PolicyRun] = []
-    interrupted = False
+    interrupted, refused = False, None
     try:
         for name, policy in zip(names, chosen, strict=True):
             if common.is_watched() and not json:
@@ -102,6 +102,10 @@ def run_command(
                 runs.append(simulate(instance, policy, router=router, clock=clock, label=name))
     except KeyboardInterrupt:
         interrupted = True
+    except KvoptError as error:
+        if not runs:
+            raise
+        refused = error  # what is done is worth reporting
     target = output if runs else None
     with common.undisturbed():
         with (
@@ -114,6 +118,8 @@ def run_command(
                 f"kvopt: {target} holds the last starts; work that {runs[0].evictions} evictions "
                 "threw away is not in it"
             )
+    if refused is not None:
+        raise refused
     if interrupted:
         raise typer.Exit(common.INTERRUPTED)
 

@@ -20,8 +20,9 @@ from kvopt.cli.solve_in_seconds import refuse_in_seconds, solve_files_in_seconds
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
 from kvopt.files import read_either_schedule, read_instance, write_schedule
+from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.kernels.memory import parsed_size
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import checked_limit, gap_below
 from kvopt.search.result import SolveResult
@@ -37,7 +38,7 @@ def solve_command(
     ] = "auto",
     pyomo_solver: Annotated[
         str, option("--pyomo-solver", "The solver behind pyomo.", "NAME")
-    ] = "highs",
+    ] = DEFAULT_SOLVER,
     time_limit: common.TimeLimit = None,
     threads: common.Threads = None,
     ram: common.Ram = None,
@@ -80,6 +81,7 @@ def solve_command(
         refuse_in_seconds({
             "--engine": engine != "auto", "--scope": allowed != Scope.RUNS,
             "--start": start, "--output": output, "--cold": cold, "--params": params, "--ram": ram,
+            "--pyomo-solver": pyomo_solver != DEFAULT_SOLVER, "--no-presolve": not presolve,
         })  # fmt: skip
         solve_files_in_seconds(
             [(file, read_instance(file, memory, workers, block_size)) for file in files],
@@ -98,6 +100,9 @@ def solve_command(
         began = time.monotonic()
         instances.append(read_instance(file, memory, workers, block_size))
         read_for.append(time.monotonic() - began)
+        if allowed.covers(Scope.PAUSES):
+            with common.blamed_on(file):
+                refuse_fleet(instances[-1], f"the scope {allowed}")
     given = None if start is None else read_either_schedule(start, instances[0])
     solver = partial(
         solve, engine=engine, threads=threads, ram=budget, params=params, seed=seed, start=given,

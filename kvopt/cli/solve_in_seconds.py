@@ -14,7 +14,7 @@ from kvopt.cli.assumed import say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.instance import Instance
+from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.search.incumbent import StopCriterion
 from kvopt.simulation.clocks import Seconds
 
@@ -44,6 +44,10 @@ def solve_files_in_seconds(
     from kvopt.engines.timing import solve_in_seconds
 
     common.warn_oversubscription(threads)
+    for file, instance in given:  # before there is work that it would cost
+        with common.blamed_on(file):
+            refuse_blocks(instance, "a clock of seconds")
+            clock.arrivals(instance)
     say_assumed_clock(clock, model)
     results: list[TimedResult] = []
     with common.undisturbed() as signals:

@@ -19,9 +19,10 @@ from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Search
+from kvopt.search.incumbent import Observer, Search
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
+from kvopt.search.result import Progress
 
 _BOUND_SHARE = 0.5
 """Share of the time left for bounds."""
@@ -61,10 +62,13 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
     if rest in (None, "lagrangian") or search.should_stop():
         return
     work = bounds_for(scope).find(rest)
-    inner = _inside(search, Search, search.instance.in_tokens(), end - search.seconds)
+
+    def hear(_: Progress) -> None:
+        if inner.checked is not None:
+            search.offer_bound(inner.checked)
+
+    inner = _inside(search, Search, search.instance.in_tokens(), end - search.seconds, hear)
     _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
-    if inner.checked is not None:
-        search.offer_bound(inner.checked)
 
 
 def _beside_prices(search: Search, pauses: bool) -> str | None:
@@ -91,10 +95,13 @@ def schedules_in_blocks(
     """
     instance, inflated = search.instance, search.instance.inflated()
     if not scope.covers(Scope.PAUSES):
-        inner = _inside(search, Search, inflated)
+
+        def hear(_: Progress) -> None:
+            if inner.schedule is not None:
+                search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
+
+        inner = _inside(search, Search, inflated, observer=hear)
         _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
-        if inner.schedule is not None:
-            search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
         return None
     paused = _inside(search, PausedSearch, inflated)
     _work(search, paused, lambda: work(paused))
@@ -102,14 +109,16 @@ def schedules_in_blocks(
 
 
 def _inside(
-    search: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf
-) -> AnySearch:
+    search: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf,
+    observer: Observer | None = None,
+) -> AnySearch:  # fmt: skip
     """Return a search of another instance within the limits of one."""
     inner = kind(
         instance,
         time_limit=max(min(search.remaining, seconds), 0.0),
         seed=search.seed,
         threads=search.threads,
+        observer=observer,
         stop=lambda _: search.should_stop(),
         checkable=search.checkable,
         ram=search.ram,

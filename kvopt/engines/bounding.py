@@ -112,8 +112,9 @@ def bound(
         What it has to cover: with ``pauses`` requests may be interrupted and keep their tokens,
         and the methods are ``volume``, ``lagrangian`` and ``auto``.
     time_limit
-        Seconds; a method that did not finish gives None.  Where ``lagrangian`` has nothing by
-        then, the volume bound takes its place, and the note says so.
+        Seconds; a method that did not finish gives None.  Where idle gaps cut an instance into
+        parts, volumes bound the parts that it did not finish.  Where ``lagrangian`` has nothing by
+        then, the volume bound takes its place without pauses, and the note says so.
     threads, seed
         For the LP solver.
     ram

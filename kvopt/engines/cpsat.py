@@ -17,6 +17,8 @@ from kvopt.search.paused import PausedSearch
 from kvopt.search.threads import run_in_thread
 
 _NAME = "cpsat"
+_SOON = 1.0
+"""Seconds left at which CP-SAT, which ends by a clock of its own, has used up its time."""
 
 
 @register("cpsat")
@@ -125,8 +127,9 @@ def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
         search.fault("CP-SAT found the model invalid: its numbers are too large")
     else:
         _offer_bound(search, solver.best_objective_bound)
-        # What else could end it, an interrupt or a stop criterion, goes first as a reason.
-        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and math.isfinite(search.remaining):
+        # What else could end it, an interrupt or a stop criterion, goes first as a reason; where
+        # it was stopped for its memory there is time for others.
+        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.remaining < _SOON:
             search.ran_out_of_time()
     if status == cp_model.OPTIMAL and not search.proved:
         search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

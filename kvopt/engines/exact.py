@@ -46,9 +46,16 @@ def _run(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
     may_end = count <= params.searchable
     seconds = share_of(search.remaining, params.aid_share) if may_end else search.remaining
-    helper = threading.Thread(
-        target=improve, args=(search, seconds), name="kvopt-solver", daemon=True
-    )
+    errors: list[Exception] = []
+
+    def aid() -> None:
+        try:
+            with search.surviving("local search"):
+                improve(search, seconds)
+        except Exception as error:  # raised where it is heard
+            errors.append(error)
+
+    helper = threading.Thread(target=aid, name="kvopt-solver", daemon=True)
     if count > params.unaided:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
@@ -59,6 +66,8 @@ def _run(search: Search, presolve: bool) -> None:
             search_by_tokens(search)
     if helper.ident is not None:
         helper.join()
+    if errors:
+        raise errors[0]
     if helper.ident is None or seconds < math.inf:
         improve(search)
 

@@ -128,10 +128,12 @@ class Divided:
     def _tell(self) -> None:
         """Offer the sums of both sides to the whole."""
         search, sides = self._search, self._sides
-        proofs = tuple(self._proofs())
+        # A search that was left behind may still improve a bound between two looks at it.
+        checked = [side.checked for side in sides]
+        proofs = tuple(self._proofs(checked))
         search.offer_checked(
-            sum(side.checked.value for side in sides),
-            _named(side.checked.bounded_by for side in sides),
+            sum(bound.value for bound in checked),
+            _named(bound.bounded_by for bound in checked),
             _PLAIN if [each.proof for each in proofs] == [_PLAIN] else SplitProof(proofs),
         )
         search.offer_claimed(
@@ -146,15 +148,16 @@ class Divided:
                 starts[i], workers[i] = side.part.begin + start, worker
         search.offer_starts(starts, _named(side.found_by for side in sides), workers)
 
-    def _proofs(self) -> Iterator[PartProof]:
+    def _proofs(self, checked: Iterable[CheckedBound]) -> Iterator[PartProof]:
         """Yield the proofs of all parts; those by plain volumes need no cut between them."""
-        for plain, group in groupby(self._sides, lambda side: side.checked.proof == _PLAIN):
-            for side in islice(group, 1) if plain else group:
-                proof = side.checked.proof
+        begins = (side.part.begin for side in self._sides)
+        rows = zip(begins, (bound.proof for bound in checked), strict=True)
+        for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
+            for begin, proof in islice(group, 1) if plain else group:
                 assert not isinstance(proof, SplitProof | SharesProof | BlockPrices), (
                     "a part has rounds"
                 )
-                yield PartProof(side.part.begin, proof)
+                yield PartProof(begin, proof)
 
 
 class _Side:

@@ -120,6 +120,8 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
         search.offer_claimed(message["bound"], label)
     if "fault" in message:
         search.fault(f"{label} {message['fault']}")
+    if "note" in message:
+        search.note(f"{label}: {message['note']}")
     if "out_of_time" in message:
         search.ran_out_of_time()
     for phase in ("build", "solve"):

@@ -70,7 +70,8 @@ def solve(
         Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and the schedule of the
         result has segments.
     prices
-        Prices of a bound to begin from, those of a `BoundResult` say; they are evaluated again.
+        Prices of tokens to begin from, those of a `BoundResult` say: of the whole, or where idle
+        gaps cut it of its parts.  They are evaluated again.  Other proofs and fleets do without.
     quick_start
         Begin from list schedules and the volume bound, which take moments.
     presolve

@@ -21,6 +21,8 @@ MOST_REQUESTS = 6
 """Limit of requests."""
 _MOST_ROUNDS = 500_000
 """Rounds that are looked at in all, some seconds; then the search ends without a proof."""
+_DEEPEST = 300
+"""Rounds that a run may have; it goes on in two calls for each, of which Python takes 1,000."""
 _NAME = "exhaustive search"
 
 Active = tuple[tuple[int, int], ...]
@@ -86,7 +88,7 @@ class _Server:
     ) -> bool:
         """Try everything that may happen from a round on."""
         self._rounds[0] += 1
-        if self._rounds[0] > _MOST_ROUNDS or self._search.should_stop():
+        if self._rounds[0] > _MOST_ROUNDS or round_ > _DEEPEST or self._search.should_stop():
             return False
         if not active and not left:
             if done < self.least:

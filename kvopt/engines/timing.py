@@ -176,16 +176,23 @@ def _both_sides(search: TimedSearch) -> None:
     bound = bound_for(search, search.clock, Scope.RUNS)
     search.offer_checked(bound.value_ns, "shares", bound.proof)
     search.engine = "exact"
-    search_all(search)
+    with search.surviving():
+        search_all(search)
     if not search.should_stop() and search.instance.workers == 1:
         search.engine = "beams"
-        seconds = _BEAMS_SHARE * search.remaining
-        made = run_by_beams(search, search.clock, bound.proof.lines, seconds, search.should_stop)
-        if made is not None:
-            search.offer_run(made, "beams")
+        with search.surviving():
+            _offer_beams(search, bound.proof.lines)
     if not search.should_stop():
         search.engine = "routers"
-        search_runs(search)
+        with search.surviving():
+            search_runs(search)
+
+
+def _offer_beams(search: TimedSearch, lines: Sequence[int]) -> None:
+    seconds = _BEAMS_SHARE * search.remaining
+    made = run_by_beams(search, search.clock, lines, seconds, search.should_stop)
+    if made is not None:
+        search.offer_run(made, "beams")
 
 
 def bound_for(search: Search, clock: Seconds, scope: Scope) -> SecondsBound:

@@ -287,6 +287,11 @@ class Search:
         """Whether the process holds more than the memory budget."""
         return memory.used() > self.ram
 
+    @property
+    def is_ended_for_memory(self) -> bool:
+        """Whether the engine at work was asked to return for its memory."""
+        return self._out_of_memory.is_set()
+
     def end_for_memory(self) -> None:
         """Ask the engine at work, and no other one, to return."""
         self._out_of_memory.set()

@@ -210,6 +210,37 @@ Proof = (
     | SharesProof
 )
 
+_MOST_TIMES = 10_000_000
+"""Times up to which the prices of parts are put on one clock."""
+
+
+def prices_of(proof: Proof) -> Prices | None:
+    """Return the prices of tokens in a proof, those of its parts on one clock.
+
+    None where there are none, or where they are too far apart for a list of all times.
+
+    Examples
+    --------
+    >>> late = PartProof(3, Prices((1, 2), 2))
+    >>> prices_of(SplitProof((PartProof(0, Prices((1,), 3)), late)))
+    Prices(numerators=(2, 0, 0, 3, 6), denominator=6)
+    """
+    if isinstance(proof, Prices):
+        return proof
+    parts = proof.parts if isinstance(proof, SplitProof) else ()
+    priced = [(part.begin, part.proof) for part in parts if isinstance(part.proof, Prices)]
+    if not priced:
+        return None
+    longest = max(begin + len(prices.numerators) for begin, prices in priced)
+    if longest > _MOST_TIMES:
+        return None
+    over = math.lcm(*(prices.denominator for _, prices in priced))
+    numerators = [0] * longest
+    for begin, prices in priced:
+        for after, numerator in enumerate(prices.numerators):
+            numerators[begin + after] += numerator * (over // prices.denominator)
+    return Prices(tuple(numerators), over)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedBound:

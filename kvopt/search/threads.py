@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -40,7 +40,7 @@ def run_in_thread(
     -------
     bool
         False if the solver did not return in time.  Its thread then goes on in the
-        background, but what it finds no longer counts.
+        background, and what it still offers counts until the answer is made.
     """
     errors: list[BaseException] = []
 
@@ -56,7 +56,8 @@ def run_in_thread(
     looked_at, is_full = time.monotonic(), False
     while thread.is_alive():
         thread.join(0.02)
-        if time.monotonic() - looked_at > _LOOKS and not is_full:
+        # Work may run other work in a thread: whoever stops it for its memory lets it go on.
+        if time.monotonic() - looked_at > _LOOKS and not search.is_ended_for_memory:
             looked_at = time.monotonic()
             if is_full := search.is_beyond_budget():
                 search.end_for_memory()
@@ -89,9 +90,7 @@ def signals_interrupt(search: Search) -> Iterator[None]:
 
 
 @contextmanager
-def signals_remembered(
-    remember: Callable[[int], None], numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)
-) -> Iterator[None]:
+def signals_remembered(remember: Callable[[int], None]) -> Iterator[None]:
     """Let the block go on at a signal, and say which one came.
 
     A second signal acts as if kvopt were not there.  Outside the main thread signals
@@ -100,7 +99,7 @@ def signals_remembered(
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def restore() -> None:
         for number, handler in before.items():

@@ -9,6 +9,7 @@ import pytest
 from commands import Run
 from strategies import instance_of
 
+from kvopt import Instance, Request, generate
 from kvopt.files import write_instance, write_schedule
 from kvopt.model.pausing import PausedSchedule
 
@@ -102,3 +103,13 @@ def test_an_engine_that_knows_no_pauses_is_refused(run: Run, files: tuple[Path, 
     code, _, err = run("solve", files[0], "--scope", "pauses", "--engine", "exact")
     assert code == 2
     assert "engine with pauses: must be one of auto, highs, cpsat, pyomo, got 'exact'" in err
+
+
+def test_a_fleet_is_refused_before_another_file_is_solved(run: Run, tmp_path: Path) -> None:
+    single, fleet = tmp_path / "single.json", tmp_path / "fleet.json"
+    write_instance(generate("arrival-1", 20, seed=1), single)
+    write_instance(Instance(9, [Request(0, 1, 1)], workers=2), fleet)
+    code, out, err = run("solve", single, fleet, "--scope", "pauses", "--time-limit", "600")
+    assert code == 2
+    assert not out
+    assert "fleet.json: workers" in err

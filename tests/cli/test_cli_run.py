@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from commands import EC1, Run
 
+from kvopt import Instance, Request, write_instance
 from kvopt.policies.registry import policies
 
 
@@ -196,3 +197,25 @@ def test_routers_are_listed(run: Run) -> None:
     assert rows["central"]["given"] == "when it starts"
     assert rows["least-volume"]["given"] == "when it arrives"
     assert run("policies", "--routers")[1].splitlines()[0].startswith("router")
+
+
+@pytest.mark.slow
+def test_plot_shows_prices_of_all_parts(run: Run, tmp_path: Path) -> None:
+    file, picture = tmp_path / "late.json", tmp_path / "late.svg"
+    hard = [Request(a, 1, o) for a in (4, 60) for o in (1, 2, 3, 4)]
+    write_instance(Instance(7, hard), file)
+    code, _, err = run("plot", file, "--policy", "mc-sf", "--prices", "-o", picture)
+    assert code == 0
+    assert "no prices" not in err
+    assert "price of a token" in picture.read_text()
+
+
+@pytest.mark.slow
+def test_a_policy_that_is_refused_leaves_the_runs_before_it(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "many.json"
+    assert run("generate", "conversation", "--n", 1000, "--seed", 1, "-o", file)[0] == 0
+    names = ("-P", "mc-sf", "-P", "sorted-f:phase1=dp")
+    code, out, err = run("run", file, *names, "--json")
+    assert code == 2
+    assert [made["policy"] for made in json.loads(out)["policies"]] == ["mc-sf"]
+    assert "a table of" in err

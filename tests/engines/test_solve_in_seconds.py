@@ -199,3 +199,22 @@ def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_pa
 def test_a_model_in_place_of_a_clock_is_refused_with_what_to_write() -> None:
     with pytest.raises(InvalidInput, match=r"clock: must be Seconds\(model\)"):
         solve_in_seconds(CHAT, BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
+
+
+def test_a_run_of_many_rounds_does_not_exhaust_the_stack() -> None:
+    requests = [Request(0, 0, 700), Request(0, 300, 600), Request(0, 5, 650)]
+    found = solve_in_seconds(Instance(1300, requests), CLOCK, time_limit=5)
+    assert found.run is not None
+    assert found.objective is not None
+    assert found.lower_bound is not None
+    assert found.lower_bound <= found.objective
+
+
+def test_all_files_are_looked_at_before_the_first_is_solved(run: Run, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    write_instance(FLEET, good)
+    write_instance(Instance(9, [Request(3, 1, 1)]), bad)
+    code, out, err = run("solve", good, bad, "--seconds", "--time-limit", "600")
+    assert code == 2
+    assert not out
+    assert "bad.json" in err

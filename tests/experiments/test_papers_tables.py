@@ -186,3 +186,9 @@ def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path:
     tables.keep(study, folder, second)
     tables.keep(study, folder, second)
     assert lzma.decompress(first.read_bytes()) == lzma.decompress(second.read_bytes())
+
+
+def test_a_folder_that_is_there_is_not_unpacked_into(study: Study, tmp_path: Path) -> None:
+    tables.unpack(study, [], tmp_path / "one")
+    with pytest.raises(InvalidInput, match="is there already"):
+        tables.unpack(study, [], tmp_path / "one")

@@ -29,7 +29,7 @@ import kvopt
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import StudyProgress, read_records, read_study, run_study
-from kvopt.experiments.studies.description import builtin_text
+from kvopt.experiments.studies.description import builtin_study, builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.task_runner import Unverified, _verify
@@ -456,3 +456,9 @@ def test_studies_are_listed_and_described(run: Run) -> None:
     code, out, _ = run("study", "smoke", "--describe", "--json")
     described = json.loads(out)
     assert described == tomllib.loads(builtin_text("smoke"))
+
+
+def test_an_opponent_that_fails_leaves_the_others_to_be_played() -> None:
+    games = [task for task in tasks_of(builtin_study("adversary")) if task.source.kind == "game"]
+    assert len({task.handle(None) for task in games}) == len(games)
+    assert games[0].failure("it fails", 1.0).key == games[0].handle(None)

@@ -164,6 +164,7 @@ def test_a_bound_in_seconds_ends_with_what_it_has() -> None:
     assert found.signal_number == signal.SIGINT
     assert found.lower_bound
     assert [(run.policy, run.outcome) for run in found.runs] == [("svf", "unfinished")]
+    assert found.provenance["stop_reason"] == "interrupted"
 
 
 def test_ctrl_c_while_modules_are_loaded() -> None:

@@ -190,7 +190,10 @@ def hunt(
     certificate = runs = None
     if search.worst is not None:
         patient = Judge(chosen, lambda: working_time() > end, covered)
-        small = shrunk(search.worst, patient, space.holds)
+        try:
+            small = shrunk(search.worst, patient, space.holds)
+        except KeyboardInterrupt:  # what was found is told as it is
+            small, interrupted = search.worst, True
         runs, certificate = _certified(small, policies, covered, end - working_time())
     sides = [found for found in (certificate, runs) if found is not None]
     return Hunt(

@@ -41,12 +41,19 @@ class Task:
     modules: tuple[str, ...]
     instance: StudiedInstance
 
-    def key(self, policy: str | None) -> str:
+    def key(self, policy: str) -> str:
         """Return the key of a record of this task."""
         return record_key(self.instance.hash, policy, self.limits.to_json(), __version__)
 
     def handle(self, policy: str | None) -> str:
-        """Return what finds a record of this task again: its key, or what a game was asked for."""
+        """Return what finds a record of this task again: its key, or what a game was asked for.
+
+        Without a policy it is what finds the failure of the whole: other tasks may have the same
+        instance, or opponents that were to play the same game.
+        """
+        if policy is None:
+            wanted = f"{self.instance.hash} of {', '.join(self.policies)}"
+            return record_key(wanted, None, self.limits.to_json(), __version__)
         if self.source.kind != "game":
             return self.key(policy)
         return origin_key(self.instance, policy, self.limits.to_json(), __version__)
@@ -69,7 +76,8 @@ class Task:
 
     def failure(self, error: str, seconds: float) -> Record:
         """Return the record of an instance that failed as a whole."""
-        return self.record(None, self.instance, seconds, outcome="error", error=error)
+        failed = self.record(None, self.instance, seconds, outcome="error", error=error)
+        return replace(failed, key=self.handle(None))
 
 
 def origin_key(

@@ -30,6 +30,8 @@ _MOST_ENTRIES = 1 << 24
 """Limit of the entries of a table, of 8 bytes each."""
 _UNIT = 1 << 20
 """Denominator of the prices that are improved."""
+_MOST_STEPS = 150
+"""Most steps of that."""
 _PATIENCE, _SHORTER, _INERTIA = 8, 0.7, 0.6
 """Steps in vain until they are shorter, by what, and what a step keeps of the last direction."""
 
@@ -98,7 +100,6 @@ def improved_prices(
     prices: Prices,
     upper: int,
     should_stop: Callable[[], bool],
-    most_steps: int = 150,
 ) -> tuple[Prices, int]:
     """Return prices that prove at least as much of groups as those given, and what they prove.
 
@@ -111,7 +112,7 @@ def improved_prices(
     now[: len(prices.numerators)] = np.array(prices.numerators, dtype=float) / prices.denominator
     best, best_value = now, 0
     step, idle, along = 1.0, 0, np.zeros(last)
-    for _ in range(most_steps):
+    for _ in range(_MOST_STEPS):
         if should_stop():
             break
         numerators = _rounded(now)
