@@ -19,7 +19,7 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import is_backlog
-from kvopt.model.summary import Facts, Summarised, share, times
+from kvopt.model.summary import Facts, Summarised, ratio, share, times
 from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -116,7 +116,7 @@ class Certificate(Summarised):
         """
         if not self.scope.covers(run.scope):
             return None, None
-        return _share(run.value, self.objective), _share(run.value, self.lower_bound)
+        return ratio(run.value, self.objective), ratio(run.value, self.lower_bound)
 
     @cached_property
     def is_backlog(self) -> bool:
@@ -317,7 +317,3 @@ class Certificate(Summarised):
 
 def _number(phi: Fraction | None) -> float | None:
     return None if phi is None else float(phi)
-
-
-def _share(value: int | None, by: int | None) -> float | None:
-    return None if value is None or not by else value / by

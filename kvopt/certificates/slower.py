@@ -29,7 +29,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.requests import LARGEST_INTEGER
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import SlowRounds, is_backlog, slow_model
-from kvopt.search.incumbent import Search
+from kvopt.search.incumbent import Search, inside
 from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.search.result import Progress
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
@@ -265,16 +265,7 @@ class _InRounds(_Machines):
             proved = bound is not None and bound >= needed
             return proved or (objective is not None and objective < needed) or self.is_over()
 
-        search = Search(
-            instance,
-            time_limit=seconds,
-            seed=whole.seed,
-            threads=whole.threads,
-            stop=is_decided,
-            checkable=True,
-            ram=whole.ram,
-            params=whole.params,
-        )
+        search = inside(whole, Search, instance, seconds, stop=is_decided, checkable=True)
         sides = sides_of(search, ROUNDS, self._scope)
         sides.first()
         pauses = self._scope.covers(Scope.PAUSES)

@@ -34,11 +34,11 @@ def check_large(instance: Instance, last: int) -> None:
     TooLarge
         With the number that is too large.
     """
-    longest, peaks = _longest_of_peaks(instance), Counter(request.peak for request in instance)
+    longest, peaks = longest_of_peaks(instance), Counter(request.peak for request in instance)
     states = sum(longest.values())
     if states * last > _MOST_LARGE_STATES or last * len(instance) > _MOST_LARGE_STARTS:
         raise TooLarge(f"{len(instance):,} requests and {last:,} rounds are too many to check")
-    together = _most_together(instance)
+    together = most_together(instance)
     kept = 0
     for peak, rounds in longest.items():
         copies = min(peaks[peak], instance.memory // peak)
@@ -50,14 +50,15 @@ def check_large(instance: Instance, last: int) -> None:
         raise TooLarge(f"sets of requests in {states:,} states take too much memory")
 
 
-def _longest_of_peaks(instance: Instance) -> dict[int, int]:
+def longest_of_peaks(instance: Instance) -> dict[int, int]:
+    """Return for each peak the most rounds that a request with it takes."""
     longest: dict[int, int] = {}
     for request in instance:
         longest[request.peak] = max(request.output, longest.get(request.peak, 0))
     return longest
 
 
-def _most_together(instance: Instance) -> int:
+def most_together(instance: Instance) -> int:
     """Return how many requests fit at most, each with one token."""
     held = accumulate(sorted(request.prompt + 1 for request in instance))
     return sum(tokens <= instance.memory for tokens in held)
@@ -71,7 +72,7 @@ def check_starts(instance: Instance, last: int) -> None:
     TooLarge
         With the number that is too large.
     """
-    states = sum(_longest_of_peaks(instance).values())
+    states = sum(longest_of_peaks(instance).values())
     if states * last > _MOST_PRICES:
         raise TooLarge(
             f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
@@ -114,4 +115,4 @@ def _most_added(instance: Instance) -> int:
 
 def _cells(instance: Instance) -> int:
     """Return the cells of all tables of one dynamic program."""
-    return _most_added(instance) * (_most_together(instance) + 1) * (instance.memory + 1)
+    return _most_added(instance) * (most_together(instance) + 1) * (instance.memory + 1)

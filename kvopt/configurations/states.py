@@ -12,6 +12,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from kvopt.configurations.size import longest_of_peaks, most_together
 from kvopt.kernels.arrays import Flags, Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.model.instance import Instance
@@ -55,14 +56,11 @@ class States:
     @classmethod
     def of(cls, instance: Instance) -> States:
         """Number the states of an instance."""
-        longest: dict[int, int] = {}
-        for request in instance:
-            longest[request.peak] = max(request.output, longest.get(request.peak, 0))
+        longest = longest_of_peaks(instance)
         numbers = list(accumulate(longest.values(), initial=0))
         first = dict(zip(longest, numbers, strict=False))
         lefts = np.concatenate([np.arange(count) for count in longest.values()])
         peaks = np.repeat(list(longest), list(longest.values()))
-        least = accumulate(sorted(request.prompt + 1 for request in instance))
         return cls(
             memory=instance.memory,
             arrivals=np.array([request.arrival for request in instance]),
@@ -71,7 +69,7 @@ class States:
             holds=peaks - lefts,
             lefts=lefts,
             order=np.argsort(-lefts, kind="stable"),
-            most=sum(held <= instance.memory for held in least),
+            most=most_together(instance),
             workers=instance.used_workers,
         )
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from kvopt.bounds.registry import bounds_for
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import has_configurations, offer_volume, run_watched
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Observer, Search
+from kvopt.search.incumbent import Search, inside
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 from kvopt.search.result import Progress
@@ -28,8 +27,6 @@ _BOUND_SHARE = 0.5
 """Share of the time left for bounds."""
 _PRICED = ("lagrangian", "auto")
 """Methods that count whole blocks."""
-
-AnySearch = TypeVar("AnySearch", bound=Search)
 
 
 def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = math.inf) -> None:
@@ -67,13 +64,13 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
         if inner.checked is not None:
             search.offer_bound(inner.checked)
 
-    inner = _inside(search, Search, search.instance.in_tokens(), end - search.seconds, hear)
+    inner = inside(search, Search, search.instance.in_tokens(), end - search.seconds, observer=hear)
     _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
 
 
 def _beside_prices(search: Search, pauses: bool) -> str | None:
     """Offer volumes; return what to try beside prices: configurations, where they are few."""
-    inner = _inside(search, Search, search.instance.in_tokens())
+    inner = inside(search, Search, search.instance.in_tokens())
     offer_volume(inner)
     assert inner.checked is not None
     search.offer_bound(inner.checked)
@@ -100,32 +97,12 @@ def schedules_in_blocks(
             if inner.schedule is not None:
                 search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
 
-        inner = _inside(search, Search, inflated, observer=hear)
+        inner = inside(search, Search, inflated, observer=hear)
         _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
         return None
-    paused = _inside(search, PausedSearch, inflated)
+    paused = inside(search, PausedSearch, inflated)
     _work(search, paused, lambda: work(paused))
     return None if paused.paused is None else PausedSchedule(instance, paused.paused.segments)
-
-
-def _inside(
-    search: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf,
-    observer: Observer | None = None,
-) -> AnySearch:  # fmt: skip
-    """Return a search of another instance within the limits of one."""
-    inner = kind(
-        instance,
-        time_limit=max(min(search.remaining, seconds), 0.0),
-        seed=search.seed,
-        threads=search.threads,
-        observer=observer,
-        stop=lambda _: search.should_stop(),
-        checkable=search.checkable,
-        ram=search.ram,
-        params=search.params,
-    )
-    inner.engine = search.engine
-    return inner
 
 
 def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
@@ -140,7 +117,7 @@ def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
 
 def both_sides_in_blocks(search: Search, scope: Scope) -> None:
     """Offer a schedule within moments, then bounds in a share of the time."""
-    inner = _inside(search, Search, search.instance.inflated())
+    inner = inside(search, Search, search.instance.inflated())
     _work(search, inner, lambda: offer_list_schedules(inner))
     if inner.schedule is not None:
         search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)

@@ -8,7 +8,7 @@ their volume bound: a set that cannot do so is not searched.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
@@ -59,10 +59,7 @@ def _run(search: Search, deadline: float) -> None:
             known[bits] = found[0]
     parts = best_partition(instance, known, upper)
     if parts is not None:
-        starts, workers = [0] * len(instance), [0] * len(instance)
-        for worker, bits in enumerate(parts):
-            for i, start in zip(members_of(bits), known[bits][1], strict=True):
-                starts[i], workers[i] = start, worker
+        starts, workers = places_of(parts, known, len(instance))
         search.offer_starts(starts, _NAME, workers)
     if not search.checkable:  # else a bound that can be checked is looked for
         search.offer_claimed(search.schedule.objective, _NAME)
@@ -107,6 +104,15 @@ def _best_of(
         return []
     latencies = (k + r.output - r.arrival for k, r in zip(starts, part, strict=True))
     return [(sum(latencies), starts)]
+
+
+def places_of(parts: Sequence[int], known: Known, count: int) -> tuple[list[int], list[int]]:
+    """Return the starts and the workers of requests, of which each part has a worker."""
+    starts, workers = [0] * count, [0] * count
+    for worker, bits in enumerate(parts):
+        for i, start in zip(members_of(bits), known[bits][1], strict=True):
+            starts[i], workers[i] = start, worker
+    return starts, workers
 
 
 def best_partition(instance: Instance, known: Known, upper: float) -> list[int] | None:

@@ -15,7 +15,7 @@ from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.model.parts import Part, split
-from kvopt.search.incumbent import Search
+from kvopt.search.incumbent import Search, inside
 from kvopt.search.params import share_of
 from kvopt.search.proofs import (
     BlockPrices,
@@ -94,18 +94,13 @@ class Divided:
 
     def _work_on(self, side: _Side, stage: Stage, seconds: float) -> None:
         whole = self._search
-        search = Search(
+        search = inside(
+            whole,
+            Search,
             side.part.instance,
-            time_limit=max(seconds, 0.0),
-            seed=whole.seed,
-            threads=whole.threads,
+            seconds,
             observer=lambda progress: self._hear(side, search, progress),
-            stop=lambda _: whole.should_stop(),
-            checkable=whole.checkable,
-            ram=whole.ram,
-            params=whole.params,
         )
-        search.engine = whole.engine
         try:
             side.tell(search)
             if not search.should_stop():

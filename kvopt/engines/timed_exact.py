@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from itertools import combinations
 
-from kvopt.engines.fleet_search import best_partition, members_of
+from kvopt.engines.fleet_search import best_partition, members_of, places_of
 from kvopt.heuristics.seconds.runs import TimedSearch, joined_run
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
@@ -47,10 +47,7 @@ def search_all(search: TimedSearch) -> None:
             known[bits], waits[bits] = (int(server.least), server.starts), server.waits
     parts = best_partition(instance, known, upper)
     if parts is not None:
-        starts, workers = [0] * count, [0] * count
-        for worker, bits in enumerate(parts):
-            for i, start in zip(members_of(bits), known[bits][1], strict=True):
-                starts[i], workers[i] = start, worker
+        starts, workers = places_of(parts, known, count)
         resumed = {worker: waits[bits] for worker, bits in enumerate(parts)}
         search.offer_run(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
     if search.objective is not None:

@@ -77,6 +77,11 @@ def share(value: float | None) -> str | None:
     return "0%" if value == 0 else f"{max(100 * value, 0.01):.2f}%"
 
 
+def ratio(value: int | None, by: int | None) -> float | None:
+    """Return a ratio, None where one side is unknown or the second is 0."""
+    return None if value is None or not by else value / by
+
+
 def times(value: int | None, by: int | None, *, up: bool) -> str:
     """Return a ratio to four places, rounded outward, so that the interval stays true."""
     if value is None or not by:

@@ -26,6 +26,7 @@ from kvopt.search.proofs import CheckedBound, Proof
 from kvopt.search.result import BoundSource, Progress, SolveResult, Status, StopReason
 
 Number = TypeVar("Number", int, float)
+AnySearch = TypeVar("AnySearch", bound="Search")
 
 Observer = Callable[[Progress], None]
 """Called with both sides of the search whenever one of them improves."""
@@ -406,3 +407,27 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
+
+
+def inside(
+    whole: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf, *,
+    observer: Observer | None = None, stop: StopCriterion | None = None,
+    checkable: bool | None = None,
+) -> AnySearch:  # fmt: skip
+    """Return a search of another instance within the limits of one, and with its engine.
+
+    It ends where the whole does, unless it is said when to stop.
+    """
+    inner = kind(
+        instance,
+        time_limit=max(0.0, min(whole.remaining, seconds)),
+        seed=whole.seed,
+        threads=whole.threads,
+        observer=observer,
+        stop=stop or (lambda _: whole.should_stop()),
+        checkable=whole.checkable if checkable is None else checkable,
+        ram=whole.ram,
+        params=whole.params,
+    )
+    inner.engine = whole.engine
+    return inner

@@ -18,6 +18,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
 from kvopt.files.reading import check_fields, parse_json
 from kvopt.model.scopes import Scope
+from kvopt.model.summary import ratio
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
@@ -141,7 +142,7 @@ class Record:
     @property
     def ratio(self) -> tuple[float | None, float | None]:
         """The interval ``[value / upper, value / lower]`` that holds value / optimum."""
-        return _share(self.value, self.upper), _share(self.value, self.lower)
+        return ratio(self.value, self.upper), ratio(self.value, self.lower)
 
     @property
     def proved(self) -> bool:
@@ -262,7 +263,3 @@ def _warn(message: str) -> None:
 def _digest(content: object) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def _share(value: int | None, by: int | None) -> float | None:
-    return None if value is None or not by else value / by
