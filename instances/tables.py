@@ -38,7 +38,6 @@ import numpy as np
 
 from kvopt import verify
 from kvopt.certificates.effort import AMPLE
-from kvopt.certificates.reading import read_certificate
 from kvopt.configurations.evaluation import evaluate
 from kvopt.configurations.states import Knots, States
 from kvopt.errors import InvalidInput, KvoptError
@@ -49,6 +48,7 @@ from kvopt.experiments.studies.intervals import by_policy
 from kvopt.experiments.studies.records import FILE, lines_of
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import atomic_path, write_atomically
+from kvopt.files.instances import instance_from_json
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"
@@ -159,12 +159,13 @@ def _tell(progress: StudyProgress) -> None:
 def keep(study: Study, folder: Path, path: Path) -> int:
     """Take over what a folder holds; return 1 if a certificate of it is not valid."""
     places = places_of(study)
-    kept = {hash_of(draw): coarser(draw) for draw in read(path)}
+    before = {hash_of(draw): draw for draw in read(path)}
+    kept = {key: coarser(draw) for key, draw in before.items()}
     new = [coarser(draw) for draw in draws_of(folder)]
     for draw in new:
         old = kept.get(hash_of(draw))
         kept[hash_of(draw)] = draw if old is None else better(old, draw)
-    changed = [kept[hash_of(draw)] for draw in new]
+    changed = [draw for key, draw in kept.items() if draw is not before.get(key)]
     bad = [fault for draw in changed if (fault := fault_of(draw, places))]
     if bad:
         print("\n".join(bad), file=sys.stderr)
@@ -199,14 +200,16 @@ def draws_of(folder: Path) -> Iterator[Draw]:
 
 
 def coarser(draw: Draw) -> Draw:
-    """Return a draw whose bound takes fewer bytes, the same one if that cost too much of it."""
+    """Return a draw whose bound takes fewer bytes, the same one if that cost too much of it.
+
+    What its certificate says is believed here: what comes out is verified before it is kept.
+    """
     proof = draw["certificate"]["lower"]["proof"]
     if proof["kind"] != "configurations" or proof["searched"]:
         return draw
     if len(proof["stages"]) == 1 and proof["stages"][0]["denominator"] <= _COARSE:
         return draw
-    with written(draw) as path:
-        instance = read_certificate(path, AMPLE).instance
+    instance = instance_from_json(draw["certificate"]["instance"])
     stage = proof["stages"][-1]
     exact = np.array(stage["numerators"]) * _COARSE
     numerators = (2 * exact + stage["denominator"]) // (2 * stage["denominator"])
