@@ -166,7 +166,7 @@ def keep(study: Study, folder: Path, path: Path) -> int:
         old = kept.get(hash_of(draw))
         kept[hash_of(draw)] = draw if old is None else better(old, draw)
     changed = [draw for key, draw in kept.items() if draw is not before.get(key)]
-    bad = [fault for draw in changed if (fault := fault_of(draw, places))]
+    bad = faults_of(changed, places)
     if bad:
         print("\n".join(bad), file=sys.stderr)
         return 1
@@ -317,7 +317,7 @@ def show(study: Study, path: Path, *, check: bool) -> int:
     """Print the table of a study from what is kept; return 1 if a check fails."""
     draws, places, began = read(path), places_of(study), time.monotonic()
     print(f"## {study.name}: {study.title}\n\n{len(draws)} of {len(places)} draws are kept.")
-    faults = [fault for draw in draws if (fault := fault_of(draw, places))] if check else []
+    faults = faults_of(draws, places) if check else []
     if check:
         print(f"{len(draws)} certificates checked in {time.monotonic() - began:.0f} s: ", end="")
         print(f"{len(faults)} faults.")
@@ -356,6 +356,16 @@ def verdicts(study: Study, records: Sequence[Record]) -> list[str]:
 def places_of(study: Study) -> dict[str, int]:
     """Draw all instances of a study again; return the place of each hash among them."""
     return {task.instance.hash: place for place, task in enumerate(tasks_of(study))}
+
+
+def faults_of(draws: Sequence[Draw], places: Container[str]) -> list[str]:
+    """Say what is wrong with draws; each takes some seconds, so how far it is is told."""
+    faults = []
+    for number, draw in enumerate(draws):
+        print(f"\r{number}/{len(draws)} checked", end="\r", file=sys.stderr, flush=True)
+        if fault := fault_of(draw, places):
+            faults.append(fault)
+    return faults
 
 
 def fault_of(draw: Draw, places: Container[str]) -> str | None:
