@@ -21,7 +21,7 @@ MOST_REQUESTS = 6
 """Limit of requests."""
 _MOST_ROUNDS = 500_000
 """Rounds that are looked at in all, some seconds; then the search ends without a proof."""
-_DEEPEST = 300
+_DEEPEST = 400
 """Rounds that a run may have; it goes on in two calls for each, of which Python takes 1,000."""
 _NAME = "exhaustive search"
 
