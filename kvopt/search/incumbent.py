@@ -410,17 +410,18 @@ class Search:
 
 
 def inside(
-    whole: Search, kind: type[AnySearch], instance: Instance, seconds: float = math.inf, *,
+    whole: Search, kind: type[AnySearch], instance: Instance, seconds: float | None = None, *,
     observer: Observer | None = None, stop: StopCriterion | None = None,
     checkable: bool | None = None,
 ) -> AnySearch:  # fmt: skip
-    """Return a search of another instance within the limits of one, and with its engine.
+    """Return a search of another instance with the engine and the limits of one.
 
-    It ends where the whole does, unless it is said when to stop.
+    It has so many seconds, by default all that are left, and ends where the whole does, unless it
+    is said when to stop.
     """
     inner = kind(
         instance,
-        time_limit=max(0.0, min(whole.remaining, seconds)),
+        time_limit=whole.remaining if seconds is None else max(0.0, seconds),
         seed=whole.seed,
         threads=whole.threads,
         observer=observer,
