@@ -29,7 +29,8 @@ from kvopt.model.instance import Instance
 from kvopt.model.requests import LARGEST_INTEGER
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import SlowRounds, is_backlog, slow_model
-from kvopt.search.incumbent import Search, inside
+from kvopt.search.incumbent import Search
+from kvopt.search.inside import inside
 from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.search.result import Progress
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds

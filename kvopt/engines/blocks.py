@@ -18,7 +18,8 @@ from kvopt.engines.portfolio import has_configurations, offer_volume, run_watche
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Search, inside
+from kvopt.search.incumbent import Search
+from kvopt.search.inside import inside
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 from kvopt.search.result import Progress

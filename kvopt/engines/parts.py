@@ -15,7 +15,8 @@ from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.kernels.compiling import working_time
 from kvopt.model.parts import Part, split
-from kvopt.search.incumbent import Search, inside
+from kvopt.search.incumbent import Search
+from kvopt.search.inside import inside
 from kvopt.search.params import share_of
 from kvopt.search.proofs import (
     BlockPrices,

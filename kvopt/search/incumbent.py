@@ -26,7 +26,6 @@ from kvopt.search.proofs import CheckedBound, Proof
 from kvopt.search.result import BoundSource, Progress, SolveResult, Status, StopReason
 
 Number = TypeVar("Number", int, float)
-AnySearch = TypeVar("AnySearch", bound="Search")
 
 Observer = Callable[[Progress], None]
 """Called with both sides of the search whenever one of them improves."""
@@ -407,28 +406,3 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
-
-
-def inside(
-    whole: Search, kind: type[AnySearch], instance: Instance, seconds: float | None = None, *,
-    observer: Observer | None = None, stop: StopCriterion | None = None,
-    checkable: bool | None = None,
-) -> AnySearch:  # fmt: skip
-    """Return a search of another instance with the engine and the limits of one.
-
-    It has so many seconds, by default all that are left, and ends where the whole does, unless it
-    is said when to stop.
-    """
-    inner = kind(
-        instance,
-        time_limit=whole.remaining if seconds is None else max(0.0, seconds),
-        seed=whole.seed,
-        threads=whole.threads,
-        observer=observer,
-        stop=stop or (lambda _: whole.should_stop()),
-        checkable=whole.checkable if checkable is None else checkable,
-        ram=whole.ram,
-        params=whole.params,
-    )
-    inner.engine = whole.engine
-    return inner

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kvopt import Instance, Request
-from kvopt.search.incumbent import Search, inside
+from kvopt.search.incumbent import Search
+from kvopt.search.inside import inside
 from kvopt.search.paused import PausedSearch
 
 ONE = Instance(3, [Request(0, 1, 2)])
