@@ -56,7 +56,8 @@ def run_in_thread(
     looked_at, is_full = time.monotonic(), False
     while thread.is_alive():
         thread.join(0.02)
-        # Work may run other work in a thread: whoever stops it for its memory lets it go on.
+        # A solver may run another one in a thread, which is watched as well: of both watchers only
+        # the one that set the stop for memory clears it.
         if time.monotonic() - looked_at > _LOOKS and not search.is_ended_for_memory:
             looked_at = time.monotonic()
             if is_full := search.is_beyond_budget():
