@@ -53,7 +53,7 @@ def main() -> None:
     for share in [0.0, *options.open]:
         target = evaluation.bound + round(share * (upper - evaluation.bound))
         forward = ForwardSearch(
-            rising.states, twins_of(instance), evaluation, target, ahead, options.threads
+            rising.states, twins_of(instance), evaluation, target, ahead, threads=options.threads
         )
         began = time.monotonic()
         try:

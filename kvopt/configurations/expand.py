@@ -10,7 +10,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kvopt.configurations.labels import NO_LOOKAHEAD, WAITING, Horizon, Integers, Layer, Round
+from kvopt.configurations.labels import (
+    NO_COMPLETIONS,
+    NO_LOOKAHEAD,
+    WAITING,
+    CompletionTable,
+    Horizon,
+    Integers,
+    Layer,
+    Round,
+)
 from kvopt.configurations.states import States
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.parallel import map_ranges
@@ -38,6 +47,7 @@ def next_layer(
     should_stop: Callable[[], bool],
     threads: int = 1,
     lookahead: Horizon = NO_LOOKAHEAD,
+    completions: CompletionTable = NO_COMPLETIONS,
 ) -> Layer:
     """Return all continuations that are worth keeping, as far as can be seen.
 
@@ -54,8 +64,9 @@ def next_layer(
 
     def work(begin: int, end: int) -> Layer:
         return _continued(
-            states, twins, step, layer, (begin, end), label_limit, should_stop, lookahead
-        )
+            states, twins, step, layer, (begin, end), label_limit, should_stop, lookahead,
+            completions,
+        )  # fmt: skip
 
     parts = map_ranges(work, len(layer.spent), threads)
     if sum(len(part.spent) for part in parts) > label_limit:
@@ -78,6 +89,7 @@ def _continued(
     label_limit: int,
     should_stop: Callable[[], bool],
     lookahead: Horizon,
+    completions: CompletionTable,
 ) -> Layer:
     """Return the continuations of some of the labels."""
     size = min(label_limit, max(1024, 8 * (which[1] - which[0])))
@@ -88,7 +100,9 @@ def _continued(
             np.empty(size, dtype=np.int64),
             np.empty(size, dtype=np.int32),
         )
-        count = _expanded(states, twins, step, layer, which, found, should_stop, lookahead)
+        count = _expanded(
+            states, twins, step, layer, which, found, should_stop, lookahead, completions
+        )
         if count >= 0:
             return Layer(*(part[:count] for part in found))
         if size == label_limit:
@@ -105,6 +119,7 @@ def _expanded(
     found: Layer,
     should_stop: Callable[[], bool],
     lookahead: Horizon,
+    completions: CompletionTable,
 ) -> int:
     """Fill in the continuations, a part at a time; return how many there are, -1 if too many."""
     slots = np.full(1 << (2 * len(found.spent)).bit_length(), -1, dtype=np.int32)
@@ -116,7 +131,7 @@ def _expanded(
         part = (begin, min(begin + _PART, which[1]))
         count = _expand(
             layer, part, step, states.memory, states.arrivals, states.outputs, states.firsts,
-            peaks, twins, lookahead, found, count, slots,
+            peaks, twins, lookahead, completions, found, count, slots,
         )  # fmt: skip
         if count < 0:
             break
@@ -235,10 +250,43 @@ def _least_slack(lookahead: Horizon, free: Integers, slacks: Integers, enough: i
 
 
 @compiled
+def _completion(label: Integers, active: Integers, now: int, table: CompletionTable) -> int:
+    """Return what the rest costs at least, by the active requests that go on after now + 1."""
+    if not len(table.keys):
+        return 0
+    key = np.uint64(0)
+    for i in active:
+        if table.ends[i, label[i]] > now + 1:
+            key += table.signs[i, label[i]]
+    last = np.uint64(len(table.keys) - 1)
+    place = np.int64((key ^ (key >> np.uint64(32))) & last)
+    while table.costs[place] >= 0:
+        if table.keys[place] == key:
+            return int(table.costs[place])
+        place = (place + 1) & np.int64(last)
+    return table.cut
+
+
+def completions(labels: Integers, now: int, table: CompletionTable) -> Integers:
+    """Return what the rest costs at least for labels that have decided the starts of a round."""
+    found = np.zeros(len(labels), dtype=np.int64)
+    if len(table.keys):
+        _fill_completions(labels, now, table, found)
+    return found
+
+
+@compiled
+def _fill_completions(labels: Integers, now: int, table: CompletionTable, found: Integers) -> None:
+    for number in range(len(labels)):
+        active = np.flatnonzero(labels[number] > now + 1)
+        found[number] = _completion(labels[number], active, now, table)
+
+
+@compiled
 def _expand(
     layer: Layer, part: tuple[int, int], step: Round, memory: int, arrivals: Integers,
     outputs: Integers, firsts: Integers, peaks: Integers, twins: Integers,
-    lookahead: Horizon, found: Layer, count: int, slots: Integers,
+    lookahead: Horizon, completions: CompletionTable, found: Layer, count: int, slots: Integers,
 ) -> int:  # fmt: skip
     """Start every set of requests that may start now; return how many labels that makes, or -1.
 
@@ -274,7 +322,9 @@ def _expand(
         i, visit, seen = 0, True, False
         while True:
             total = spent + step.largest - value
-            if visit and total + coming <= budget:
+            if visit:
+                rest = max(coming, _completion(label, active[:many], now, completions))
+            if visit and total + rest <= budget:
                 place = _slot(label, now, found.labels, slots)
                 at = slots[place]
                 if at < 0:

@@ -17,10 +17,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kvopt.configurations.completion import Completions
 from kvopt.configurations.dominance import undominated
 from kvopt.configurations.evaluation import CLOSED, Evaluation
-from kvopt.configurations.expand import Stopped, TooWide, next_layer
-from kvopt.configurations.labels import NO_LOOKAHEAD, WAITING, Layer, Round, members_of
+from kvopt.configurations.expand import Stopped, TooWide, completions, next_layer
+from kvopt.configurations.labels import (
+    NO_COMPLETIONS,
+    NO_LOOKAHEAD,
+    WAITING,
+    CompletionTable,
+    Layer,
+    Round,
+    members_of,
+)
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.states import States
 from kvopt.kernels.arrays import Integers
@@ -59,6 +68,8 @@ class ForwardSearch:
         Only schedules with a smaller total latency count.
     lookahead
         Finds some rounds earlier what is too dear, or less promising; for this target or more.
+    completions
+        What labels cost at least in all rounds to come; for this target or more.
     threads
         Threads that share the work.
 
@@ -73,6 +84,7 @@ class ForwardSearch:
     evaluation: Evaluation
     target: int
     lookahead: Lookahead | None = None
+    completions: Completions | None = None
     threads: int = 1
     kept: int = field(default=0, init=False)
 
@@ -130,11 +142,13 @@ class ForwardSearch:
         for step in steps:
             if should_stop():
                 raise Stopped
-            layer = self._next(step, layer, label_limit, width is not None, should_stop)
+            rest = self.completions
+            table = NO_COMPLETIONS if rest is None else rest.after(step.now)
+            layer = self._next(step, layer, table, label_limit, width is not None, should_stop)
             one_more = width is None and self.lookahead is not None
             layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
             if width is not None and len(layer.spent) > width:
-                layer = _best_labels(layer, step, width, self.lookahead)
+                layer = _best_labels(layer, step, width, self.lookahead, table)
             if not len(layer.spent):
                 return None
             self.kept += len(layer.spent)
@@ -147,6 +161,7 @@ class ForwardSearch:
         self,
         step: Round,
         layer: Layer,
+        completions: CompletionTable,
         label_limit: int,
         is_beam: bool,
         should_stop: Callable[[], bool],
@@ -158,7 +173,7 @@ class ForwardSearch:
             try:
                 return next_layer(
                     self.states, self.twins, step, layer, label_limit, should_stop,
-                    self.threads, known,
+                    self.threads, known, completions,
                 )  # fmt: skip
             except TooWide:
                 if not is_beam:
@@ -212,17 +227,24 @@ def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Rou
     ]
 
 
-def _best_labels(layer: Layer, step: Round, width: int, lookahead: Lookahead | None) -> Layer:
-    costs = _least_costs(layer, step, lookahead)
+def _best_labels(
+    layer: Layer, step: Round, width: int, lookahead: Lookahead | None, table: CompletionTable
+) -> Layer:
+    costs = _least_costs(layer, step, lookahead, table)
     return layer.only(np.sort(np.argpartition(costs, width)[:width]))
 
 
-def _least_costs(layer: Layer, step: Round, lookahead: Lookahead | None = None) -> Integers:
+def _least_costs(
+    layer: Layer,
+    step: Round,
+    lookahead: Lookahead | None = None,
+    table: CompletionTable = NO_COMPLETIONS,
+) -> Integers:
     """Return what schedules that extend each label spend at least."""
-    costs = layer.spent + (layer.labels == WAITING) @ step.later
-    return np.asarray(
-        costs if lookahead is None else costs + lookahead.slacks(layer.labels, step.now)
-    )
+    rest = (layer.labels == WAITING) @ step.later
+    if lookahead is not None:
+        rest += lookahead.slacks(layer.labels, step.now)
+    return np.asarray(layer.spent + np.maximum(rest, completions(layer.labels, step.now, table)))
 
 
 def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:

@@ -107,3 +107,34 @@ class Horizon(NamedTuple):
 _NOTHING = np.zeros(1, dtype=np.int64)
 NO_LOOKAHEAD = Horizon(_NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64), _NOTHING)
 """Look-ahead over no rounds: it knows of no slack."""
+
+
+class CompletionTable(NamedTuple):
+    """What the rest of a schedule costs at least above the bound, by what goes on after a round.
+
+    Parameters
+    ----------
+    signs, ends
+        Of each request and completion round its part of a key, and the last time at which it is
+        worth anything; it counts only until then.
+    keys, costs
+        A hash table of sets of requests; costs are negative where it is empty.
+    cut
+        Of all other sets.
+    """
+
+    signs: Integers
+    ends: Integers
+    keys: Integers
+    costs: Integers
+    cut: int
+
+
+NO_COMPLETIONS = CompletionTable(
+    np.zeros((1, 1), dtype=np.uint64),
+    _NOTHING[:, None],
+    np.zeros(0, dtype=np.uint64),
+    _NOTHING[:0],
+    0,
+)
+"""Completion bounds that are not known."""

@@ -25,7 +25,7 @@ _SPOTS = np.array([0, 1, 2, 3, 5, 8, 12, 18, 26])
 _NEVER = -(2**60)
 """Value of what cannot be reached: less than any sum of prices."""
 
-_MOST_WORK = 4_000_000_000
+_MOST_WORK = 40_000_000_000
 """Limit of the additions for all tables; about five seconds."""
 _MOST_NUMBERS = 30_000_000
 """Limit of the integers in all tables together; 240 MB."""

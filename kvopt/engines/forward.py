@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Protocol
 
+from kvopt.configurations.completion import Completions
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped, TooWide
 from kvopt.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
@@ -23,6 +24,9 @@ _ENDLESS = 100.0
 """Limit of the logarithm of that expectation, which keeps it inside the range of floats."""
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the time left that a search for a better bound should need, and least seconds of one."""
+
+_FIRST_SETS, _MORE_SETS = 30_000, 3
+"""Sets of active requests of a time in the first completion bounds, and factor of the next."""
 
 _WIDER = 3
 """Factor of the beam width from one beam search to the next."""
@@ -54,11 +58,10 @@ class _Effort(NamedTuple):
 
     rise: float
     kept: float
-    looked_ahead: bool
     seconds: float
 
 
-_NOTHING = _Effort(0.0, 0.0, looked_ahead=False, seconds=0.0)
+_NOTHING = _Effort(0.0, 0.0, 0.0)
 
 
 class Forward:
@@ -84,6 +87,7 @@ class Forward:
         self._twins = twins_of(search.instance)
         self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
         self._lookaheads: dict[int, Lookahead | None] = {}
+        self._completions: Completions | None = None
         self._last = self._before = _NOTHING
 
     # ---- exhaustive -------------------------------------------------------------------
@@ -114,45 +118,73 @@ class Forward:
         more = math.exp(min(power * math.log(farther), _ENDLESS))
         return _CAUTION * last.seconds * more
 
-    def raises(self, most_labels: int, *, finely: bool = False) -> bool:
+    def raises(self, most_labels: int, *, look_ahead: bool = False) -> bool:
         """Exclude more and more of what is between bound and schedule; return whether that was all.
 
         Labels grow by about the same factor with every round of latency more, so two searches tell
         how far the next one may go, and whether there is time for one more.  After one beyond the
-        label limit it ends, or goes on with look-ahead and then with smaller steps.
+        label limit it ends, or with look-ahead goes on with smaller steps.
         """
-        least = self._evaluation.bound
+        least, all_at_once = self._evaluation.bound, look_ahead and self._search.checkable
         known = (self._search.lower_bound or least) - least
-        rise = max(1.0, self._params.first_rise * (self._objective() - least), known / 2)
-        growth, failed, look_ahead = 1.0, math.inf, False
+        unknown = self._objective() - least - known
+        first = self._params.first_rise * unknown
+        rise = max(1.0, known + first if look_ahead else max(first, known / 2))
+        growth, failed = 1.0, math.inf
         self._last = self._before = last = _NOTHING
         while not self._should_stop():
-            target = min(least + int(rise), self._objective())
-            if look_ahead and self._search.checkable:
+            target = min(least + math.ceil(rise), self._objective())
+            if all_at_once:
                 target = self._objective()
             began = working_time()
             try:
                 kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
             except TooWide:
-                is_last = rise - last.rise <= 1.0 or self._search.checkable
-                if not finely or (look_ahead and is_last):
+                if not look_ahead or all_at_once or rise - max(known, last.rise) <= 1.0:
                     return False
-                if not look_ahead:
-                    look_ahead = True
-                else:
-                    failed, rise = rise, (last.rise + rise) / 2
+                failed, rise = rise, (max(known, last.rise) + rise) / 2
                 continue
             if target >= self._objective():
                 return True
-            if look_ahead == last.looked_ahead:
-                growth = max(kept - last.kept, 0.1) / (rise - last.rise)
-            self._before, self._last = last, _Effort(rise, kept, look_ahead, working_time() - began)
+            growth = max(kept - last.kept, 0.1) / (rise - last.rise)
+            self._before, self._last = last, _Effort(rise, kept, working_time() - began)
             last = self._last
             more = min(self._params.more_work, self._affordable() / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
             rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
         return False
+
+    def ends(self, width: int) -> bool:
+        """Do what is left when prices do not rise any more; return whether that was all.
+
+        First what `kvopt verify` can repeat, then what it can not.
+        """
+        if self.raises(label_limit(self._search)):
+            return True
+        self.complete()
+        self.widen_beam(width, self._params.wider_width)
+        return self.raises(label_limit(self._search), look_ahead=True)
+
+    def complete(self) -> None:
+        """Find completion bounds, of more and more sets, and offer what they prove.
+
+        Nothing where all is to be checked: `kvopt verify` does not repeat them.
+        """
+        states, evaluation, params = self._priced.states, self._evaluation, self._params
+        if self._search.checkable or not Completions.fits(states):
+            return
+        self._completions = Completions(states, evaluation, self._budget)
+        window = max(1, int(params.completion_window * self._budget))
+        sets, seconds = min(_FIRST_SETS, params.completion_sets), 0.0
+        deadline = working_time() + params.completion_share * self._affordable()
+        while sets <= params.completion_sets and working_time() + _MORE_SETS * seconds < deadline:
+            began = working_time()
+            self._completions.fill(sets, window, self._should_stop)
+            rise = -(-(evaluation.total + self._completions.rise) // evaluation.denominator)
+            self._search.offer_claimed(min(rise, self._objective()), NAME)
+            seconds = working_time() - began
+            sets *= _MORE_SETS
 
     def _affordable(self) -> float:
         """Return the seconds that the next search may take."""
@@ -178,7 +210,9 @@ class Forward:
         def should_stop() -> bool:
             return self._should_stop() or working_time() >= deadline
 
-        forward = self._forward(target, self._params.exclusion_horizon if look_ahead else 0)
+        forward = self._forward(
+            target, self._params.exclusion_horizon if look_ahead else 0, complete=look_ahead
+        )
         if look_ahead:
             found = forward.search_exhaustively(most_labels, should_stop)
         else:
@@ -199,7 +233,7 @@ class Forward:
     def search_with_beam(self, width: int, horizon: int) -> None:
         """Repeat the beam search below the best schedule, until it finds none."""
         while True:
-            forward = self._forward(self._objective(), horizon)
+            forward = self._forward(self._objective(), horizon, complete=True)
             try:
                 found = forward.search_with_beam(width, self._should_stop)
             except TooWide:  # more equally good labels than the limit of the beam
@@ -223,10 +257,11 @@ class Forward:
         assert self._search.schedule is not None
         return self._search.schedule.objective
 
-    def _forward(self, target: int, horizon: int) -> ForwardSearch:
-        states = self._priced.states
-        lookahead, threads = self._lookahead(horizon), self._search.threads
-        return ForwardSearch(states, self._twins, self._evaluation, target, lookahead, threads)
+    def _forward(self, target: int, horizon: int, *, complete: bool) -> ForwardSearch:
+        return ForwardSearch(
+            self._priced.states, self._twins, self._evaluation, target, self._lookahead(horizon),
+            self._completions if complete else None, self._search.threads,
+        )  # fmt: skip
 
     def _lookahead(self, horizon: int) -> Lookahead | None:
         if horizon not in self._lookaheads:

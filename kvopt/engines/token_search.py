@@ -14,7 +14,7 @@ from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.configurations.expand import Stopped
 from kvopt.configurations.tokens import PricedTokens
-from kvopt.engines.forward import NAME, Forward, label_limit
+from kvopt.engines.forward import NAME, Forward
 from kvopt.errors import TooLarge
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
@@ -37,10 +37,8 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     forward = Forward(search, priced, priced.evaluate(), deadline)
     with suppress(Stopped):
         forward.search_with_beam(params.first_width, 0)
-        if not forward.raises(params.rising_labels):
-            forward.widen_beam(params.first_width, params.wider_width)
-            if not forward.raises(label_limit(search), finely=True):
-                return
+        if not (forward.raises(params.rising_labels) or forward.ends(params.first_width)):
+            return
         search.offer_claimed(search.schedule.objective, NAME)
 
 

@@ -108,6 +108,15 @@ class ExactParams:
     exclusion_horizon: int = _param(
         20, "Rounds of the look-ahead of exhaustive searches that `kvopt verify` does not repeat."
     )
+    completion_sets: int = _param(
+        1_000_000, "Most sets of requests of a time that completion bounds are kept of.", least=1
+    )
+    completion_share: float = _share(
+        0.5, "Share of the time left for completion bounds before the last searches."
+    )
+    completion_window: float = _param(
+        1 / 6, "Share of what is open that sets may cost more than the cheapest.", most=1
+    )
     first_rise: float = _param(
         1 / 64, "Share of what is open that the first search for a better bound tries.", most=1
     )

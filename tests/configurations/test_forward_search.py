@@ -254,7 +254,7 @@ class TestLookahead:
         instance = Instance(100_000, [Request(0, 1, 50)] * 50)
         states, evaluation = States.of(instance), without_prices(instance, 4)
         assert Lookahead.fits(states, evaluation, 1)
-        assert not Lookahead.fits(states, evaluation, 5)
+        assert not Lookahead.fits(states, evaluation, 20)
 
 
 def slacks_of(

@@ -1,0 +1,227 @@
+"""Completion bounds, against all ways to go on and against all schedules there are."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, islice
+
+import numpy as np
+import oracle
+import pytest
+from effort import many
+from strategies import instance_of, plain, random_instances
+from test_configurations import drawn_knots, drawn_prices, drawn_starts
+from test_forward_search import LIMIT, all_below, searched, slacks_of, tel_of
+
+from kvopt import Instance, generate, solve
+from kvopt.configurations.bound import rising_bounds
+from kvopt.configurations.completion import Completions
+from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.configurations.expand import Stopped, completions
+from kvopt.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.configurations.labels import DONE
+from kvopt.configurations.states import States
+
+Carried = frozenset[tuple[int, int]]
+"""Requests with their starts."""
+
+
+class Literal:
+    """The least that the rest costs, by the definition and with nothing left out."""
+
+    def __init__(self, instance: Instance, evaluation: Evaluation, budget: int) -> None:
+        self.memory, self.requests = plain(instance)
+        self.evaluation, self.budget = evaluation, budget
+        self.firsts = States.of(instance).firsts
+        self.last = len(evaluation.largest) - 1
+        self.rest = cache(self._rest)
+
+    def _rest(self, now: int, carried: Carried) -> int:
+        """Return it for what goes on from a time to the next."""
+        if now == self.last:
+            return 0
+        idle = {i for i, (arrival, _, _) in enumerate(self.requests) if arrival <= now}
+        idle -= {i for i, _ in carried}
+        costs = self.evaluation.reduced_costs
+        idle = {i for i in idle if costs[i, now] <= self.budget}
+        found = []
+        for count in range(len(idle) + 1):
+            for new in combinations(sorted(idle), count):
+                active = carried | {(i, now) for i in new}
+                if self.stands(active, now + 1):
+                    paid = sum(int(costs[i, now]) for i in new)
+                    slack = self.slack(active, now + 1)
+                    found.append(paid + slack + self.rest(now + 1, self.after(active, now + 1)))
+        return min(found)
+
+    def after(self, active: Carried, now: int) -> Carried:
+        """Return what goes on after a time."""
+        return frozenset((i, k) for i, k in active if k + self.requests[i][2] > now)
+
+    def stands(self, active: Carried, now: int) -> bool:
+        """Whether all of them fit at each completion."""
+        for time in {now, *(k + self.requests[i][2] for i, k in active)}:
+            going_on = ((i, k) for i, k in active if k + self.requests[i][2] >= time)
+            if sum(self.requests[i][1] + time - k for i, k in going_on) > self.memory:
+                return False
+        return True
+
+    def slack(self, active: Carried, now: int) -> int:
+        """Return what active requests are worth less than the largest sum."""
+        values = (
+            self.evaluation.prices[now, self.firsts[i] + k + self.requests[i][2] - now]
+            for i, k in active
+        )
+        return int(self.evaluation.largest[now] - sum(values))
+
+
+def drawn(source: random.Random, instance: Instance, *, positive: bool) -> Evaluation:
+    """Draw prices at up to ten times, some starts ruled out."""
+    states, last = States.of(instance), source.randint(1, 10)
+    knots = drawn_knots(source, last)
+    prices = drawn_prices(source, states, knots, source.choice((1, 3, 6))) + positive
+    starts = states.all_starts(last)
+    if source.random() < 0.3:
+        starts = drawn_starts(source, states, last)
+    return evaluate(states, knots, starts, prices, source.choice((1, 4)))
+
+
+def budget_of(evaluation: Evaluation, target: int) -> int:
+    return (target - 1) * evaluation.denominator - evaluation.total
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("positive", [True, False])
+def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
+    """At most, where some states are worth nothing: a request may vanish once it is worthless."""
+    source = random.Random(3)
+    exact = cut = 0
+    for instance in random_instances(many(60), 41, least_requests=1, most_requests=4):
+        evaluation = drawn(source, instance, positive=positive)
+        budget = source.choice((0, 5, 30, 10**6))
+        literal = Literal(instance, evaluation, budget)
+        whole = Completions(States.of(instance), evaluation, budget)
+        whole.fill(10**4, 10**7, never)
+        least = min(literal.rest(0, frozenset()), budget + 1)
+        assert whole.rise == least if positive else whole.rise <= least
+        exact += whole.rise == least
+        rough = Completions(States.of(instance), evaluation, budget)
+        rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), never)
+        assert rough.rise <= whole.rise
+        cut += rough.rise < whole.rise
+    assert exact > 0
+    assert cut > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_no_schedule_pays_less(seed: int) -> None:
+    """Of all schedules below a target, from each of their rounds on."""
+    source = random.Random(seed)
+    compared = positive = 0
+    for instance in random_instances(many(25), 43 + seed, least_requests=2, most_requests=4):
+        memory, requests = plain(instance)
+        states = States.of(instance)
+        evaluation = drawn(source, instance, positive=source.random() < 0.5)
+        target = oracle.optimum(memory, requests)[0] + source.choice((1, 3))
+        rest = Completions(states, evaluation, budget_of(evaluation, target))
+        rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), never)
+        costs = evaluation.reduced_costs
+        for starts in all_below(instance, target):
+            slacks = slacks_of(instance, starts, states, evaluation)
+            last = len(slacks) - 1
+            if any(costs[i, min(k, last)] == CLOSED for i, k in enumerate(starts)):
+                continue
+            for now in range(last):
+                label = [
+                    k + o if k <= now and k + o > now + 1 else DONE
+                    for k, (_, _, o) in zip(starts, requests, strict=True)
+                ]
+                later = [int(costs[i, min(k, last)]) for i, k in enumerate(starts) if k > now]
+                bound = completions(np.array([label]), now, rest.after(now))[0]
+                assert bound <= sum(later) + sum(slacks[now + 2 :])
+                compared, positive = compared + 1, positive + (bound > 0)
+    assert compared > 300
+    assert positive > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_find_the_same(seed: int) -> None:
+    source, kept, helped_kept = random.Random(seed), 0, 0
+    for instance in random_instances(many(30), 47 + seed, least_requests=1, last_arrival=6):
+        memory, requests = plain(instance)
+        evaluation = drawn(source, instance, positive=seed == 1)
+        optimum, _ = oracle.optimum(memory, requests)
+        for more in (0, 1, 5):
+            forward = ForwardSearch(
+                States.of(instance), twins_of(instance), evaluation, optimum + more
+            )
+            budget = budget_of(evaluation, forward.target)
+            rest = Completions(forward.states, evaluation, budget)
+            rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), never)
+            found = forward.search_exhaustively(LIMIT)
+            helped = replace(forward, completions=rest)
+            other = helped.search_exhaustively(LIMIT)
+            assert tel_of(requests, other) == tel_of(requests, found)
+            kept, helped_kept = kept + forward.kept, helped_kept + helped.kept
+            beam = helped.search_with_beam(5)
+            assert beam is None or oracle.feasible(memory, requests, beam)
+    assert helped_kept < kept
+
+
+@pytest.fixture(scope="module")
+def climbed() -> tuple[Instance, Evaluation, int]:
+    """Prices of an instance, and its optimum."""
+    instance = generate("arrival-1", 12, seed=1)
+    optimum = solve(instance, "exact").objective
+    assert optimum is not None
+    search = searched(instance)
+    _, evaluation = list(islice(rising_bounds(search), 5))[-1]
+    assert evaluation.bound < optimum
+    return instance, evaluation, optimum
+
+
+@pytest.mark.slow
+def test_more_sets_prove_more_and_leave_less_to_do(
+    climbed: tuple[Instance, Evaluation, int],
+) -> None:
+    instance, evaluation, optimum = climbed
+    budget = budget_of(evaluation, optimum)
+    rest = Completions(States.of(instance), evaluation, budget)
+    forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
+    assert forward.search_exhaustively(10**6) is None
+    rises, kept = [0], [forward.kept]
+    for sets, window in ((10, 1), (100, budget // 4), (10_000, budget)):
+        rest.fill(sets, window, never)
+        helped = replace(forward, completions=rest)
+        assert helped.search_exhaustively(10**6) is None
+        rises.append(rest.rise)
+        kept.append(helped.kept)
+    assert rises == sorted(rises)
+    assert rises[-1] > 0
+    assert 4 * kept[-1] < kept[0]
+
+
+def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:
+    instance, evaluation, optimum = climbed
+    rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
+    rest.fill(1000, 1000, never)
+    known = rest.rise
+    left = iter(range(3))
+    with pytest.raises(Stopped):
+        rest.fill(1000, 10**6, lambda: next(left, None) is None)
+    assert rest.rise == known
+
+
+def test_fleets_and_large_tables_do_not_fit() -> None:
+    small = instance_of(20, [(0, 1, 5)] * 5)
+    assert Completions.fits(States.of(small))
+    assert not Completions.fits(States.of(replace(small, workers=2)))
+    assert not Completions.fits(States.of(instance_of(100_000, [(0, 1, 50)] * 50)))
