@@ -124,7 +124,7 @@ def run(study: Study, folder: Path, options: argparse.Namespace) -> int:
         print(f"; the whole at this rate: {whole / found.rate / 3600:.1f} hours", end="")
     print(flush=True)
     if result.signal_number is not None:
-        sys.exit(130)
+        sys.exit(128 + result.signal_number)
     return int(found.failed > 0)
 
 

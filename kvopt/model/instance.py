@@ -17,6 +17,7 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.model.frames import any_known, frame, rows_of, whole
 from kvopt.model.optional import pictures
 from kvopt.model.requests import (
+    LARGEST_INTEGER,
     Prediction,
     Request,
     can_be_written,
@@ -34,7 +35,7 @@ MOST_WORKERS = 10_000
 """Limit of the workers of a fleet: what is said of each of them is kept in lists."""
 
 _COLUMNS = ("arrival", "prompt", "output")
-_MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds")
+_MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
 """Of a DataFrame."""
 
 DEEPEST_NOTES = 100
@@ -233,13 +234,16 @@ class Instance(Summarised):
         """Return a row for each request, as a DataFrame of pandas.
 
         Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
-        ``predicted_upper``, ``arrival_seconds`` where a request has them.
+        ``predicted_upper``, ``arrival_seconds``, ``priority`` and ``deadline`` where a request
+        has them.
         """
         said = [r.predicted for r in self.requests]
         others: dict[str, list[Any]] = {
             "predicted_lower": [None if each is None else each.lower for each in said],
             "predicted_upper": [None if each is None else each.upper for each in said],
             "arrival_seconds": [r.arrival_seconds for r in self.requests],
+            "priority": [r.priority for r in self.requests],
+            "deadline": [r.deadline for r in self.requests],
         }
         columns: dict[str, list[Any]] = {
             name: [getattr(r, name) for r in self.requests] for name in ("id", *_COLUMNS)
@@ -348,6 +352,12 @@ def _request_from_row(row: dict[str, object]) -> Request:
         )
         predicted = Prediction(lower, upper)
     seconds = row.get("arrival_seconds")
+    priority, deadline = (
+        None
+        if row.get(name) is None
+        else checked_integer(whole(row[name], name), name, -LARGEST_INTEGER)
+        for name in _MORE_COLUMNS[3:]
+    )
     return Request(
         arrival,
         prompt,
@@ -355,6 +365,8 @@ def _request_from_row(row: dict[str, object]) -> Request:
         id=str(label) if type(label) is int else label,  # type: ignore[arg-type]  # it is checked
         predicted=predicted,
         arrival_seconds=None if seconds is None else checked_number(seconds, "arrival_seconds"),
+        priority=priority,
+        deadline=deadline,
     )
 
 

@@ -70,7 +70,8 @@ def policies() -> dict[str, type[Policy]]:
 def policy(text: str) -> Policy:
     """Return the policy that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
-    return made(POLICIES.find(name), pairs(rest, f"policy {name}"))
+    label = f"policy {name}"
+    return made(POLICIES.find(name), pairs(rest, label), label)
 
 
 def _mistake(kind: type[Policy]) -> str | None:
@@ -86,7 +87,7 @@ def _mistake(kind: type[Policy]) -> str | None:
     return None
 
 
-def made(kind: type[Made], keys: Mapping[str, str]) -> Made:
+def made(kind: type[Made], keys: Mapping[str, str], label: str) -> Made:
     """Build a policy, or another thing with a name and parameters, from texts."""
     hints = get_type_hints(kind)
     known = {item.name: item for item in fields(kind) if item.init}
@@ -107,7 +108,7 @@ def made(kind: type[Made], keys: Mapping[str, str]) -> Made:
             for key, item in known.items()
             if key not in keys and item.default is item.default_factory is MISSING
         )
-        raise InvalidInput(f"needs {missing}", field=f"policy {kind.name}") from None
+        raise InvalidInput(f"needs {missing}", field=label) from None
 
 
 def _no_key(kind: type, key: str) -> str | None:

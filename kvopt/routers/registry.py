@@ -35,4 +35,5 @@ def register(kind: Kind) -> Kind:
 def router(text: str) -> Router:
     """Return the router that ``NAME[:key=value,...]`` describes."""
     name, _, rest = text.partition(":")
-    return made(ROUTERS.find(name), pairs(rest, f"router {name}"))
+    label = f"router {name}"
+    return made(ROUTERS.find(name), pairs(rest, label), label)

@@ -132,7 +132,7 @@ def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A
 
 def _timed(rows: list[Row], round_ms: float) -> Iterator[Request]:
     """Yield requests whose clock begins at the first arrival."""
-    length = Fraction(round_ms) * MILLISECOND
+    length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
     first = rows[0].time if rows else 0
     for row in rows:
         since = row.time - first

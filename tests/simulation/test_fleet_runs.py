@@ -272,13 +272,15 @@ def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
         """Short prompts to the first, others to the last."""
 
         name: ClassVar[str] = "small"
-        most: int = 2
+        most: int
 
         def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
             return 0 if prompt <= self.most else len(loads) - 1
 
     fleet = Instance(9, [Request(0, s, 3) for s in (1, 5, 2)], workers=3)
-    assert fleet_run(fleet, "fcfs", "small").workers == (0, 2, 0)
+    assert fleet_run(fleet, "fcfs", "small:most=2").workers == (0, 2, 0)
     assert fleet_run(fleet, "fcfs", "small:most=1").workers == (0, 2, 2)
     with pytest.raises(InvalidInput, match="most"):
         router("small:most=x")
+    with pytest.raises(InvalidInput, match="^router small: needs most$"):
+        router("small")

@@ -156,6 +156,8 @@ def test_mooncake_lines(tmp_path: Path) -> None:
     instance = import_trace(path, "mooncake", 100, round_ms=100)
     assert [r.arrival_seconds for r in instance] == [0, 0, 0.5005]
     assert [r.arrival for r in instance] == [0, 0, 6]
+    tenth = import_trace(path, "mooncake", 100, round_ms=0.1)  # no float is one tenth
+    assert [r.arrival for r in tenth] == [0, 0, 5005]
     counts = {reason: entry["rows"] for reason, entry in notes_of(instance)["dropped"].items()}
     assert counts == {
         "blank line": 1, "not JSON": 1, "missing field": 3,
