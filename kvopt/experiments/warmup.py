@@ -113,11 +113,11 @@ def _local() -> None:
 
 
 def _beam() -> int | None:
-    """Search as for many requests, with a look-ahead."""
+    """Search as for many requests, with a look-ahead and completion bounds."""
     params, narrow = _brief(), 5
     exact = replace(
-        params.exact, unaided=0, searchable=0, first_width=narrow, width=narrow,
-        wider_width=narrow, widest_width=narrow,
+        params.exact, unaided=0, searchable=0, checkable_labels=0, first_width=narrow,
+        width=narrow, wider_width=narrow, widest_width=narrow,
     )  # fmt: skip
     params = replace(params, exact=exact)
     return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number
