@@ -2456,10 +2456,10 @@ def _most_in_time(
     sum_i max(0, 1 - g_i) + m M sum_t p_t attain.  With pauses it costs at least what the
     cheapest times cost, as many as it is active, the largest holdings at the cheapest of them.
 
-    *Seconds.*  Prices are of time of a machine.  Each worker serves its requests one at a time, so
-    m of them sell m times the prices; request i takes X_i, see `_by_shares`: at least its X_i
-    cheapest nanoseconds.  For a first token X_i is that of the first round, which is a request
-    that produces one token.
+    *Seconds.*  Prices are of time of a machine.  Each worker serves requests at rates that sum to
+    at most 1, each at most at 1, so m of them sell m times the prices; request i takes X_i, see
+    `_by_shares`: at least its X_i cheapest nanoseconds.  For a first token X_i is that of the
+    first round, which is a request that produces one token.
     """
     claim = certificate["deadlines"]
     proof, scope = claim["proof"], certificate.get("scope", "restarts")
