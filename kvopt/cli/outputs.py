@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kvopt.cli.messages import print_results_as_messages, say
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.files.atomic import TEMPORARY, refuse_unwritable
+from kvopt.files.atomic import TEMPORARY, own_descriptor, refuse_unwritable
 
 Found = TypeVar("Found")
 
@@ -31,7 +31,9 @@ def try_outputs(*, as_json: bool = False, **given: Path | None) -> None:
     given
         Paths by the long name of their option, with ``_`` for ``-``; None is no file.
     """
-    piped = [f"--{name.replace('_', '-')} -" for name, path in given.items() if _is_piped(path)]
+    piped = [
+        f"--{name.replace('_', '-')} {path}" for name, path in given.items() if _is_piped(path)
+    ]
     if piped and as_json:
         raise InvalidInput("goes without --json: both are standard output", field=piped[0])
     if len(piped) > 1:
@@ -48,7 +50,7 @@ def try_outputs(*, as_json: bool = False, **given: Path | None) -> None:
 
 
 def _is_piped(path: Path | None) -> bool:
-    return path == STANDARD_OUTPUT
+    return path is not None and own_descriptor(path) == 1
 
 
 def try_folder(option: str, path: Path) -> None:

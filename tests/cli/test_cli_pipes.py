@@ -76,12 +76,13 @@ class TestStandardOutput:
             assert line in err, "tables go to standard error"
         assert said.count("wrote") == err.count("wrote")
 
+    @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
     @pytest.mark.parametrize("command", ["run", "solve", "certify", "reduce", "batch-time"])
-    def test_goes_without_json(self, run: Run, ec1: Path, command: str) -> None:
+    def test_goes_without_json(self, run: Run, ec1: Path, command: str, name: str) -> None:
         arguments = [ec1 if word == "FILE" else word for word in WRITERS[command]]
-        code, out, err = run(*arguments, "-o", "-", "--json")
+        code, out, err = run(*arguments, "-o", name, "--json")
         assert (code, out) == (2, "")
-        assert err == "kvopt: --output -: goes without --json: both are standard output\n"
+        assert err == f"kvopt: --output {name}: goes without --json: both are standard output\n"
 
     def test_holds_one_file(self, run: Run, ec1: Path) -> None:
         files = ("--output", "-", "--certificate", "-")
