@@ -25,7 +25,7 @@ _ENDLESS = 100.0
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the time left that a search for a better bound should need, and least seconds of one."""
 
-_FIRST_SETS, _MORE_SETS = 30_000, 3
+_FIRST_SETS, _MORE_SETS = 10_000, 3
 """Sets of active requests of a time in the first completion bounds, and factor of the next."""
 
 _WIDER = 3
@@ -93,15 +93,23 @@ class Forward:
     # ---- exhaustive -------------------------------------------------------------------
 
     def excludes_all(self, most_labels: int, seconds: float) -> bool:
-        """Search for all better schedules if that looks worth while; return whether it ended."""
-        if self._foreseen() > seconds:
-            return False
-        deadline = working_time() + seconds
+        """Search for all better schedules if that looks worth while; return whether it ended.
+
+        With many requests completion bounds come first, and targets that rise.
+        """
+        checkable, params = self._search.checkable, self._params
+        self._deadline = working_time() + seconds
         try:
-            look_ahead = not self._search.checkable
-            self.exclude(self._objective(), most_labels, look_ahead=look_ahead, deadline=deadline)
+            if len(self._search.instance) > params.uncompleted and not checkable:
+                self.complete(params.completion_share * seconds)
+                return self.raises(most_labels, look_ahead=True)
+            if self._foreseen() > seconds:
+                return False
+            self.exclude(self._objective(), most_labels, look_ahead=not checkable)
         except (TooWide, Stopped):
             return False
+        finally:
+            self._deadline = math.inf
         return True
 
     def _foreseen(self) -> float:
@@ -162,37 +170,37 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete()
+        self.complete(self._params.completion_share * self._affordable())
         self.widen_beam(width, self._params.wider_width)
         return self.raises(label_limit(self._search), look_ahead=True)
 
-    def complete(self) -> None:
-        """Find completion bounds, of more and more sets, and offer what they prove.
+    def complete(self, seconds: float) -> None:
+        """Find completion bounds in that time, of more and more sets, and offer what they prove.
 
         Nothing where all is to be checked: `kvopt verify` does not repeat them.
         """
         states, evaluation, params = self._priced.states, self._evaluation, self._params
         if self._search.checkable or not Completions.fits(states):
             return
-        self._completions = Completions(states, evaluation, self._budget)
+        known = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(params.completion_window * self._budget))
-        sets, seconds = min(_FIRST_SETS, params.completion_sets), 0.0
-        deadline = working_time() + params.completion_share * self._affordable()
-        while sets <= params.completion_sets and working_time() + _MORE_SETS * seconds < deadline:
+        sets, last, before = min(_FIRST_SETS, params.completion_sets), 0.0, -1
+        deadline = working_time() + seconds
+        while sets <= params.completion_sets and working_time() + _MORE_SETS * last < deadline:
             began = working_time()
-            self._completions.fill(sets, window, self._should_stop)
-            rise = -(-(evaluation.total + self._completions.rise) // evaluation.denominator)
-            self._search.offer_claimed(min(rise, self._objective()), NAME)
-            seconds = working_time() - began
+            known.fill(sets, window, self._should_stop)
+            proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
+            self._search.offer_claimed(min(proved, self._objective()), NAME)
+            if known.rise == before:
+                break  # all sets within the window have found room
+            before, last = known.rise, working_time() - began
             sets *= _MORE_SETS
 
     def _affordable(self) -> float:
         """Return the seconds that the next search may take."""
         return _MARGIN * min(self._search.remaining, self._deadline - working_time())
 
-    def exclude(
-        self, target: int, most_labels: int, *, look_ahead: bool, deadline: float = math.inf
-    ) -> int:
+    def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
         """Exclude schedules below a target, or find the best; return how many labels were kept.
 
         A search with look-ahead cannot be checked; where only what can be checked counts its
@@ -203,21 +211,17 @@ class Forward:
         TooWide
             If that needs more labels.
         Stopped
-            If it was asked to stop, or the deadline has come.
+            If it was asked to stop, or its time is up.
         """
         search = self._search
-
-        def should_stop() -> bool:
-            return self._should_stop() or working_time() >= deadline
-
         forward = self._forward(
             target, self._params.exclusion_horizon if look_ahead else 0, complete=look_ahead
         )
         if look_ahead:
-            found = forward.search_exhaustively(most_labels, should_stop)
+            found = forward.search_exhaustively(most_labels, self._should_stop)
         else:
             in_all = self._params.checkable_labels // len(search.instance)
-            found = forward.search_exhaustively(most_labels, should_stop, in_all=in_all)
+            found = forward.search_exhaustively(most_labels, self._should_stop, in_all=in_all)
         if found is not None:
             search.offer_starts(found, "forward search")
             target = self._objective()

@@ -108,6 +108,9 @@ class ExactParams:
     exclusion_horizon: int = _param(
         20, "Rounds of the look-ahead of exhaustive searches that `kvopt verify` does not repeat."
     )
+    uncompleted: int = _param(
+        20, "Requests up to which completion bounds come when prices do not rise any more."
+    )
     completion_sets: int = _param(
         1_000_000, "Most sets of requests of a time that completion bounds are kept of.", least=1
     )
