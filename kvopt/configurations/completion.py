@@ -30,8 +30,10 @@ _MORE_SHOWN = 5
 """Sets that the slack of one time leaves, as a factor of the same."""
 _NARROWER, _WIDER = 0.75, 1.05
 """Factors of the window where sets are too many, and where there is room for more."""
-_MOST_CELLS = 30_000_000
+_MOST_CELLS = 10_000_000
 """Limit of the cells of one table of the most that further requests are worth."""
+_PART = 20_000
+"""Sets that are extended between two questions whether to stop."""
 _NONE = -1
 """Mark of an empty slot, and of the end of a set."""
 
@@ -57,6 +59,7 @@ class Completions:
         self.rise = 0
         self._budget, self._last = budget, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
+        self._most_sets = 0
         size = (len(states.outputs), self._last + int(states.outputs.max()) + 1)
         ends = np.zeros(size, dtype=np.int64)
         _fill_ends(states.outputs, states.firsts, evaluation.prices, ends)
@@ -93,10 +96,8 @@ class Completions:
         # After the last time nothing is known: whatever is carried there, the rest costs nothing.
         cut, least, narrowed = 0, 0, float(window)
         for now in range(self._last, 0, -1):
-            if should_stop():
-                raise Stopped
             below = min(least + int(narrowed), self._budget + 1)
-            below = self._go_back(now, sets, cut, least, below, others, most_sets)
+            below = self._go_back(now, sets, cut, least, below, others, most_sets, should_stop)
             if others.number > most_sets:
                 below = others.drop_dearest(most_sets)
             narrowed = float(max(below - least, 1))
@@ -106,12 +107,12 @@ class Completions:
             costs = sets.costs[: sets.number]
             least = int(costs.min(initial=cut))
             kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
-        self._kept = kept
+        self._kept, self._most_sets = kept, most_sets
         self.rise = max(self.rise, least)
 
     def _go_back(
         self, now: int, sets: _Sets, cut: int, least: int, below: int, found: _Sets,
-        most_sets: int,
+        most_sets: int, should_stop: Callable[[], bool],
     ) -> int:  # fmt: skip
         """Find what is carried to a time at a cost below a limit; return the limit, or less."""
         shown = _shown(self._crowd, now, self._budget)
@@ -128,9 +129,21 @@ class Completions:
                 if not _go_through(self._crowd, now, shown, worth, cut, below, found, most):
                     below = cut + (below - cut) // 4
                     continue
-            if _extend(self._crowd, now, sets, ending, below, found):
+            for begin in range(0, max(1, sets.number), _PART):
+                if should_stop():
+                    raise Stopped
+                part = (begin, min(begin + _PART, sets.number))
+                if not _extend(self._crowd, now, sets, part, ending, below, found):
+                    below = least + int(_NARROWER * (below - least))
+                    break
+            else:
                 return below
-            below = least + int(_NARROWER * (below - least))
+
+    def bytes_for(self, most_sets: int) -> int:
+        """Return about how many bytes it takes to know of more sets, as many times as now."""
+        known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
+        a_set = 4 * (self._crowd.most + 1) + 24
+        return 2 * _ROOM * most_sets * a_set + known * most_sets // max(1, self._most_sets)
 
     def after(self, now: int) -> CompletionTable:
         """Return what is known for labels that have decided the starts of a round."""
@@ -326,16 +339,17 @@ def _go_through(
 
 @compiled
 def _extend(
-    crowd: _Crowd, now: int, sets: _Sets, ending: Integers, below: int, found: _Sets
-) -> bool:
-    """Add to each kept set every choice of what ends now; whether all that are cheap found room.
+    crowd: _Crowd, now: int, sets: _Sets, part: tuple[int, int], ending: Integers, below: int,
+    found: _Sets,
+) -> bool:  # fmt: skip
+    """Add to some kept sets every choice of what ends now; whether all that are cheap found room.
 
     What ends comes by price, descending.
     """
     width = crowd.ends.shape[1]
     members = np.empty(crowd.most + 1, dtype=np.int32)
     stack = np.empty(crowd.most + 1, dtype=np.int64)
-    for number in range(sets.filled[0]):
+    for number in range(part[0], part[1]):
         many, held, cost = 0, 0, sets.costs[number] + crowd.largest[now]
         while sets.members[number, many] != _NONE:
             code = sets.members[number, many]

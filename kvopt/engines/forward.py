@@ -191,10 +191,10 @@ class Forward:
             known.fill(sets, window, self._should_stop)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
             self._search.offer_claimed(min(proved, self._objective()), NAME)
-            if known.rise == before:
-                break  # all sets within the window have found room
-            before, last = known.rise, working_time() - began
             sets *= _MORE_SETS
+            if known.rise == before or known.bytes_for(sets) > self._search.memory_left // 2:
+                break  # all within the window have found room, or there is none for more
+            before, last = known.rise, working_time() - began
 
     def _affordable(self) -> float:
         """Return the seconds that the next search may take."""

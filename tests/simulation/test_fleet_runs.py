@@ -282,5 +282,5 @@ def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fleet_run(fleet, "fcfs", "small:most=1").workers == (0, 2, 2)
     with pytest.raises(InvalidInput, match="most"):
         router("small:most=x")
-    with pytest.raises(InvalidInput, match="^router small: needs most$"):
+    with pytest.raises(InvalidInput, match=r"^router small: needs most$"):
         router("small")
