@@ -41,6 +41,8 @@ _NONE = -1
 class Completions:
     """Completion bounds at all times, for searches by one evaluation.
 
+    They are those of Claim 18 in docs/configurations.md.
+
     Parameters
     ----------
     states, evaluation
