@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 from kvopt.configurations.completion import Completions
@@ -97,8 +98,8 @@ class Forward:
 
         With many requests completion bounds come first, and targets that rise.
         """
-        checkable, params = self._search.checkable, self._params
-        self._deadline = working_time() + seconds
+        checkable, params, deadline = self._search.checkable, self._params, self._deadline
+        self._deadline = min(deadline, working_time() + seconds)
         try:
             if len(self._search.instance) > params.uncompleted and not checkable:
                 self.complete(params.completion_share * seconds)
@@ -109,7 +110,7 @@ class Forward:
         except (TooWide, Stopped):
             return False
         finally:
-            self._deadline = math.inf
+            self._deadline = deadline
         return True
 
     def _foreseen(self) -> float:
@@ -186,9 +187,14 @@ class Forward:
         window = max(1, int(params.completion_window * self._budget))
         sets, last, before = min(_FIRST_SETS, params.completion_sets), 0.0, -1
         deadline = working_time() + seconds
+
+        def should_stop() -> bool:
+            return self._should_stop() or working_time() >= deadline
+
         while sets <= params.completion_sets and working_time() + _MORE_SETS * last < deadline:
             began = working_time()
-            known.fill(sets, window, self._should_stop)
+            with suppress(Stopped):
+                known.fill(sets, window, should_stop)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
             self._search.offer_claimed(min(proved, self._objective()), NAME)
             sets *= _MORE_SETS
