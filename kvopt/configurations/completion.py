@@ -117,7 +117,8 @@ class Completions:
         most_sets: int, should_stop: Callable[[], bool],
     ) -> int:  # fmt: skip
         """Find what is carried to a time at a cost below a limit; return the limit, or less."""
-        shown = _shown(self._crowd, now, self._budget)
+        shown = np.empty((self._crowd.outputs.sum(), _END + 1), dtype=np.int64)
+        shown = shown[: _fill_shown(self._crowd, now, self._budget, shown)]
         ending = shown[shown[:, _END] == now]
         ending = ending[np.argsort(-ending[:, _PRICE], kind="stable")]
         worth = None
@@ -126,7 +127,9 @@ class Completions:
             # All sets that are not kept cost the cut, and the slack of this time.
             if below > cut:
                 if worth is None:
-                    worth = _most_worth(shown, self._crowd.most, self._crowd.memory)
+                    size = (len(shown) + 1, self._crowd.most + 1, self._crowd.memory + 1)
+                    worth = np.zeros(size, dtype=np.int64)
+                    _fill_worth(shown, worth)
                 most = _MORE_SHOWN * most_sets
                 if not _go_through(self._crowd, now, shown, worth, cut, below, found, most):
                     below = cut + (below - cut) // 4
@@ -262,13 +265,12 @@ def _fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Inte
 
 
 @compiled
-def _shown(crowd: _Crowd, now: int, budget: int) -> Integers:
-    """Return which requests can be active at a time, worth something then or later, and how.
+def _fill_shown(crowd: _Crowd, now: int, budget: int, shown: Integers) -> int:
+    """Fill in which requests can be active at a time, worth something then or later, and how.
 
     Those with most rounds left come first.
     """
     last, outputs = crowd.reduced_costs.shape[1] - 1, crowd.outputs
-    shown = np.empty((outputs.sum(), 5), dtype=np.int64)
     count = 0
     for left in range(outputs.max() - 1, -1, -1):
         for i in range(len(outputs)):
@@ -282,13 +284,13 @@ def _shown(crowd: _Crowd, now: int, budget: int) -> Integers:
                 shown[count, _REQUEST] = i
                 shown[count, _END] = crowd.ends[i, now + left]
                 count += 1
-    return shown[:count].copy()
+    return count
 
 
 @compiled
-def _most_worth(shown: Integers, most: int, memory: int) -> Integers:
-    """Return the most that what is shown from one on can add, by members and tokens before it."""
-    worth = np.zeros((len(shown) + 1, most + 1, memory + 1), dtype=np.int64)
+def _fill_worth(shown: Integers, worth: Integers) -> None:
+    """Fill in the most that what is shown from one on can add, by members and tokens before it."""
+    most, memory = worth.shape[1] - 1, worth.shape[2] - 1
     for at in range(len(shown) - 1, -1, -1):
         price, hold, left = shown[at, _PRICE], shown[at, _HOLD], shown[at, _LEFT]
         worth[at] = worth[at + 1]
@@ -296,7 +298,6 @@ def _most_worth(shown: Integers, most: int, memory: int) -> Integers:
             for held in range(memory - hold - (many + 1) * left + 1):
                 value = price + worth[at + 1, many + 1, held + hold]
                 worth[at, many, held] = max(worth[at, many, held], value)
-    return worth
 
 
 @compiled
