@@ -7,22 +7,30 @@ are active together, as late in a schedule, all that matter can be gone through.
 
 Kept are the sets near the least cost of their time.  All others have one value, the cut, which is
 at most theirs.  That this is valid is Claim 18 of docs/configurations.md.
-
-What is compiled here stays in one file: see `kvopt.configurations.expand`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.configurations.carried import (
+    END,
+    PRICE,
+    Crowd,
+    Sets,
+    extend,
+    fill_ends,
+    fill_shown,
+    fill_worth,
+    go_through,
+    table_of,
+)
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped
 from kvopt.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
 from kvopt.configurations.states import States
-from kvopt.kernels.compiled import compiled
 
 _ROOM = 3
 """Places for sets, as a factor of those that are kept of a time at most."""
@@ -34,8 +42,6 @@ _MOST_CELLS = 10_000_000
 """Limit of the cells of one table of the most that further requests are worth."""
 _PART = 20_000
 """Sets that are extended between two questions whether to stop."""
-_NONE = -1
-"""Mark of an empty slot, and of the end of a set."""
 
 
 class Completions:
@@ -64,9 +70,9 @@ class Completions:
         self._most_sets = 0
         size = (len(states.outputs), self._last + int(states.outputs.max()) + 1)
         ends = np.zeros(size, dtype=np.int64)
-        _fill_ends(states.outputs, states.firsts, evaluation.prices, ends)
+        fill_ends(states.outputs, states.firsts, evaluation.prices, ends)
         signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
-        self._crowd = _Crowd(
+        self._crowd = Crowd(
             states.arrivals, states.outputs, states.firsts, states.holds[states.firsts],
             states.memory, states.most, evaluation.prices, evaluation.reduced_costs,
             evaluation.largest, ends, signs,
@@ -93,7 +99,7 @@ class Completions:
         Stopped
             If it was asked to stop; what was known before holds on.
         """
-        sets, others = (_Sets.of(_ROOM * most_sets, self._crowd.most) for _ in range(2))
+        sets, others = (Sets.of(_ROOM * most_sets, self._crowd.most) for _ in range(2))
         kept: dict[int, tuple[Integers, Integers, int]] = {}
         # After the last time nothing is known: whatever is carried there, the rest costs nothing.
         cut, least, narrowed = 0, 0, float(window)
@@ -113,14 +119,14 @@ class Completions:
         self.rise = max(self.rise, least)
 
     def _go_back(
-        self, now: int, sets: _Sets, cut: int, least: int, below: int, found: _Sets,
+        self, now: int, sets: Sets, cut: int, least: int, below: int, found: Sets,
         most_sets: int, should_stop: Callable[[], bool],
     ) -> int:  # fmt: skip
         """Find what is carried to a time at a cost below a limit; return the limit, or less."""
-        shown = np.empty((self._crowd.outputs.sum(), _END + 1), dtype=np.int64)
-        shown = shown[: _fill_shown(self._crowd, now, self._budget, shown)]
-        ending = shown[shown[:, _END] == now]
-        ending = ending[np.argsort(-ending[:, _PRICE], kind="stable")]
+        shown = np.empty((self._crowd.outputs.sum(), END + 1), dtype=np.int64)
+        shown = shown[: fill_shown(self._crowd, now, self._budget, shown)]
+        ending = shown[shown[:, END] == now]
+        ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
         worth = None
         while True:
             found.clear()
@@ -129,16 +135,16 @@ class Completions:
                 if worth is None:
                     size = (len(shown) + 1, self._crowd.most + 1, self._crowd.memory + 1)
                     worth = np.zeros(size, dtype=np.int64)
-                    _fill_worth(shown, worth)
+                    fill_worth(shown, worth)
                 most = _MORE_SHOWN * most_sets
-                if not _go_through(self._crowd, now, shown, worth, cut, below, found, most):
+                if not go_through(self._crowd, now, shown, worth, cut, below, found, most):
                     below = cut + (below - cut) // 4
                     continue
             for begin in range(0, max(1, sets.number), _PART):
                 if should_stop():
                     raise Stopped
                 part = (begin, min(begin + _PART, sets.number))
-                if not _extend(self._crowd, now, sets, part, ending, below, found):
+                if not extend(self._crowd, now, sets, part, ending, below, found):
                     below = least + int(_NARROWER * (below - least))
                     break
             else:
@@ -154,337 +160,4 @@ class Completions:
         """Return what is known for labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
             return NO_COMPLETIONS
-        keys, costs, cut = self._kept[now + 1]
-        size = 1 << (2 * len(keys) + 1).bit_length()
-        table = CompletionTable(
-            self._crowd.signs, self._crowd.ends, np.zeros(size, dtype=np.uint64),
-            np.full(size, _NONE, dtype=np.int64), cut,
-        )  # fmt: skip
-        _fill_table(keys, costs, table)
-        return table
-
-
-class _Crowd(NamedTuple):
-    """The requests and their prices, as compiled loops take them.
-
-    Parameters
-    ----------
-    arrivals, outputs, firsts, peaks
-        Of each request; `States.firsts`.
-    memory, most
-        M, and how many requests can be active together.
-    prices, reduced_costs, largest
-        As in `Evaluation`.
-    ends
-        Of each request and completion the last time at which it is worth anything.
-    signs
-        Of each request and completion a random number; their sums are the keys of sets.
-    """
-
-    arrivals: Integers
-    outputs: Integers
-    firsts: Integers
-    peaks: Integers
-    memory: int
-    most: int
-    prices: Integers
-    reduced_costs: Integers
-    largest: Integers
-    ends: Integers
-    signs: Integers
-
-
-class _Sets(NamedTuple):
-    """Sets of requests that go on from one time to the next, in a hash table.
-
-    Parameters
-    ----------
-    slots
-        Numbers of sets, `_NONE` where there is none.
-    keys, members, costs
-        Of each set; members are coded as request times width and completion, ascending.  The
-        last row of members is for one that is looked for.
-    filled
-        How many there are, in an array of one.
-    """
-
-    slots: Integers
-    keys: Integers
-    members: Integers
-    costs: Integers
-    filled: Integers
-
-    @classmethod
-    def of(cls, size: int, most: int) -> _Sets:
-        """Return room for so many sets of so many requests."""
-        return cls(
-            np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
-            np.zeros(size, dtype=np.uint64),
-            np.full((size + 1, most + 1), _NONE, dtype=np.int32),
-            np.zeros(size, dtype=np.int64),
-            np.zeros(1, dtype=np.int64),
-        )
-
-    @property
-    def number(self) -> int:
-        """How many sets there are."""
-        return int(self.filled[0])
-
-    def clear(self) -> None:
-        """Drop all sets."""
-        self.slots[:] = _NONE
-        self.filled[0] = 0
-
-    def drop_dearest(self, most: int) -> int:
-        """Keep so many sets at most, and return what the others cost at least.
-
-        The hash table is not of use any more.
-        """
-        costs = self.costs[: self.number]
-        cut = int(np.partition(costs, most)[most])
-        which = np.flatnonzero(costs < cut)
-        for part in (self.keys, self.members, self.costs):
-            part[: len(which)] = part[which]
-        self.filled[0] = len(which)
-        return cut
-
-
-_PRICE, _HOLD, _LEFT, _REQUEST, _END = range(5)
-"""Columns of what can be shown at a time: requests in their states."""
-
-
-@compiled
-def _fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Integers) -> None:
-    """Fill in the last time at which a request that completes at a round is worth anything."""
-    last = len(prices) - 1
-    for i in range(len(outputs)):
-        for end in range(ends.shape[1]):
-            for time in range(max(1, end - outputs[i] + 1), min(end, last) + 1):
-                if prices[time, firsts[i] + end - time] > 0:
-                    ends[i, end] = time
-
-
-@compiled
-def _fill_shown(crowd: _Crowd, now: int, budget: int, shown: Integers) -> int:
-    """Fill in which requests can be active at a time, worth something then or later, and how.
-
-    Those with most rounds left come first.
-    """
-    last, outputs = crowd.reduced_costs.shape[1] - 1, crowd.outputs
-    count = 0
-    for left in range(outputs.max() - 1, -1, -1):
-        for i in range(len(outputs)):
-            start = now + left - outputs[i]
-            if left >= outputs[i] or start < crowd.arrivals[i] or crowd.ends[i, now + left] < now:
-                continue
-            if crowd.reduced_costs[i, min(start, last)] <= budget:
-                shown[count, _PRICE] = crowd.prices[now, crowd.firsts[i] + left]
-                shown[count, _HOLD] = crowd.peaks[i] - left
-                shown[count, _LEFT] = left
-                shown[count, _REQUEST] = i
-                shown[count, _END] = crowd.ends[i, now + left]
-                count += 1
-    return count
-
-
-@compiled
-def _fill_worth(shown: Integers, worth: Integers) -> None:
-    """Fill in the most that what is shown from one on can add, by members and tokens before it."""
-    most, memory = worth.shape[1] - 1, worth.shape[2] - 1
-    for at in range(len(shown) - 1, -1, -1):
-        price, hold, left = shown[at, _PRICE], shown[at, _HOLD], shown[at, _LEFT]
-        worth[at] = worth[at + 1]
-        for many in range(most):
-            for held in range(memory - hold - (many + 1) * left + 1):
-                value = price + worth[at + 1, many + 1, held + hold]
-                worth[at, many, held] = max(worth[at, many, held], value)
-
-
-@compiled
-def _go_through(
-    crowd: _Crowd, now: int, shown: Integers, worth: Integers, cut: int, below: int, found: _Sets,
-    most: int,
-) -> bool:  # fmt: skip
-    """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
-
-    Depth first by rounds left, descending: a request fits if it does at its completion.
-    """
-    width = crowd.ends.shape[1]
-    stack = np.empty(crowd.most + 1, dtype=np.int64)
-    members = np.empty(crowd.most + 1, dtype=np.int32)
-    is_member = np.zeros(len(crowd.outputs), dtype=np.bool_)
-    # A set that is worth less has too much slack.
-    least = crowd.largest[now] - (below - cut) + 1
-    at, many, held, value, count = 0, 0, 0, 0, 0
-    while True:
-        if at < len(shown) and value + worth[at, many, held] >= least:
-            i, hold, left = shown[at, _REQUEST], shown[at, _HOLD], shown[at, _LEFT]
-            if not is_member[i] and held + hold + (many + 1) * left <= crowd.memory:
-                stack[many] = at
-                members[many] = i * width + now + left
-                is_member[i] = True
-                many, held, value = many + 1, held + hold, value + shown[at, _PRICE]
-            at += 1
-            continue
-        if at == len(shown) and value >= least:
-            count += 1
-            cost = crowd.largest[now] - value + cut
-            if count > most or not _carry(crowd, now, members, many, cost, below, found):
-                return False
-        if many == 0:
-            return True
-        many -= 1
-        at = stack[many]
-        is_member[shown[at, _REQUEST]] = False
-        held, value = held - shown[at, _HOLD], value - shown[at, _PRICE]
-        at += 1
-
-
-@compiled
-def _extend(
-    crowd: _Crowd, now: int, sets: _Sets, part: tuple[int, int], ending: Integers, below: int,
-    found: _Sets,
-) -> bool:  # fmt: skip
-    """Add to some kept sets every choice of what ends now; whether all that are cheap found room.
-
-    What ends comes by price, descending.
-    """
-    width = crowd.ends.shape[1]
-    members = np.empty(crowd.most + 1, dtype=np.int32)
-    stack = np.empty(crowd.most + 1, dtype=np.int64)
-    for number in range(part[0], part[1]):
-        many, held, cost = 0, 0, sets.costs[number] + crowd.largest[now]
-        while sets.members[number, many] != _NONE:
-            code = sets.members[number, many]
-            i, left = code // width, code % width - now
-            members[many] = code
-            held += crowd.peaks[i] - left
-            cost -= crowd.prices[now, crowd.firsts[i] + left]
-            many += 1
-        if not _fits(crowd, members, many):
-            continue
-        carried, at = many, 0
-        while True:
-            if cost < below and not _carry(crowd, now, members, many, cost, below, found):
-                return False
-            at = _next_ending(crowd, ending, at, members, many, held, cost, below)
-            while at == len(ending) and many > carried:
-                many -= 1
-                at = stack[many]
-                held, cost = held - ending[at, _HOLD], cost + ending[at, _PRICE]
-                at = _next_ending(crowd, ending, at + 1, members, many, held, cost, below)
-            if at == len(ending):
-                break
-            stack[many] = at
-            members[many] = ending[at, _REQUEST] * width + now + ending[at, _LEFT]
-            many, held, cost = many + 1, held + ending[at, _HOLD], cost - ending[at, _PRICE]
-            at += 1
-    return True
-
-
-@compiled
-def _next_ending(
-    crowd: _Crowd, ending: Integers, at: int, members: Integers, many: int, held: int, cost: int,
-    below: int,
-) -> int:  # fmt: skip
-    """Return the next one that may end beside the members of a set, their number if none does."""
-    width, room = crowd.ends.shape[1], crowd.memory - held
-    while at < len(ending) and many < crowd.most:
-        if cost - min(room, crowd.most - many) * ending[at, _PRICE] >= below:
-            break  # not even this one and others like it make the set cheap enough
-        i = ending[at, _REQUEST]
-        is_free = ending[at, _HOLD] <= room
-        for j in range(many):
-            is_free = is_free and members[j] // width != i
-        if is_free:
-            members[many] = i * width + ending[at, _END] + ending[at, _LEFT]
-            if _fits(crowd, members, many + 1):
-                return at
-        at += 1
-    return len(ending)
-
-
-@compiled
-def _fits(crowd: _Crowd, members: Integers, many: int) -> bool:
-    """Whether members of a set fit at each of their completions."""
-    width = crowd.ends.shape[1]
-    for one in range(many):
-        end, held = members[one] % width, 0
-        for other in range(many):
-            later = members[other] % width - end
-            if later >= 0:
-                held += crowd.peaks[members[other] // width] - later
-        if held > crowd.memory:
-            return False
-    return True
-
-
-@compiled
-def _carry(
-    crowd: _Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: _Sets
-) -> bool:
-    """Add what a set at a time was carried there; whether it is too dear or found room.
-
-    What has just started was not: its reduced cost is paid.
-    """
-    width, carried = crowd.ends.shape[1], found.members[-1]
-    count, key = 0, np.uint64(0)
-    for j in range(many):
-        code = members[j]
-        i, end = code // width, code % width
-        if end - crowd.outputs[i] == now - 1:
-            cost += crowd.reduced_costs[i, now - 1]
-            continue
-        at = count
-        while at > 0 and carried[at - 1] > code:
-            carried[at] = carried[at - 1]
-            at -= 1
-        carried[at] = code
-        count += 1
-        key += crowd.signs[i, end]
-    return cost >= below or _put(found, key, carried, count, cost)
-
-
-@compiled
-def _put(sets: _Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
-    """Add a set, or note that it costs less; whether there was room."""
-    last = np.uint64(len(sets.slots) - 1)
-    place = np.int64((key ^ (key >> np.uint64(32))) & last)
-    number = sets.slots[place]
-    while number >= 0 and not (sets.keys[number] == key and _is_set(sets, number, members, many)):
-        place = (place + 1) & np.int64(last)
-        number = sets.slots[place]
-    if number >= 0:
-        sets.costs[number] = min(sets.costs[number], cost)
-        return True
-    number = sets.filled[0]
-    if number == len(sets.costs):
-        return False
-    sets.filled[0] += 1
-    sets.slots[place], sets.keys[number], sets.costs[number] = number, key, cost
-    for at in range(many):
-        sets.members[number, at] = members[at]
-    sets.members[number, many] = _NONE
-    return True
-
-
-@compiled
-def _is_set(sets: _Sets, number: int, members: Integers, many: int) -> bool:
-    """Whether the members of a set are these."""
-    for at in range(many):
-        if sets.members[number, at] != members[at]:
-            return False
-    return bool(sets.members[number, many] == _NONE)
-
-
-@compiled
-def _fill_table(keys: Integers, costs: Integers, table: CompletionTable) -> None:
-    """Enter costs by their keys; where two sets have one key, the least."""
-    last = np.uint64(len(table.keys) - 1)
-    for number in range(len(keys)):
-        key = keys[number]
-        place = np.int64((key ^ (key >> np.uint64(32))) & last)
-        while table.costs[place] >= 0 and table.keys[place] != key:
-            place = (place + 1) & np.int64(last)
-        if table.costs[place] < 0 or costs[number] < table.costs[place]:
-            table.keys[place], table.costs[place] = key, costs[number]
+        return table_of(self._crowd, *self._kept[now + 1])

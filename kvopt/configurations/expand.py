@@ -322,9 +322,11 @@ def _expand(
         i, visit, seen = 0, True, False
         while True:
             total = spent + step.largest - value
-            if visit:
-                rest = max(coming, _completion(label, active[:many], now, completions))
-            if visit and total + rest <= budget:
+            if (
+                visit
+                and total + coming <= budget
+                and total + _completion(label, active[:many], now, completions) <= budget
+            ):
                 place = _slot(label, now, found.labels, slots)
                 at = slots[place]
                 if at < 0:

@@ -94,7 +94,7 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
                 searching += working_time() - since
             labels = min(_FACTOR * labels, params.rising_labels)
         if forward and not optimum:
-            if forward.ends(params.width):
+            if forward.finishes(params.width):
                 optimum = search.schedule.objective
             else:
                 forward.widen_beam(params.wider_width, params.widest_width)

@@ -164,7 +164,7 @@ class Forward:
             rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
         return False
 
-    def ends(self, width: int) -> bool:
+    def finishes(self, width: int) -> bool:
         """Do what is left when prices do not rise any more; return whether that was all.
 
         First what `kvopt verify` can repeat, then what it can not.

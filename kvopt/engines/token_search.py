@@ -37,7 +37,7 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     forward = Forward(search, priced, priced.evaluate(), deadline)
     with suppress(Stopped):
         forward.search_with_beam(params.first_width, 0)
-        if not (forward.raises(params.rising_labels) or forward.ends(params.first_width)):
+        if not (forward.raises(params.rising_labels) or forward.finishes(params.first_width)):
             return
         search.offer_claimed(search.schedule.objective, NAME)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -53,6 +54,12 @@ UNCHECKABLE = SolveParams.of(
 """No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
 
 
+def with_completions(sets: int) -> SolveParams:
+    """Return parameters with which no search can be checked, and all use completion bounds."""
+    exact = replace(UNCHECKABLE.exact, uncompleted=0, completion_sets=sets)
+    return replace(UNCHECKABLE, exact=exact)
+
+
 def assert_optimal(result: SolveResult, optimum: int) -> None:
     assert result.status is Status.OPTIMAL
     assert result.stop_reason is StopReason.PROVED
@@ -86,6 +93,36 @@ def test_it_is_brute_force(presolve: bool) -> None:
         )
         assert_optimal(found, optimum)
         assert found.bound_source is BoundSource.CHECKED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sets", [1, 4, 10_000])
+def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
+    """Which a large table makes exact, and a small one nearly worthless."""
+    params, claimed = with_completions(sets), 0
+    for number, instance in enumerate(random_instances(many(60), 70 + sets, last_arrival=4)):
+        optimum, _ = oracle.optimum(*plain(instance))
+        presolve, quick = number % 2 == 0, number % 3 == 0
+        found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
+        assert_optimal(found, optimum)
+        claimed += found.bound_source is BoundSource.SOLVER
+    assert claimed > 0
+
+
+@pytest.mark.slow
+def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> None:
+    instance = generate("arrival-1", 12, seed=0)
+    bounds = []
+    for checkable in (False, True):
+        search = Search(instance, params=with_completions(10_000), checkable=checkable)
+        offer_list_schedules(search)
+        rising, evaluation = next(rising_bounds(search))
+        forward = Forward(search, rising, evaluation)
+        forward.complete(10.0)
+        assert search.lower_bound is not None
+        bounds.append(search.lower_bound - evaluation.bound)
+        forward.complete(0.0)  # no time, no harm
+    assert bounds[0] > bounds[1] == 0
 
 
 @pytest.mark.slow
