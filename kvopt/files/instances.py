@@ -149,7 +149,9 @@ def _request_from_json(value: object, position: int, optional: Collection[str]) 
         _refuse_nulls(row, optional)
         predicted = None
         if "predicted" in row:
-            predicted = Prediction(**check_fields(row["predicted"], "predicted", _PREDICTED_NEEDED))
+            names = _PREDICTED_NEEDED
+            ends = check_fields(row["predicted"], "predicted", names, inside="predicted.")
+            predicted = Prediction(**ends)
         return Request(**{"id": f"r{position}", **row, "predicted": predicted})
     except InvalidInput as error:
         label = value.get("id") if isinstance(value, dict) else None

@@ -75,7 +75,7 @@ REFUSED: list[tuple[Place, object, str]] = [
     (("budget",), 1, "budget: is not a known field"),
     (("a\nb",), 1, "a\\nb: is not a known field"),
     ((*LATE, "budget"), 1, "request 'late': budget: is not a known field"),
-    ((*LATE, "predicted", "mid"), 1, "request 'late': mid: is not a known field"),
+    ((*LATE, "predicted", "mid"), 1, "request 'late': predicted.mid: is not a known field"),
     (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
     (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
     (
@@ -94,8 +94,8 @@ REFUSED: list[tuple[Place, object, str]] = [
     ((*LATE, "arrival"), MISSING, "request 'late': arrival: is missing"),
     ((*LATE, "prompt"), MISSING, "request 'late': prompt: is missing"),
     ((*LATE, "output"), MISSING, "request 'late': output: is missing"),
-    ((*LATE, "predicted", "lower"), MISSING, "request 'late': lower: is missing"),
-    ((*LATE, "predicted", "upper"), MISSING, "request 'late': upper: is missing"),
+    ((*LATE, "predicted", "lower"), MISSING, "request 'late': predicted.lower: is missing"),
+    ((*LATE, "predicted", "upper"), MISSING, "request 'late': predicted.upper: is missing"),
     ((*LATE, "predicted", "lower"), 7, "request 'late': predicted: lower 7 is above upper 6"),
     ((*LATE, "predicted"), [1, 6], "request 'late': predicted: must be an object"),
     ((*LATE, "predicted"), None, "request 'late': predicted: must not be null"),
@@ -146,8 +146,8 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     "deep list": ("[" * 100_000, "is nested too deeply"),
     "deep object": ('{"a":' * 100_000, "is nested too deeply"),
     "endless integer": (
-        ONE % ('{"arrival": ' + "1" * 5000 + "}"),
-        "holds a number that is too long",
+        ONE % ('{"arrival": -' + "1" * 5000 + ', "prompt": 1, "output": 1}'),
+        "request 'r0': arrival: must be an integer, got -inf",
     ),
     "memory twice": (ONE[:-1] % "" + ', "memory": 9}', "memory: is given twice"),
     "output twice": (
@@ -156,7 +156,7 @@ TEXTS: dict[str, tuple[str | bytes, str]] = {
     ),
     "lower twice": (
         ONE % '{"arrival": 0, "prompt": 1, "output": 1, "predicted": {"lower": 1, "lower": 1}}',
-        "request 'r0': lower: is given twice",
+        "request 'r0': predicted.lower: is given twice",
     ),
 }
 
