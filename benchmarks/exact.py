@@ -3,7 +3,7 @@
     python benchmarks/exact.py proofs [--family arrival-1] [--n 8 10 12 16 20] [--seeds 0 1 2 3 4]
                                       [--engines exact cpsat highs scip] [--limit 120]
     python benchmarks/exact.py gaps [--family arrival-1] [--n 25 30] [--seeds 0 1 2 3 4]
-                                    [--seconds 10 60]
+                                    [--seconds 10 60] [--schedules DIR]
 
 ``proofs`` prints how long each engine takes to prove an optimum, or the gap that the limit left.
 ``gaps`` prints what the exact engine certifies after so many seconds, of full size unless sizes
@@ -21,7 +21,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from kvopt import BoundResult, Instance, Progress, SolveResult, bound, generate, solve
+from kvopt import (
+    BoundResult,
+    Instance,
+    Progress,
+    SolveResult,
+    bound,
+    generate,
+    solve,
+    write_schedule,
+)
 from kvopt.formulations.export import export
 
 
@@ -36,6 +45,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0)
     parser.add_argument("--seconds", type=float, nargs="+", default=[10.0, 60.0])
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--schedules", type=Path, metavar="DIR")
     options = parser.parse_args()
     solve(generate(options.family, 8, seed=1), "exact", time_limit=60)  # compiles, loads
     if options.what == "proofs":
@@ -123,6 +133,10 @@ def gaps_of(instance: Instance, options: argparse.Namespace) -> list[float]:
     """
     found, result = certified(instance, options)
     assert result.objective is not None
+    assert result.schedule is not None
+    if options.schedules is not None:
+        options.schedules.mkdir(parents=True, exist_ok=True)
+        write_schedule(result.schedule, options.schedules / f"{instance.name}.json")
     simple = [bound(instance, method).value or 0 for method in ("volume", "lagrangian")]
     gaps = [1 - lower / result.objective for lower in simple] + found
     source = "-" if result.bound_source is None else result.bound_source.value
