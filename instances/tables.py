@@ -3,18 +3,20 @@
     python instances/tables.py run DIR [--study NAME ...] [--after K] [--draws K] [--time-limit S]
                                   [--threads T] [--jobs N]
     python instances/tables.py keep DIR
+    python instances/tables.py schedules DIR --seconds S
     python instances/tables.py show [--study NAME ...] [--check]
     python instances/tables.py unpack DIR
 
 The studies are ``arrival-1`` and ``arrival-2`` (jaillet-2025-v2 section 5.1, 200 draws each) and
-``wang-table-4`` (10 draws of each of its five rows).  ``run`` makes a folder of each below DIR, as
-``kvopt study`` does: it may be ended at any moment, and the same command goes on.  ``keep`` takes
+``wang-table-4`` (10 draws of each of its five rows). ``run`` makes a folder of each below DIR, as
+``kvopt study`` does: it may be ended at any moment, and the same command goes on. ``keep`` takes
 over what a folder holds into ``instances/tables/``, a line for each draw with its records and its
 certificate, and keeps the better of old and new on each side, with who found it, when and in how
-many seconds.  Prices of states are rounded to 64ths first, and only the last ones are kept, where
-that loses at most a thousandth of the bound: it takes a seventh of the bytes.  ``show`` works out
-the tables from these files alone, without a solver.  With ``--check`` each draw is made again from
-its seed, and its certificate goes through `kvopt.verify`.
+many seconds. ``schedules`` does so with files of schedules, each of which took S seconds, such as
+``benchmarks/exact.py gaps --schedules DIR`` writes. Prices of states are rounded to 64ths first,
+and only the last ones are kept, where that loses at most a thousandth of the bound: it takes a
+seventh of the bytes. ``show`` works out the tables from these files alone, without a solver. With
+``--check`` each draw is made again from its seed, and its certificate goes through `kvopt.verify`.
 ``unpack`` makes folders again, for ``kvopt report`` and to go on from.
 """
 
@@ -27,7 +29,7 @@ import lzma
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -49,6 +51,7 @@ from kvopt.experiments.studies.records import FILE, lines_of
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.files.atomic import atomic_path, write_atomically
 from kvopt.files.instances import instance_from_json
+from kvopt.version import __version__
 
 STUDIES = ("arrival-1", "arrival-2", "wang-table-4")
 KEPT = Path(__file__).parent / "tables"
@@ -83,7 +86,9 @@ def done(study: Study, options: argparse.Namespace) -> int:
     if options.what == "run":
         return run(study, folder, options)
     if options.what == "keep":
-        return keep(study, folder, kept)
+        return keep(study, kept, draws_of(folder))
+    if options.what == "schedules":
+        return keep(study, kept, with_schedules(read(kept), options.folder, options.seconds))
     unpack(study, read(kept), folder)
     return 0
 
@@ -94,7 +99,7 @@ def parsed() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="what", required=True)
-    for what in ("run", "keep", "show", "unpack"):
+    for what in ("run", "keep", "schedules", "show", "unpack"):
         command = commands.add_parser(what)
         if what != "show":
             command.add_argument("folder", type=Path, metavar="DIR")
@@ -105,6 +110,8 @@ def parsed() -> argparse.Namespace:
             command.add_argument("--time-limit", type=float, help="seconds of each draw")
             command.add_argument("--threads", type=int, help="threads of each draw")
             command.add_argument("--jobs", type=int, default=1, help="draws at a time")
+        elif what == "schedules":
+            command.add_argument("--seconds", type=float, required=True, help="that each took")
         elif what == "show":
             command.add_argument("--check", action="store_true")
     return parser.parse_args()
@@ -156,12 +163,12 @@ def _tell(progress: StudyProgress) -> None:
     print(f"\r{progress.done}/{progress.instances}", end="\r", file=sys.stderr, flush=True)
 
 
-def keep(study: Study, folder: Path, path: Path) -> int:
-    """Take over what a folder holds; return 1 if a certificate of it is not valid."""
+def keep(study: Study, path: Path, found: Iterable[Draw]) -> int:
+    """Take over draws where they are better; return 1 if a certificate is not valid."""
     places = places_of(study)
     before = {hash_of(draw): draw for draw in read(path)}
     kept = {key: coarser(draw) for key, draw in before.items()}
-    new = [coarser(draw) for draw in draws_of(folder)]
+    new = [coarser(draw) for draw in found]
     for draw in new:
         old = kept.get(hash_of(draw))
         kept[hash_of(draw)] = draw if old is None else better(old, draw)
@@ -175,7 +182,7 @@ def keep(study: Study, folder: Path, path: Path) -> int:
     path.parent.mkdir(exist_ok=True)
     with atomic_path(path) as temporary:
         temporary.write_bytes(lzma.compress(text.encode()))
-    print(f"{study.name}: {len(new)} draws of {folder} taken over, {len(rows)} kept")
+    print(f"{study.name}: {len(new)} draws taken over, {len(rows)} kept")
     return 0
 
 
@@ -197,6 +204,20 @@ def draws_of(folder: Path) -> Iterator[Draw]:
                 "records": [record.to_json() for record in mine.values()],
                 "certificate": json.loads(path.read_text()),
             }
+
+
+def with_schedules(kept: Iterable[Draw], folder: Path, seconds: float) -> Iterator[Draw]:
+    """Yield draws for which a folder has a better schedule, with this one."""
+    draws = {hash_of(draw): draw for draw in kept}
+    for path in sorted(folder.glob("*.json")):
+        schedule = json.loads(path.read_text())
+        draw = draws.get(schedule["instance"])
+        if draw is not None and schedule["objective"] < _value(draw, "upper"):
+            day = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat()
+            upper = {"value": schedule["objective"], "starts": schedule["starts"]}
+            facts = {"by": "exact", "version": __version__, "date": day, "seconds": seconds}
+            certificate = {**draw["certificate"], "upper": upper}
+            yield with_values({**draw, "upper": facts, "certificate": certificate})
 
 
 def coarser(draw: Draw) -> Draw:

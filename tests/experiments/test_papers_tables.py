@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from studied import tiny
 
-from kvopt import generate, verify
+from kvopt import Schedule, generate, verify, write_schedule
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.configurations.bound import rising_bounds
@@ -27,6 +27,7 @@ from kvopt.experiments.studies import (
     run_study,
 )
 from kvopt.experiments.studies.claims import CLAIMS
+from kvopt.files.instances import instance_from_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.search.incumbent import Search
 from kvopt.search.proofs import CheckedBound
@@ -54,7 +55,7 @@ def test_what_is_kept_gives_the_same_table(
     study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = tmp_path / "kept" / "tiny.jsonl.xz"
-    assert tables.keep(study, folder, kept) == 0
+    assert tables.keep(study, kept, tables.draws_of(folder)) == 0
     assert tables.show(study, kept, check=True) == 0
     said = capsys.readouterr().out
     assert "2 of 3 draws are kept." in said
@@ -65,11 +66,11 @@ def test_what_is_kept_gives_the_same_table(
 
 def test_a_study_goes_on_from_what_is_kept(study: Study, folder: Path, tmp_path: Path) -> None:
     kept = tmp_path / "tiny.jsonl.xz"
-    tables.keep(study, folder, kept)
+    tables.keep(study, kept, tables.draws_of(folder))
     tables.unpack(study, tables.read(kept), tmp_path / "again")
     result = run_study(study, tmp_path / "again", jobs=1)
     assert (result.progress.before, result.progress.done) == (2, 3)
-    assert tables.keep(study, tmp_path / "again", kept) == 0
+    assert tables.keep(study, kept, tables.draws_of(tmp_path / "again")) == 0
     assert len(tables.read(kept)) == 3
 
 
@@ -87,7 +88,7 @@ def test_a_folder_that_is_unpacked_has_the_limit_of_its_draws(
     study: Study, folder: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "tiny.jsonl.xz"
-    tables.keep(study, folder, kept)
+    tables.keep(study, kept, tables.draws_of(folder))
     tables.unpack(tables.with_limits(study, 77.0, 2), tables.read(kept), tmp_path / "again")
     assert read_study(tmp_path / "again" / "study.toml").limits == study.limits
 
@@ -104,6 +105,27 @@ def test_the_better_of_two_sides_is_kept(folder: Path) -> None:
     assert mixed["upper"]["by"] == "a worse one"  # as good: what was found last
     assert mixed["records"][0]["lower"] == best["certificate"]["lower"]["value"]
     assert tables.fault_of(mixed, {tables.hash_of(best)}) is None
+
+
+def test_better_schedules_of_other_runs_are_kept(
+    study: Study, folder: Path, tmp_path: Path
+) -> None:
+    kept, found = tmp_path / "tiny.jsonl.xz", tmp_path / "found"
+    found.mkdir()
+    draws = list(tables.draws_of(folder))
+    for number, draw in enumerate(draws):
+        instance = instance_from_json(draw["certificate"]["instance"])
+        best = Schedule(instance, draw["certificate"]["upper"]["starts"])
+        write_schedule(best, found / f"{number}.json")
+        late = Schedule(instance, [start + 1 for start in best.starts])
+        draw["certificate"]["upper"] = {"value": late.objective, "starts": list(late.starts)}
+    assert tables.keep(study, kept, map(tables.with_values, draws)) == 0
+    for better in (len(draws), 0):
+        new = list(tables.with_schedules(tables.read(kept), found, 7.0))
+        assert len(new) == better
+        assert tables.keep(study, kept, new) == 0
+    assert tables.read(kept)[0]["upper"]["seconds"] == 7.0
+    assert tables.show(study, kept, check=True) == 0
 
 
 def test_faults_are_seen(study: Study, folder: Path) -> None:
@@ -125,7 +147,7 @@ def test_what_is_not_valid_is_not_kept(
 ) -> None:
     other = replace(study, entries=(replace(study.entries[0], draws=1),))
     kept = tmp_path / "tiny.jsonl.xz"
-    assert tables.keep(other, folder, kept) == 1
+    assert tables.keep(other, kept, tables.draws_of(folder)) == 1
     assert "draws no such instance" in capsys.readouterr().err
     assert not kept.exists()
 
@@ -182,9 +204,9 @@ def test_another_study_in_the_folder_is_told(
 
 def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.jsonl.xz", tmp_path / "2.jsonl.xz"
-    tables.keep(study, folder, first)
-    tables.keep(study, folder, second)
-    tables.keep(study, folder, second)
+    tables.keep(study, first, tables.draws_of(folder))
+    tables.keep(study, second, tables.draws_of(folder))
+    tables.keep(study, second, tables.draws_of(folder))
     assert lzma.decompress(first.read_bytes()) == lzma.decompress(second.read_bytes())
 
 
