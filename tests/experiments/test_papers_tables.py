@@ -34,6 +34,7 @@ from kvopt.search.proofs import CheckedBound
 
 sys.path.append(str(Path(__file__).parents[2] / "instances"))
 
+import kept_draws
 import tables
 
 SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.iterdir())]
@@ -55,7 +56,7 @@ def test_what_is_kept_gives_the_same_table(
     study: Study, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = tmp_path / "kept" / "tiny.jsonl.xz"
-    assert tables.keep(study, kept, tables.draws_of(folder)) == 0
+    assert tables.keep(study, kept, kept_draws.draws_of(folder)) == 0
     assert tables.show(study, kept, check=True) == 0
     said = capsys.readouterr().out
     assert "2 of 3 draws are kept." in said
@@ -66,12 +67,12 @@ def test_what_is_kept_gives_the_same_table(
 
 def test_a_study_goes_on_from_what_is_kept(study: Study, folder: Path, tmp_path: Path) -> None:
     kept = tmp_path / "tiny.jsonl.xz"
-    tables.keep(study, kept, tables.draws_of(folder))
-    tables.unpack(study, tables.read(kept), tmp_path / "again")
+    tables.keep(study, kept, kept_draws.draws_of(folder))
+    tables.unpack(study, kept_draws.read(kept), tmp_path / "again")
     result = run_study(study, tmp_path / "again", jobs=1)
     assert (result.progress.before, result.progress.done) == (2, 3)
-    assert tables.keep(study, kept, tables.draws_of(tmp_path / "again")) == 0
-    assert len(tables.read(kept)) == 3
+    assert tables.keep(study, kept, kept_draws.draws_of(tmp_path / "again")) == 0
+    assert len(kept_draws.read(kept)) == 3
 
 
 def test_what_comes_after_the_first_draws_are_the_other_draws(study: Study) -> None:
@@ -88,23 +89,23 @@ def test_a_folder_that_is_unpacked_has_the_limit_of_its_draws(
     study: Study, folder: Path, tmp_path: Path
 ) -> None:
     kept = tmp_path / "tiny.jsonl.xz"
-    tables.keep(study, kept, tables.draws_of(folder))
-    tables.unpack(tables.with_limits(study, 77.0, 2), tables.read(kept), tmp_path / "again")
+    tables.keep(study, kept, kept_draws.draws_of(folder))
+    tables.unpack(tables.with_limits(study, 77.0, 2), kept_draws.read(kept), tmp_path / "again")
     assert read_study(tmp_path / "again" / "study.toml").limits == study.limits
 
 
 def test_the_better_of_two_sides_is_kept(folder: Path) -> None:
-    (best, *_) = tables.draws_of(folder)
+    (best, *_) = kept_draws.draws_of(folder)
     poor = copy.deepcopy(best)
     poor["lower"]["by"] = poor["upper"]["by"] = "a worse one"
     poor["certificate"]["lower"] = {"value": 1, "proof": {"kind": "volume"}}
     poor["records"] = [replace(Record.from_json(row), lower=1).to_json() for row in poor["records"]]
-    mixed = tables.better(best, poor)
+    mixed = kept_draws.better(best, poor)
     assert mixed["certificate"]["lower"] == best["certificate"]["lower"]
     assert mixed["lower"]["by"] == best["lower"]["by"]
     assert mixed["upper"]["by"] == "a worse one"  # as good: what was found last
     assert mixed["records"][0]["lower"] == best["certificate"]["lower"]["value"]
-    assert tables.fault_of(mixed, {tables.hash_of(best)}) is None
+    assert kept_draws.fault_of(mixed, {kept_draws.hash_of(best)}) is None
 
 
 def test_better_schedules_of_other_runs_are_kept(
@@ -112,34 +113,34 @@ def test_better_schedules_of_other_runs_are_kept(
 ) -> None:
     kept, found = tmp_path / "tiny.jsonl.xz", tmp_path / "found"
     found.mkdir()
-    draws = list(tables.draws_of(folder))
+    draws = list(kept_draws.draws_of(folder))
     for number, draw in enumerate(draws):
         instance = instance_from_json(draw["certificate"]["instance"])
         best = Schedule(instance, draw["certificate"]["upper"]["starts"])
         write_schedule(best, found / f"{number}.json")
         late = Schedule(instance, [start + 1 for start in best.starts])
         draw["certificate"]["upper"] = {"value": late.objective, "starts": list(late.starts)}
-    assert tables.keep(study, kept, map(tables.with_values, draws)) == 0
+    assert tables.keep(study, kept, map(kept_draws.with_values, draws)) == 0
     for better in (len(draws), 0):
-        new = list(tables.with_schedules(tables.read(kept), found, 7.0))
+        new = list(kept_draws.with_schedules(kept_draws.read(kept), found, 7.0))
         assert len(new) == better
         assert tables.keep(study, kept, new) == 0
-    assert tables.read(kept)[0]["upper"]["seconds"] == 7.0
+    assert kept_draws.read(kept)[0]["upper"]["seconds"] == 7.0
     assert tables.show(study, kept, check=True) == 0
 
 
 def test_faults_are_seen(study: Study, folder: Path) -> None:
-    (draw, *_) = tables.draws_of(folder)
+    (draw, *_) = kept_draws.draws_of(folder)
     places = tables.places_of(study)
-    assert tables.fault_of(draw, places) is None
-    assert "draws no such instance" in (tables.fault_of(draw, {}) or "")
+    assert kept_draws.fault_of(draw, places) is None
+    assert "draws no such instance" in (kept_draws.fault_of(draw, {}) or "")
     wrong = copy.deepcopy(draw)
     wrong["certificate"]["lower"]["value"] += 1
-    assert "says otherwise" in (tables.fault_of(wrong, places) or "")
+    assert "says otherwise" in (kept_draws.fault_of(wrong, places) or "")
     best = wrong["certificate"]["upper"]
     wrong = copy.deepcopy(draw)
     wrong["certificate"]["upper"]["starts"][0] += best["value"]
-    assert "INVALID" in (tables.fault_of(wrong, places) or "")
+    assert "INVALID" in (kept_draws.fault_of(wrong, places) or "")
 
 
 def test_what_is_not_valid_is_not_kept(
@@ -147,7 +148,7 @@ def test_what_is_not_valid_is_not_kept(
 ) -> None:
     other = replace(study, entries=(replace(study.entries[0], draws=1),))
     kept = tmp_path / "tiny.jsonl.xz"
-    assert tables.keep(other, kept, tables.draws_of(folder)) == 1
+    assert tables.keep(other, kept, kept_draws.draws_of(folder)) == 1
     assert "draws no such instance" in capsys.readouterr().err
     assert not kept.exists()
 
@@ -157,10 +158,10 @@ def test_what_is_shipped_can_be_recomputed(name: str, capsys: pytest.CaptureFixt
     assert name in tables.STUDIES
     study, kept = builtin_study(name), tables.KEPT / f"{name}.jsonl.xz"
     assert tables.show(study, kept, check=False) == 0
-    said, draws = capsys.readouterr().out, tables.read(kept)
+    said, draws = capsys.readouterr().out, kept_draws.read(kept)
     assert draws
     assert f"{len(draws)} of {len(tables.places_of(study))} draws are kept." in said
-    assert set(map(tables.hash_of, draws)) <= set(tables.places_of(study))
+    assert set(map(kept_draws.hash_of, draws)) <= set(tables.places_of(study))
     assert all(claim in CLAIMS for claim in study.claims)
 
 
@@ -181,12 +182,12 @@ def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) ->
         Certificate(instance, None, CheckedBound(value, "configuration", proof)), path
     )
     draw = {"certificate": json.loads(path.read_text()), "records": []}
-    coarse = tables.coarser(draw)
-    assert tables.unpacked(tables.packed(coarse)) == coarse == tables.coarser(coarse)
+    coarse = kept_draws.coarser(draw)
+    assert kept_draws.unpacked(kept_draws.packed(coarse)) == coarse == kept_draws.coarser(coarse)
     assert 0.999 * value <= coarse["certificate"]["lower"]["value"] <= value
-    with tables.written(coarse) as found:
+    with kept_draws.written(coarse) as found:
         assert verify(found).valid
-    sizes = [len(json.dumps(each)) for each in (draw, coarse, tables.packed(coarse))]
+    sizes = [len(json.dumps(each)) for each in (draw, coarse, kept_draws.packed(coarse))]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -204,9 +205,9 @@ def test_another_study_in_the_folder_is_told(
 
 def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "1.jsonl.xz", tmp_path / "2.jsonl.xz"
-    tables.keep(study, first, tables.draws_of(folder))
-    tables.keep(study, second, tables.draws_of(folder))
-    tables.keep(study, second, tables.draws_of(folder))
+    tables.keep(study, first, kept_draws.draws_of(folder))
+    tables.keep(study, second, kept_draws.draws_of(folder))
+    tables.keep(study, second, kept_draws.draws_of(folder))
     assert lzma.decompress(first.read_bytes()) == lzma.decompress(second.read_bytes())
 
 
