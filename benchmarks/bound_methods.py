@@ -33,7 +33,9 @@ FINE = 2**60
 
 def main() -> None:
     """Print one row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=3)
     parser.add_argument("--limit", type=float, default=120.0)
     options = parser.parse_args()

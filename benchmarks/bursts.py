@@ -21,7 +21,9 @@ from kvopt import Instance, Request, SolveResult, bound, run, solve
 
 def main() -> None:
     """Print a row for each burst."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--case", default="code:8819", metavar="NAME:N")
     parser.add_argument("--sizes", type=int, nargs=2, default=(8, 40), metavar=("LEAST", "MOST"))

@@ -46,7 +46,9 @@ CASES = ("conv:1000", "mixed:2000", "chat:2000", "code:2000", "conv:1000:arrival
 
 def main() -> None:
     """Print one row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--limit", type=float, default=3.0, help="seconds for the bound")

@@ -18,7 +18,9 @@ from kvopt.experiments.theory.simulations import counted
 
 def main() -> None:
     """Print the shares for a few pairs of belief and output."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--n", type=int, default=4000)
     parser.add_argument("--memory", type=int, default=2000)
     parser.add_argument("--u", type=int, default=20)

@@ -23,7 +23,9 @@ STAGES = DEFAULT.configuration.stages
 
 def main() -> None:
     """Print a row for each family."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", nargs="+", default=["arrival-1", "arrival-2"])
     parser.add_argument("--n", type=int)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])

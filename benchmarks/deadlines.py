@@ -28,7 +28,9 @@ POLICIES = ("svf", "mc-sf", "fcfs")
 
 def main() -> None:
     """Print one row for each clock, arrivals and deadline."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for a certificate")

@@ -36,7 +36,9 @@ from kvopt.formulations.export import export
 
 def main() -> None:
     """Run what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("proofs", "gaps"))
     parser.add_argument("--family", default="arrival-1")
     parser.add_argument("--n", type=int, nargs="+")

@@ -18,7 +18,9 @@ from kvopt.experiments.studies.intervals import by_policy, ratio_of
 
 def main() -> None:
     """Print every folder."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folders", nargs="+", type=Path)
     for folder in parser.parse_args().folders:
         show(read_study(folder / "study.toml"), read_records(folder))

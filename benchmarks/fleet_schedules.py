@@ -26,7 +26,9 @@ BACKLOG, ALL = 10_000, 19_366
 
 def main() -> None:
     """Print one row for each number of workers."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--arrivals", action="store_true")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8, 12])

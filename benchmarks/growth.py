@@ -23,7 +23,9 @@ from kvopt.simulation.clocks import ROUNDS
 
 def main() -> None:
     """Print a row for each scheduler, a column for each size."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[1000, 10_000, 100_000, 1_000_000])
     parser.add_argument("--policies", nargs="+", default=EIGHT)
     parser.add_argument("--rate", type=float, default=50)

@@ -28,7 +28,9 @@ METHODS: dict[str, Callable[[Search, float], None]] = {
 
 def main() -> None:
     """Print one row for each instance."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, nargs="+", default=[10.0, 60.0])
     parser.add_argument("--draws", type=int, default=3)
     options = parser.parse_args()

@@ -18,7 +18,9 @@ CASES = (("uniform", 20, 100), ("uniform", 40, 100), ("normal", 20, 100),
 
 def main() -> None:
     """Print one row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=3)
     options = parser.parse_args()
     print("| family | n | LP: latency of svf's, s | Lagrangian: latency of svf's, s |")

@@ -71,7 +71,9 @@ def measured(kind: str, columns: int) -> Figures:
 
 def main() -> None:
     """Print one line a size, both sides."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--columns", type=int, nargs="+", default=[22_000, 145_000, 500_000])
     print(f"{platform.machine()}, Python {platform.python_version()}")
     print("| columns | nonzeros | arrays s | arrays MB | Pyomo s | Pyomo MB | faster | smaller |")

@@ -22,7 +22,9 @@ SOLVERS: tuple[Phase1, ...] = tuple(name for name in get_args(Phase1) if name !=
 
 def main() -> None:
     """Print one row for each family and size."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 100, 500, 2000])
     parser.add_argument("--draws", type=int, default=3)
     options = parser.parse_args()

@@ -109,7 +109,9 @@ def in_pieces(instance: Instance, model: BatchTime, most: int, depth: int) -> Pa
 
 def main() -> None:
     """Print a row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--tokens", type=int, nargs="+", default=[160, 200], help="of a round")

@@ -88,7 +88,9 @@ class Cost:
 
 def main() -> None:
     """Print the cost of each step of each case, then the gaps."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", required=True)
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=DEFAULT_STEPS)

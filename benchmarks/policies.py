@@ -39,7 +39,9 @@ def backlog(n: int, arrivals: bool) -> Instance:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("policies", nargs="*", default=POLICIES)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--limit", type=float, default=120.0)

@@ -19,7 +19,9 @@ from kvopt.reports import write_report
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()

@@ -87,7 +87,9 @@ def line(name: str, found: list[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     folder = parser.parse_args().data
     print("least, 5%, median, 95% and most of roofline over measured time")

@@ -29,7 +29,9 @@ _LABEL_LIMIT = 12_000_000
 
 def main() -> None:
     """Print a row for each target."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", default="arrival-1")
     parser.add_argument("--n", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)

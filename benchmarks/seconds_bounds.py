@@ -44,7 +44,9 @@ PRESET = "llama-2-70b-2xa100"
 
 def main() -> None:
     """Print one row for each case."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--policies", nargs="+", default=POLICIES)

@@ -40,7 +40,9 @@ file = "{name}"
 
 def main() -> None:
     """Cut a trace, certify the shards in three ways, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--trace", default="conv", choices=("conv", "code"))
     parser.add_argument("--rows", type=int, default=1000)

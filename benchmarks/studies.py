@@ -52,7 +52,9 @@ draws = {draws}
 
 def main() -> None:
     """Measure what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("throughput", "overhead", "crashes"))
     parser.add_argument("--draws", type=int, default=None)
     parser.add_argument("--limit", type=float, default=10.0)

@@ -31,7 +31,9 @@ from kvopt.search.incumbent import Search
 
 def main() -> None:
     """Print a row for each draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", default="arrival-1")
     parser.add_argument("--n", type=int, nargs="+", default=[10, 12])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])

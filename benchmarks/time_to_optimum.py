@@ -14,7 +14,9 @@ from kvopt import Status, generate, solve
 
 def main() -> None:
     """Print one line a draw and engine, then the medians."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[6, 8, 10, 12, 14])
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--limit", type=float, default=60.0)

@@ -110,7 +110,9 @@ def every_instance() -> dict[str, Instance]:
 
 def main() -> None:
     """Write what is missing and solve what is open."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: every open instance")
     parser.add_argument("--time-limit", type=float, default=60.0)
     options = parser.parse_args()
