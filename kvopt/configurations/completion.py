@@ -150,11 +150,11 @@ class Completions:
             else:
                 return below
 
-    def bytes_for(self, most_sets: int) -> int:
-        """Return about how many bytes it takes to know of more sets, as many times as now."""
+    def sets_within(self, memory: int) -> int:
+        """Return about how many sets can be known in so many bytes, as many times as now."""
         known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
-        a_set = 4 * (self._crowd.most + 1) + 24
-        return 2 * _ROOM * most_sets * a_set + known * most_sets // max(1, self._most_sets)
+        a_set = 2 * _ROOM * (4 * (self._crowd.most + 1) + 24) + known // max(1, self._most_sets)
+        return memory // a_set
 
     def after(self, now: int) -> CompletionTable:
         """Return what is known for labels that have decided the starts of a round."""

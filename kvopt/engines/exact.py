@@ -44,8 +44,11 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 def _run(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
-    may_end = count <= params.searchable
-    seconds = share_of(search.remaining, params.aid_share) if may_end else search.remaining
+    assert search.schedule is not None
+    is_searched = count <= MOST_REQUESTS and is_quick(search.instance, search.schedule.makespan)
+    seconds = search.remaining
+    if is_searched:
+        seconds = max(share_of(seconds, params.aid_share), params.aid_least)
     errors: list[Exception] = []
 
     def aid() -> None:

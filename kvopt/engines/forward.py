@@ -26,8 +26,8 @@ _ENDLESS = 100.0
 _MARGIN, _INSTANT = 0.8, 1e-3
 """Share of the time left that a search for a better bound should need, and least seconds of one."""
 
-_FIRST_SETS, _MORE_SETS = 10_000, 3
-"""Sets of active requests of a time in the first completion bounds, and factor of the next."""
+_FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
+"""Sets of a time in the first completion bounds, and how many times as many come next."""
 
 _WIDER = 3
 """Factor of the beam width from one beam search to the next."""
@@ -185,22 +185,25 @@ class Forward:
             return
         known = self._completions = Completions(states, evaluation, self._budget)
         window = max(1, int(params.completion_window * self._budget))
-        sets, last, before = min(_FIRST_SETS, params.completion_sets), 0.0, -1
+        sets, before = min(_FIRST_SETS, params.completion_sets), -1
         deadline = working_time() + seconds
 
         def should_stop() -> bool:
             return self._should_stop() or working_time() >= deadline
 
-        while sets <= params.completion_sets and working_time() + _MORE_SETS * last < deadline:
+        while True:
             began = working_time()
             with suppress(Stopped):
                 known.fill(sets, window, should_stop)
             proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
             self._search.offer_claimed(min(proved, self._objective()), NAME)
-            sets *= _MORE_SETS
-            if known.rise == before or known.bytes_for(sets) > self._search.memory_left // 2:
-                break  # all within the window have found room, or there is none for more
-            before, last = known.rise, working_time() - began
+            last = max(working_time() - began, _INSTANT)
+            in_time = sets * _MARGIN * (deadline - working_time()) / last
+            in_memory = known.sets_within(self._search.memory_left // 2)
+            more = min(_MORE_SETS * sets, params.completion_sets, in_time, in_memory)
+            if more < _WORTH_IT * sets or known.rise == before:
+                break
+            sets, before = int(more), known.rise
 
     def _affordable(self) -> float:
         """Return the seconds that the next search may take."""

@@ -81,8 +81,9 @@ class ExactParams:
         20, "Requests up to which there is no local search beside the beam searches."
     )
     aid_share: float = _share(
-        0.2, "Share of the time for that local search where exhaustive searches may end."
+        0.2, "Share of the time for that local search where searches forward find schedules too."
     )
+    aid_least: float = _param(20.0, "Seconds for it at least.")
     first_width: int = _param(100, "Beam width in labels while prices are rough.", least=1)
     width: int = _param(1000, "Largest beam width in labels while the bound rises.", least=1)
     wider_width: int = _param(
@@ -112,13 +113,13 @@ class ExactParams:
         20, "Requests up to which completion bounds come when prices do not rise any more."
     )
     completion_sets: int = _param(
-        300_000, "Most sets of requests of a time that completion bounds are kept of.", least=1
+        1_000_000, "Most sets of requests of a time that completion bounds are kept of.", least=1
     )
     completion_share: float = _share(
-        0.5, "Share of the time left for completion bounds before the last searches."
+        0.6, "Share of the time left for completion bounds before the last searches."
     )
     completion_window: float = _param(
-        1 / 6, "Share of what is open that sets may cost more than the cheapest.", most=1
+        1 / 4, "Share of what is open that sets may cost more than the cheapest.", most=1
     )
     first_rise: float = _param(
         1 / 64, "Share of what is open that the first search for a better bound tries.", most=1
