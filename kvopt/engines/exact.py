@@ -45,9 +45,9 @@ def run(search: Search, *, presolve: bool = True) -> None:
 def _run(search: Search, presolve: bool) -> None:
     params, count = search.params.exact, len(search.instance)
     assert search.schedule is not None
-    is_searched = count <= MOST_REQUESTS and is_quick(search.instance, search.schedule.makespan)
+    is_priced = is_quick(search.instance, search.schedule.makespan)
     seconds = search.remaining
-    if is_searched:
+    if is_priced and count <= MOST_REQUESTS:
         seconds = max(share_of(seconds, params.aid_share), params.aid_least)
     errors: list[Exception] = []
 
@@ -62,8 +62,7 @@ def _run(search: Search, presolve: bool) -> None:
     if count > params.unaided:
         helper.start()
     with search.surviving(NAME), suppress(Stopped):
-        assert search.schedule is not None
-        if is_quick(search.instance, search.schedule.makespan):
+        if is_priced:
             _bound_and_search(search, presolve)
         else:
             search_by_tokens(search)
