@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from dataclasses import replace
 from functools import cache
 from itertools import combinations, islice
@@ -207,6 +208,21 @@ def test_more_sets_prove_more_and_leave_less_to_do(
     assert rises == sorted(rises)
     assert rises[-1] > 0
     assert 4 * kept[-1] < kept[0]
+
+
+def test_what_is_said_to_fit_into_memory_does(climbed: tuple[Instance, Evaluation, int]) -> None:
+    instance, evaluation, optimum = climbed
+    budget = budget_of(evaluation, optimum)
+    rest = Completions(States.of(instance), evaluation, budget)
+    rest.fill(500, budget // 4, never)
+    memory = 2_000_000
+    sets = rest.sets_within(memory)
+    assert sets > 500
+    tracemalloc.start()
+    rest.fill(sets, budget // 4, never)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * memory
 
 
 def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:
