@@ -1,7 +1,8 @@
-"""Sets of requests that are carried from one time to the next, and loops that go back a time.
+"""Sets of members that are carried from one time to the next, and loops that go back a time.
 
-A set at a time is what can be active together then: requests in their states.  What it was carried
-is the set without those that have just started.  See `kvopt.configurations.completion`.
+A member is an active request of which only peak and completion are known.  A set at a time is what
+can be active together then, and what it was carried is the set without those that have just
+started.  See `kvopt.configurations.completion`.
 """
 
 from __future__ import annotations
@@ -15,47 +16,57 @@ from kvopt.kernels.compiled import compiled
 
 _NONE = -1
 """Mark of an empty slot, and of the end of a set."""
+NEVER = 2**61
+"""Cost of a start that there is not, and a round later than all."""
 
 
 class Crowd(NamedTuple):
-    """The requests and their prices, as compiled loops take them.
+    """The requests, their peaks and their prices, as compiled loops take them.
 
     Parameters
     ----------
-    arrivals, outputs, firsts, peaks
-        Of each request; `States.firsts`.
+    arrivals, outputs, kinds, reduced_costs
+        Of each request, by peak; ``kinds`` is the number of that.
+    peaks, copies, firsts
+        Of each peak: how large it is, how many requests have it, the number of its first state.
     memory, most
         M, and how many requests can be active together.
-    prices, reduced_costs, largest
+    prices, largest
         As in `Evaluation`.
-    ends
-        Of each request and completion the last time at which it is worth anything.
-    signs
-        Of each request and completion a random number; their sums are the keys of sets.
+    begins, ends, signs
+        Of each peak and completion: the first start that leads there, the last time at which it is
+        worth anything, and a random number; sums of these are the keys of sets.
+    starting
+        Of each peak and rounds left: the least reduced cost of a start just before the time that
+        is gone back to, `NEVER` if there is none.
     """
 
     arrivals: Integers
     outputs: Integers
-    firsts: Integers
+    kinds: Integers
+    reduced_costs: Integers
     peaks: Integers
+    copies: Integers
+    firsts: Integers
     memory: int
     most: int
     prices: Integers
-    reduced_costs: Integers
     largest: Integers
+    begins: Integers
     ends: Integers
     signs: Integers
+    starting: Integers
 
 
 class Sets(NamedTuple):
-    """Sets of requests that go on from one time to the next, in a hash table.
+    """Sets of members that go on from one time to the next, in a hash table.
 
     Parameters
     ----------
     slots
         Numbers of sets, `_NONE` where there is none.
     keys, members, costs
-        Of each set; members are coded as request times width and completion, ascending.  The
+        Of each set; members are coded as peak times width and completion, ascending.  The
         last row of members is for one that is looked for.
     filled
         How many there are, in an array of one.
@@ -69,7 +80,7 @@ class Sets(NamedTuple):
 
     @classmethod
     def of(cls, size: int, most: int) -> Sets:
-        """Return room for so many sets of so many requests."""
+        """Return room for so many sets of so many members."""
         return cls(
             np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
             np.zeros(size, dtype=np.uint64),
@@ -102,42 +113,74 @@ class Sets(NamedTuple):
         return cut
 
 
-PRICE, _HOLD, _LEFT, _REQUEST, END = range(5)
-"""Columns of what can be shown at a time: requests in their states."""
+PRICE, _HOLD, _LEFT, _KIND, END = range(5)
+"""Columns of what can be shown at a time; there are as many rows of one state as can be in it."""
 
 
 @compiled
 def fill_ends(outputs: Integers, firsts: Integers, prices: Integers, ends: Integers) -> None:
-    """Fill in the last time at which a request that completes at a round is worth anything."""
+    """Fill in the last time at which a member that completes at a round is worth anything."""
     last = len(prices) - 1
-    for i in range(len(outputs)):
+    for kind in range(len(outputs)):
         for end in range(ends.shape[1]):
-            for time in range(max(1, end - outputs[i] + 1), min(end, last) + 1):
-                if prices[time, firsts[i] + end - time] > 0:
-                    ends[i, end] = time
+            for time in range(max(1, end - outputs[kind] + 1), min(end, last) + 1):
+                if prices[time, firsts[kind] + end - time] > 0:
+                    ends[kind, end] = time
+
+
+@compiled
+def fill_begins(crowd: Crowd, budget: int) -> None:
+    """Fill in the first start that leads to a completion and is cheap enough."""
+    crowd.begins[:] = NEVER
+    for i in range(len(crowd.outputs)):
+        kind = crowd.kinds[i]
+        for end in range(crowd.arrivals[i] + crowd.outputs[i], crowd.begins.shape[1]):
+            if _cost(crowd, i, end - crowd.outputs[i]) <= budget:
+                start = end - crowd.outputs[i]
+                crowd.begins[kind, end] = min(crowd.begins[kind, end], start)
+
+
+@compiled
+def _cost(crowd: Crowd, i: int, start: int) -> int:
+    """Return the reduced cost of a start of a request."""
+    last = crowd.reduced_costs.shape[1] - 1
+    return int(crowd.reduced_costs[i, min(start, last)])
 
 
 @compiled
 def fill_shown(crowd: Crowd, now: int, budget: int, shown: Integers) -> int:
-    """Fill in which requests can be active at a time, worth something then or later, and how.
+    """Fill in who can be active at a time, worth something then or later, and who just started.
 
-    Those with most rounds left come first.
+    Those with most rounds left come first, equal ones one after the other.
     """
-    last, outputs = crowd.reduced_costs.shape[1] - 1, crowd.outputs
     count = 0
-    for left in range(outputs.max() - 1, -1, -1):
-        for i in range(len(outputs)):
-            start = now + left - outputs[i]
-            if left >= outputs[i] or start < crowd.arrivals[i] or crowd.ends[i, now + left] < now:
+    for left in range(crowd.outputs.max() - 1, -1, -1):
+        for i in range(len(crowd.outputs)):
+            kind, start = crowd.kinds[i], now + left - crowd.outputs[i]
+            if left >= crowd.outputs[i] or start < crowd.arrivals[i]:
                 continue
-            if crowd.reduced_costs[i, min(start, last)] <= budget:
-                shown[count, PRICE] = crowd.prices[now, crowd.firsts[i] + left]
-                shown[count, _HOLD] = crowd.peaks[i] - left
+            if crowd.ends[kind, now + left] >= now and _cost(crowd, i, start) <= budget:
+                shown[count, PRICE] = crowd.prices[now, crowd.firsts[kind] + left]
+                shown[count, _HOLD] = crowd.peaks[kind] - left
                 shown[count, _LEFT] = left
-                shown[count, _REQUEST] = i
-                shown[count, END] = crowd.ends[i, now + left]
+                shown[count, _KIND] = kind
+                shown[count, END] = crowd.ends[kind, now + left]
                 count += 1
+    crowd.starting[:] = NEVER
+    for i in range(len(crowd.outputs)):
+        if crowd.arrivals[i] < now and _cost(crowd, i, now - 1) <= budget:
+            kind, left = crowd.kinds[i], crowd.outputs[i] - 1
+            crowd.starting[kind, left] = min(crowd.starting[kind, left], _cost(crowd, i, now - 1))
     return count
+
+
+@compiled
+def _other(rows: Integers, at: int) -> int:
+    """Return the first row behind one that shows another state."""
+    kind, left = rows[at, _KIND], rows[at, _LEFT]
+    while at < len(rows) and rows[at, _KIND] == kind and rows[at, _LEFT] == left:
+        at += 1
+    return at
 
 
 @compiled
@@ -160,22 +203,22 @@ def go_through(
 ) -> bool:  # fmt: skip
     """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
 
-    Depth first by rounds left, descending: a request fits if it does at its completion.
+    Depth first by rounds left, descending: a member fits if it does at its completion.
     """
     width = crowd.ends.shape[1]
     stack = np.empty(crowd.most + 1, dtype=np.int64)
     members = np.empty(crowd.most + 1, dtype=np.int32)
-    is_member = np.zeros(len(crowd.outputs), dtype=np.bool_)
+    copies = crowd.copies.copy()
     # A set that is worth less has too much slack.
     least = crowd.largest[now] - (below - cut) + 1
     at, many, held, value, count = 0, 0, 0, 0, 0
     while True:
         if at < len(shown) and value + worth[at, many, held] >= least:
-            i, hold, left = shown[at, _REQUEST], shown[at, _HOLD], shown[at, _LEFT]
-            if not is_member[i] and held + hold + (many + 1) * left <= crowd.memory:
+            kind, hold, left = shown[at, _KIND], shown[at, _HOLD], shown[at, _LEFT]
+            if copies[kind] > 0 and held + hold + (many + 1) * left <= crowd.memory:
                 stack[many] = at
-                members[many] = i * width + now + left
-                is_member[i] = True
+                members[many] = kind * width + now + left
+                copies[kind] -= 1
                 many, held, value = many + 1, held + hold, value + shown[at, PRICE]
             at += 1
             continue
@@ -188,9 +231,9 @@ def go_through(
             return True
         many -= 1
         at = stack[many]
-        is_member[shown[at, _REQUEST]] = False
+        copies[shown[at, _KIND]] += 1
         held, value = held - shown[at, _HOLD], value - shown[at, PRICE]
-        at += 1
+        at = _other(shown, at)
 
 
 @compiled
@@ -209,10 +252,10 @@ def extend(
         many, held, cost = 0, 0, sets.costs[number] + crowd.largest[now]
         while sets.members[number, many] != _NONE:
             code = sets.members[number, many]
-            i, left = code // width, code % width - now
+            kind, left = code // width, code % width - now
             members[many] = code
-            held += crowd.peaks[i] - left
-            cost -= crowd.prices[now, crowd.firsts[i] + left]
+            held += crowd.peaks[kind] - left
+            cost -= crowd.prices[now, crowd.firsts[kind] + left]
             many += 1
         if not _fits(crowd, members, many):
             continue
@@ -225,11 +268,12 @@ def extend(
                 many -= 1
                 at = stack[many]
                 held, cost = held - ending[at, _HOLD], cost + ending[at, PRICE]
-                at = _next_ending(crowd, ending, at + 1, members, many, held, cost, below)
+                at = _other(ending, at)
+                at = _next_ending(crowd, ending, at, members, many, held, cost, below)
             if at == len(ending):
                 break
             stack[many] = at
-            members[many] = ending[at, _REQUEST] * width + now + ending[at, _LEFT]
+            members[many] = ending[at, _KIND] * width + now + ending[at, _LEFT]
             many, held, cost = many + 1, held + ending[at, _HOLD], cost - ending[at, PRICE]
             at += 1
     return True
@@ -245,12 +289,12 @@ def _next_ending(
     while at < len(ending) and many < crowd.most:
         if cost - min(room, crowd.most - many) * ending[at, PRICE] >= below:
             break  # not even this one and others like it make the set cheap enough
-        i = ending[at, _REQUEST]
-        is_free = ending[at, _HOLD] <= room
-        for j in range(many):
-            is_free = is_free and members[j] // width != i
-        if is_free:
-            members[many] = i * width + ending[at, END] + ending[at, _LEFT]
+        kind = ending[at, _KIND]
+        copies = crowd.copies[kind]
+        for code in members[:many]:
+            copies -= code // width == kind
+        if copies > 0 and ending[at, _HOLD] <= room:
+            members[many] = kind * width + ending[at, END] + ending[at, _LEFT]
             if _fits(crowd, members, many + 1):
                 return at
         at += 1
@@ -276,26 +320,37 @@ def _fits(crowd: Crowd, members: Integers, many: int) -> bool:
 def _carry(
     crowd: Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
 ) -> bool:
-    """Add what a set at a time was carried there; whether it is too dear or found room.
+    """Add all that a set at a time may have been carried; whether what is cheap found room.
 
-    What has just started was not: its reduced cost is paid.
+    What has just started was not: its reduced cost is paid.  Where a member may also have started
+    before, both ways count.
     """
-    width, carried = crowd.ends.shape[1], found.members[-1]
-    count, key = 0, np.uint64(0)
-    for j in range(many):
-        code = members[j]
-        i, end = code // width, code % width
-        if end - crowd.outputs[i] == now - 1:
-            cost += crowd.reduced_costs[i, now - 1]
-            continue
-        at = count
-        while at > 0 and carried[at - 1] > code:
-            carried[at] = carried[at - 1]
-            at -= 1
-        carried[at] = code
-        count += 1
-        key += crowd.signs[i, end]
-    return cost >= below or _put(found, key, carried, count, cost)
+    width, carried, both = crowd.ends.shape[1], found.members[-1], 0
+    for code in members[:many]:
+        kind, end = code // width, code % width
+        may_start = cost + crowd.starting[kind, end - now] < below
+        both += may_start and crowd.begins[kind, end] < now - 1
+    for choice in range(1 << both):
+        paid, count, key, bits = cost, 0, np.uint64(0), choice
+        for code in members[:many]:
+            kind, end = code // width, code % width
+            start = crowd.starting[kind, end - now]
+            starts = crowd.begins[kind, end] >= now - 1
+            if not starts and cost + start < below:
+                starts, bits = bits % 2 == 1, bits // 2
+            if starts:
+                paid += start
+                continue
+            at = count
+            while at > 0 and carried[at - 1] > code:
+                carried[at] = carried[at - 1]
+                at -= 1
+            carried[at] = code
+            count += 1
+            key += crowd.signs[kind, end]
+        if paid < below and not _put(found, key, carried, count, paid):
+            return False
+    return True
 
 
 @compiled
@@ -330,11 +385,13 @@ def _is_set(sets: Sets, number: int, members: Integers, many: int) -> bool:
     return bool(sets.members[number, many] == _NONE)
 
 
-def table_of(crowd: Crowd, keys: Integers, costs: Integers, cut: int) -> CompletionTable:
+def table_of(
+    signs: Integers, ends: Integers, keys: Integers, costs: Integers, cut: int
+) -> CompletionTable:
     """Return the costs of sets by their keys, as a search looks them up."""
     size = 1 << (2 * len(keys) + 1).bit_length()
     empty = np.zeros(size, dtype=np.uint64), np.full(size, _NONE, dtype=np.int64)
-    table = CompletionTable(crowd.signs, crowd.ends, *empty, cut)
+    table = CompletionTable(signs, ends, *empty, cut)
     _fill_table(keys, costs, table)
     return table
 

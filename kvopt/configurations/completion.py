@@ -21,6 +21,7 @@ from kvopt.configurations.carried import (
     Crowd,
     Sets,
     extend,
+    fill_begins,
     fill_ends,
     fill_shown,
     fill_worth,
@@ -68,15 +69,23 @@ class Completions:
         self._budget, self._last = budget, len(evaluation.prices) - 1
         self._kept: dict[int, tuple[Integers, Integers, int]] = {}
         self._most_sets = 0
-        size = (len(states.outputs), self._last + int(states.outputs.max()) + 1)
+        firsts, kinds, copies = np.unique(states.firsts, return_inverse=True, return_counts=True)
+        self._kinds = kinds
+        longest = np.zeros(len(firsts), dtype=np.int64)
+        np.maximum.at(longest, kinds, states.outputs)
+        size = (len(firsts), self._last + int(longest.max()) + 1)
         ends = np.zeros(size, dtype=np.int64)
-        fill_ends(states.outputs, states.firsts, evaluation.prices, ends)
+        fill_ends(longest, firsts, evaluation.prices, ends)
         signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
+        by_kind = np.argsort(kinds, kind="stable")
         self._crowd = Crowd(
-            states.arrivals, states.outputs, states.firsts, states.holds[states.firsts],
-            states.memory, states.most, evaluation.prices, evaluation.reduced_costs,
-            evaluation.largest, ends, signs,
+            states.arrivals[by_kind], states.outputs[by_kind], kinds[by_kind],
+            evaluation.reduced_costs[by_kind], states.holds[firsts], copies, firsts,
+            states.memory, states.most, evaluation.prices, evaluation.largest,
+            np.empty(size, dtype=np.int64), ends, signs,
+            np.empty((len(firsts), int(longest.max())), dtype=np.int64),
         )  # fmt: skip
+        fill_begins(self._crowd, budget)
 
     @staticmethod
     def fits(states: States) -> bool:
@@ -160,4 +169,5 @@ class Completions:
         """Return what is known for labels that have decided the starts of a round."""
         if now + 1 not in self._kept:
             return NO_COMPLETIONS
-        return table_of(self._crowd, *self._kept[now + 1])
+        signs, ends = self._crowd.signs[self._kinds], self._crowd.ends[self._kinds]
+        return table_of(signs, ends, *self._kept[now + 1])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from collections import Counter
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, islice
+from itertools import combinations_with_replacement, islice
 
 import numpy as np
 import oracle
@@ -25,56 +26,93 @@ from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.labels import DONE
 from kvopt.configurations.states import States
 
-Carried = frozenset[tuple[int, int]]
-"""Requests with their starts."""
+Members = tuple[tuple[int, int], ...]
+"""Peaks and completions of active requests, ascending."""
 
 
 class Literal:
-    """The least that the rest costs, by the definition and with nothing left out."""
+    """The least that the rest costs, by the definition and with nothing left out.
 
-    def __init__(self, instance: Instance, evaluation: Evaluation, budget: int) -> None:
+    With ``told_apart`` a request that is active does not start again: what is known of schedules,
+    but not to tables.
+    """
+
+    def __init__(
+        self, instance: Instance, evaluation: Evaluation, budget: int, *, told_apart: bool
+    ) -> None:
         self.memory, self.requests = plain(instance)
         self.evaluation, self.budget = evaluation, budget
-        self.firsts = States.of(instance).firsts
+        firsts = States.of(instance).firsts
+        peaks = [prompt + output for _, prompt, output in self.requests]
+        self.firsts = dict(zip(peaks, firsts, strict=True))
+        # Each request by itself, or any that has the same peak.
+        self.kinds = list(range(len(peaks))) if told_apart else peaks
+        self.peaks = dict(zip(self.kinds, peaks, strict=True))
         self.last = len(evaluation.largest) - 1
         self.rest = cache(self._rest)
 
-    def _rest(self, now: int, carried: Carried) -> int:
+    def _cost(self, i: int, start: int) -> int:
+        return int(self.evaluation.reduced_costs[i, min(start, self.last)])
+
+    def _may_start(self, i: int, start: int) -> bool:
+        return start >= self.requests[i][0] and self._cost(i, start) <= self.budget
+
+    def _rest(self, now: int, carried: Members) -> int:
         """Return it for what goes on from a time to the next."""
         if now == self.last:
             return 0
-        idle = {i for i, (arrival, _, _) in enumerate(self.requests) if arrival <= now}
-        idle -= {i for i, _ in carried}
-        costs = self.evaluation.reduced_costs
-        idle = {i for i in idle if costs[i, now] <= self.budget}
+        idle = sorted(
+            {
+                (self.kinds[i], now + output)
+                for i, (_, _, output) in enumerate(self.requests)
+                if self._may_start(i, now)
+            }
+        )
         found = []
-        for count in range(len(idle) + 1):
-            for new in combinations(sorted(idle), count):
-                active = carried | {(i, now) for i in new}
+        for count in range(len(self.requests) - len(carried) + 1):
+            for new in combinations_with_replacement(idle, count):
+                active = tuple(sorted([*carried, *new]))
                 if self.stands(active, now + 1):
-                    paid = sum(int(costs[i, now]) for i in new)
+                    paid = sum(self._least(member, now) for member in new)
                     slack = self.slack(active, now + 1)
                     found.append(paid + slack + self.rest(now + 1, self.after(active, now + 1)))
         return min(found)
 
-    def after(self, active: Carried, now: int) -> Carried:
-        """Return what goes on after a time."""
-        return frozenset((i, k) for i, k in active if k + self.requests[i][2] > now)
+    def _least(self, member: tuple[int, int], now: int) -> int:
+        """Return the least reduced cost of a start now that makes a member."""
+        kind, end = member
+        costs = [
+            self._cost(i, now)
+            for i, (_, _, output) in enumerate(self.requests)
+            if self.kinds[i] == kind and now + output == end and self._may_start(i, now)
+        ]
+        return min(costs)
 
-    def stands(self, active: Carried, now: int) -> bool:
-        """Whether all of them fit at each completion."""
-        for time in {now, *(k + self.requests[i][2] for i, k in active)}:
-            going_on = ((i, k) for i, k in active if k + self.requests[i][2] >= time)
-            if sum(self.requests[i][1] + time - k for i, k in going_on) > self.memory:
+    def after(self, active: Members, now: int) -> Members:
+        """Return what goes on after a time."""
+        return tuple((kind, end) for kind, end in active if end > now)
+
+    def stands(self, active: Members, now: int) -> bool:
+        """Whether there are so many requests, and all of them fit at each completion."""
+        for kind, copies in Counter(kind for kind, _ in active).items():
+            if copies > self.kinds.count(kind):
+                return False
+        for (kind, end), copies in Counter(active).items():
+            able = 0
+            for i, (_, _, output) in enumerate(self.requests):
+                is_early = self.kinds[i] == kind and end - output < self.last
+                able += is_early and self._may_start(i, end - output)
+            if copies > able:
+                return False
+        for time in {now, *(end for _, end in active)}:
+            if sum(self.peaks[k] - end + time for k, end in active if end >= time) > self.memory:
                 return False
         return True
 
-    def slack(self, active: Carried, now: int) -> int:
+    def slack(self, active: Members, now: int) -> int:
         """Return what active requests are worth less than the largest sum."""
-        values = (
-            self.evaluation.prices[now, self.firsts[i] + k + self.requests[i][2] - now]
-            for i, k in active
-        )
+        prices = self.evaluation.prices[now]
+        values = (prices[self.firsts[self.peaks[kind]] + end - now] for kind, end in active)
         return int(self.evaluation.largest[now] - sum(values))
 
 
@@ -100,17 +138,20 @@ def never() -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("positive", [True, False])
 def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
-    """At most, where some states are worth nothing: a request may vanish once it is worthless."""
+    """At most, where some states are worth nothing: a member may vanish once it is worthless."""
     source = random.Random(3)
-    exact = cut = 0
+    exact = cut = merged = 0
     for instance in random_instances(many(60), 41, least_requests=1, most_requests=4):
         evaluation = drawn(source, instance, positive=positive)
         budget = source.choice((0, 5, 30, 10**6))
-        literal = Literal(instance, evaluation, budget)
+        literal = Literal(instance, evaluation, budget, told_apart=False)
+        apart = Literal(instance, evaluation, budget, told_apart=True)
         whole = Completions(States.of(instance), evaluation, budget)
         whole.fill(10**4, 10**7, never)
-        least = min(literal.rest(0, frozenset()), budget + 1)
+        least = min(literal.rest(0, ()), budget + 1)
         assert whole.rise == least if positive else whole.rise <= least
+        assert least <= min(apart.rest(0, ()), budget + 1)
+        merged += least < apart.rest(0, ())
         exact += whole.rise == least
         rough = Completions(States.of(instance), evaluation, budget)
         rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), never)
@@ -118,6 +159,7 @@ def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
         cut += rough.rise < whole.rise
     assert exact > 0
     assert cut > 0
+    assert merged > 0
 
 
 @pytest.mark.slow
