@@ -1,9 +1,10 @@
 """Completion bounds: what the rest of a schedule costs at least, by what it carries on.
 
-Backwards in time, each set of requests that is carried from one time to the next gets the least
+Backwards in time, each set of states that is carried from one time to the next gets the least
 cost above the bound of all ways to go on.  Only what is active counts: a request that waits may
-start, again and again, or never.  So there are far fewer sets than labels, and where few requests
-are active together, as late in a schedule, all that matter can be gone through.
+start, again and again, or never, and those of one peak are not told apart.  So there are far fewer
+sets than labels, and where few requests are active together, as late in a schedule, all that matter
+can be gone through.
 
 Kept are the sets near the least cost of their time.  All others have one value, the cut, which is
 at most theirs.  That this is valid is Claim 18 of docs/configurations.md.

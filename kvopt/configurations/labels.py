@@ -118,7 +118,7 @@ class CompletionTable(NamedTuple):
         Of each request and completion round its part of a key, and the last time at which it is
         worth anything; it counts only until then.
     keys, costs
-        A hash table of sets of requests; costs are negative where it is empty.
+        A hash table of sets of states; costs are negative where it is empty.
     cut
         Of all other sets.
     """

@@ -113,7 +113,7 @@ class ExactParams:
         20, "Requests up to which completion bounds come when prices do not rise any more."
     )
     completion_sets: int = _param(
-        1_000_000, "Most sets of requests of a time that completion bounds are kept of.", least=1
+        1_000_000, "Most sets of states of a time that completion bounds are kept of.", least=1
     )
     completion_share: float = _share(
         0.6, "Share of the time left for completion bounds before the last searches."
