@@ -16,18 +16,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kvopt.configurations.carried import (
+from kvopt.configurations.carried import Sets, extend, go_through, table_of
+from kvopt.configurations.crowd import (
     END,
     PRICE,
     Crowd,
-    Sets,
-    extend,
     fill_begins,
     fill_ends,
     fill_shown,
     fill_worth,
-    go_through,
-    table_of,
 )
 from kvopt.configurations.evaluation import Evaluation
 from kvopt.configurations.expand import Stopped
