@@ -140,7 +140,9 @@ class Forward:
         first = self._params.first_rise * unknown
         rise = max(1.0, known + first if look_ahead else max(first, known / 2))
         growth, failed = 1.0, math.inf
-        self._last = self._before = last = _NOTHING
+        self._last = self._before = _NOTHING
+        # What is known already takes no labels with look-ahead, and a little more may take many.
+        last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
         while not self._should_stop():
             target = min(least + math.ceil(rise), self._objective())
             if all_at_once:
