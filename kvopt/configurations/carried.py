@@ -17,6 +17,8 @@ from kvopt.kernels.compiled import compiled
 
 _NONE = -1
 """Mark of an empty slot, and of the end of a set."""
+_CODE, _ALIKE, _START, _STARTED = range(4)
+"""Columns of `Crowd.runs`: a member, how many are like it, what one start costs, how many start."""
 
 
 class Sets(NamedTuple):
@@ -209,34 +211,50 @@ def _carry(
 ) -> bool:
     """Add all that a set at a time may have been carried; whether what is cheap found room.
 
-    What has just started was not: its reduced cost is paid.  Where a member may also have started
-    before, both ways count.
+    What has just started was not: its reduced cost is paid.  Where members may also have started
+    before, every number of those that are alike counts; they come one after the other.
     """
-    width, carried, both = crowd.ends.shape[1], found.members[-1], 0
-    for code in members[:many]:
+    width, carried = crowd.ends.shape[1], found.members[-1]
+    runs, paid, at = 0, cost, 0
+    while at < many:
+        code, first = members[at], at
+        while at < many and members[at] == code:
+            at += 1
         kind, end = code // width, code % width
-        may_start = cost + crowd.starting[kind, end - now] < below
-        both += may_start and crowd.begins[kind, end] < now - 1
-    for choice in range(1 << both):
-        paid, count, key, bits = cost, 0, np.uint64(0), choice
-        for code in members[:many]:
-            kind, end = code // width, code % width
-            start = crowd.starting[kind, end - now]
-            starts = crowd.begins[kind, end] >= now - 1
-            if not starts and cost + start < below:
-                starts, bits = bits % 2 == 1, bits // 2
-            if starts:
-                paid += start
-                continue
-            at = count
-            while at > 0 and carried[at - 1] > code:
-                carried[at] = carried[at - 1]
-                at -= 1
-            carried[at] = code
-            count += 1
-            key += crowd.signs[kind, end]
-        if paid < below and not _put(found, key, carried, count, paid):
+        start = crowd.starting[kind, end - now]
+        if crowd.begins[kind, end] >= now - 1:
+            paid += (at - first) * start
+        else:
+            crowd.runs[runs, _CODE], crowd.runs[runs, _ALIKE] = code, at - first
+            crowd.runs[runs, _START], crowd.runs[runs, _STARTED] = start, 0
+            runs += 1
+    alike = crowd.runs[:runs]
+    while paid < below:
+        count, key = 0, np.uint64(0)
+        for code, copies, _, started in alike:
+            for _ in range(copies - started):
+                place = count
+                while place > 0 and carried[place - 1] > code:
+                    carried[place] = carried[place - 1]
+                    place -= 1
+                carried[place] = code
+                count += 1
+                key += crowd.signs[code // width, code % width]
+        if not _put(found, key, carried, count, paid):
             return False
+        # The next choice, as with the digits of a number; one start more never costs less.
+        digit = 0
+        while digit < runs:
+            _, copies, start, started = alike[digit]
+            if started < copies and paid + start < below:
+                alike[digit, _STARTED] += 1
+                paid += start
+                break
+            paid -= started * start
+            alike[digit, _STARTED] = 0
+            digit += 1
+        if digit == runs:
+            break
     return True
 
 

@@ -82,6 +82,7 @@ class Completions:
             states.memory, states.most, evaluation.prices, evaluation.largest,
             np.empty(size, dtype=np.int64), ends, signs,
             np.empty((len(firsts), int(longest.max())), dtype=np.int64),
+            np.empty((states.most + 1, 4), dtype=np.int64),
         )  # fmt: skip
         fill_begins(self._crowd, budget)
 

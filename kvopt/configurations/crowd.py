@@ -34,6 +34,8 @@ class Crowd(NamedTuple):
     starting
         Of each peak and rounds left: the least reduced cost of a start just before the time that
         is gone back to, `NEVER` if there is none.
+    runs
+        Room to work in: members of a set that are alike, and how many of them start.
     """
 
     arrivals: Integers
@@ -51,6 +53,7 @@ class Crowd(NamedTuple):
     ends: Integers
     signs: Integers
     starting: Integers
+    runs: Integers
 
 
 PRICE, HOLD, LEFT, KIND, END = range(5)

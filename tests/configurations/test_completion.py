@@ -267,6 +267,18 @@ def test_what_is_said_to_fit_into_memory_does(climbed: tuple[Instance, Evaluatio
     assert most < 1.5 * memory
 
 
+def test_members_that_are_alike_are_counted_not_told_apart() -> None:
+    """Each way to choose who of forty starts now would take for ever."""
+    instance = instance_of(400, [(0, 10 - output, output) for output in (4, 5)] * 20)
+    states = States.of(instance)
+    knots = drawn_knots(random.Random(1), 8)
+    prices = np.zeros((len(knots.times), len(states)), dtype=np.int64)
+    evaluation = evaluate(states, knots, states.all_starts(8), prices + 1, 1)
+    rest = Completions(states, evaluation, 10**6)
+    rest.fill(200, 10**6, never)
+    assert rest.rise >= 0
+
+
 def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:
     instance, evaluation, optimum = climbed
     rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
