@@ -19,10 +19,13 @@ from kvopt import verify
 from kvopt.certificates.effort import AMPLE
 from kvopt.configurations.evaluation import evaluate
 from kvopt.configurations.states import Knots, States
+from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import Record
 from kvopt.experiments.studies.records import lines_of
 from kvopt.files.atomic import atomic_path
 from kvopt.files.instances import instance_from_json
+from kvopt.files.reading import parse_json, read_text
+from kvopt.files.schedules import read_schedule
 from kvopt.version import __version__
 
 _COARSE = 64
@@ -59,16 +62,31 @@ def draws_of(folder: Path) -> Iterator[Draw]:
 
 def with_schedules(kept: Iterable[Draw], folder: Path, seconds: float) -> Iterator[Draw]:
     """Yield draws for which a folder has a better schedule, with this one."""
+    if not folder.is_dir():
+        raise InvalidInput("is no folder", file=str(folder))
     draws = {hash_of(draw): draw for draw in kept}
     for path in sorted(folder.glob("*.json")):
-        schedule = json.loads(path.read_text())
-        draw = draws.get(schedule["instance"])
-        if draw is not None and schedule["objective"] < _value(draw, "upper"):
+        draw = draws.get(_instance_named_in(path))
+        if draw is None:
+            continue
+        schedule = read_schedule(path, instance_from_json(draw["certificate"]["instance"]))
+        if schedule.objective < _value(draw, "upper"):
             day = datetime.date.fromtimestamp(path.stat().st_mtime).isoformat()
-            upper = {"value": schedule["objective"], "starts": schedule["starts"]}
+            upper = {"value": schedule.objective, "starts": list(schedule.starts)}
             facts = {"by": "exact", "version": __version__, "date": day, "seconds": seconds}
             certificate = {**draw["certificate"], "upper": upper}
             yield with_values({**draw, "upper": facts, "certificate": certificate})
+
+
+def _instance_named_in(path: Path) -> str:
+    """Return the hash of the instance that a file of a schedule is for."""
+    try:
+        content = parse_json(read_text(path))
+    except InvalidInput as error:
+        raise error.located(file=str(path)) from None
+    if not isinstance(content, dict) or not isinstance(content.get("instance"), str):
+        raise InvalidInput("names no instance by its hash", file=str(path))
+    return str(content["instance"])
 
 
 def better(old: Draw, new: Draw) -> Draw:

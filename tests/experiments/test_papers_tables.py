@@ -129,6 +129,18 @@ def test_better_schedules_of_other_runs_are_kept(
     assert tables.show(study, kept, check=True) == 0
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [("[1]", "names no instance"), ('{"schema": 1}', "names no instance"), ("{", "is not JSON")],
+)
+def test_a_file_that_is_no_schedule_is_named(tmp_path: Path, content: str, reason: str) -> None:
+    (tmp_path / "it.json").write_text(content)
+    with pytest.raises(InvalidInput, match=f"it.json: {reason}"):
+        list(kept_draws.with_schedules([], tmp_path, 1.0))
+    with pytest.raises(InvalidInput, match="none: is no folder"):
+        list(kept_draws.with_schedules([], tmp_path / "none", 1.0))
+
+
 def test_faults_are_seen(study: Study, folder: Path) -> None:
     (draw, *_) = kept_draws.draws_of(folder)
     places = tables.places_of(study)
