@@ -2017,6 +2017,8 @@ def _by_worker(
 
     A wait names its worker, lost work is that of the worker on which its request completes.
     """
+    if "starts" not in claim:
+        raise Invalid(f"{what}: runs with pauses are of one worker")
     if len(claim["starts"]) != len(on):
         raise Invalid(f"{what}: has {len(claim['starts'])} starts for {len(on)} requests")
     members: dict[int, list[int]] = {worker: [] for worker in sorted(set(on))}
@@ -2422,8 +2424,11 @@ def _token_times(
     first: bool,
 ) -> list[int]:
     """Return when each request of a run completes, or has its first token."""
+    free = requests if clock is None else [request._replace(arrival=0) for request in requests]
     if "segments" in claim:
-        rounds = [rows[0][0] if first else rows[-1][1] for rows in claim["segments"]]
+        pieces, begins = _segments(free, claim["segments"], "deadlines")
+        ends = [end for _, _, end, _ in pieces[: len(requests)]]
+        rounds = [begin + 1 for begin in begins] if first else ends
     else:
         outputs = [1 if first else request.output for request in requests]
         rounds = list(map(add, claim["starts"], outputs))
@@ -2433,7 +2438,6 @@ def _token_times(
     seen: dict[int, dict[int, int]] = defaultdict(dict)
     for worker, number in zip(on, rounds, strict=False):  # what has too few starts is refused
         seen[worker][number] = 0
-    free = [request._replace(arrival=0) for request in requests]
     work.spend(300 * len(rounds))
     timed = _Timed(free, clock, arrivals)
     _timed_peak(memory, timed, work, claim, "deadlines", seen)

@@ -104,7 +104,8 @@ def go_through(
     while True:
         if at < len(shown) and value + worth[at, many, held] >= least:
             kind, hold, left = shown[at, KIND], shown[at, HOLD], shown[at, LEFT]
-            if copies[kind] > 0 and held + hold + (many + 1) * left <= crowd.memory:
+            fits = held + hold + (many + 1) * left <= crowd.memory
+            if many < crowd.most and copies[kind] > 0 and fits:
                 stack[many] = at
                 members[many] = kind * width + now + left
                 copies[kind] -= 1

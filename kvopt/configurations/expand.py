@@ -1,8 +1,4 @@
-"""One round of a search forward in time: from labels to the labels that extend them.
-
-What is compiled here stays in one file: machine code kept on disk is made anew when its own file
-changes, not when another one does whose functions it calls.
-"""
+"""One round of a search forward in time: from labels to the labels that extend them."""
 
 from __future__ import annotations
 

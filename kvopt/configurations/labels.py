@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[Any]
-"""Integers of 64 bits, or of 16 or 32 where a layer of labels is large."""
+"""Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
 
 WAITING, DONE = 0, -1
 """Entries of a label that are no completion round."""

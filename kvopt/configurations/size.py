@@ -15,7 +15,7 @@ _MOST_CELLS = 60_000_000
 _MOST_QUICK = 5_000_000
 """The same where many programs are to be gone through, many times; some 10 ms each."""
 _MOST_CHECKED = 3_000_000
-"""Limit of the cells of a table of `kvopt verify`, which refuses more."""
+"""Limit of the cells of a table of `kvopt verify`, well below what that refuses."""
 _MOST_ROUNDS = 2_000_000
 """Limit of requests times rounds: `kvopt verify` refuses half as many again, a search adds some."""
 _MOST_KEPT = 20_000_000

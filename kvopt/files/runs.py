@@ -76,7 +76,7 @@ def write_run(run: RecordedRun, path: str | Path) -> None:
         "policy": run.policy,
         "value": run.schedule.objective,
         "block": run.block,
-        "notes": run.notes,
+        "notes": dict(run.notes),
     }
     segments = ",\n".join(map(json.dumps, run.schedule.segments))
     instance = instance_to_json(run.instance)

@@ -27,10 +27,10 @@ class TokenModel:
     times: list[list[Any]]
 
 
-def token_model(
-    instance: Instance, windows: Windows, *, order_identical: bool = True
-) -> TokenModel:
+def token_model(instance: Instance, windows: Windows) -> TokenModel:
     """Build the model; its objective is total latency.
+
+    Requests of one shape produce each token in order of arrival, without loss.
 
     Parameters
     ----------
@@ -38,8 +38,6 @@ def token_model(
         The problem.
     windows
         Rounds k to consider for each request: token j comes at a time ``k + j``.
-    order_identical
-        Whether requests of one shape produce each token in order of arrival; without loss.
     """
     model = load_cp_model().CpModel()
     times = [
@@ -55,7 +53,7 @@ def token_model(
     tasks = [model.new_fixed_size_interval_var(t, 1, f"task_{t}") for row in times for t in row]
     held = [r.prompt + j for r in instance for j in range(1, r.output + 1)]
     model.add_cumulative(tasks, held, instance.memory)
-    for group in identical_groups(instance) if order_identical else []:
+    for group in identical_groups(instance):
         for i, h in pairwise(group):
             for time, later in zip(times[i], times[h], strict=True):
                 model.add(time <= later)

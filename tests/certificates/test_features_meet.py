@@ -294,6 +294,35 @@ def test_what_is_changed_is_found(
     assert reason in verdict.lines[-1]
 
 
+@pytest.mark.parametrize("segments", [[[]], [[[]]], [], [[[1, 2], []]]])
+def test_runs_with_pauses_that_are_none_are_invalid(
+    segments: list[list[list[int]]], tmp_path: Path
+) -> None:
+    """Also where only deadlines or a fleet without requests would look at them."""
+    said = in_seconds()
+    rows = [{"arrival": 0, "prompt": 1, "output": 2}]
+    said.update(upper=None, lower=None, policies=[], slower=[])
+    said["instance"] = {
+        "schema": "kvopt.instance/1",
+        "memory": 5,
+        "round_ms": 1,
+        "requests": rows,
+    }
+    proof = {"times": [], "numerators": [], "denominator": 1, "lines": [0]}
+    run = {"value": 0, "segments": segments, "attained": 1}
+    said["deadlines"] = {
+        "aim": "completion", "after": 1000, "ceiling": 1, "proof": proof, "attained": [],
+        "best": run,
+    }  # fmt: skip
+    rehashed(said)
+    assert "deadlines: " in judged(tmp_path / "c.json", said).lines[-1]
+    del said["deadlines"]
+    said["upper"] = {"value": 0, "segments": []}
+    said["instance"].update(schema="kvopt.instance/2", workers=2, requests=[])
+    rehashed(said)
+    assert "with pauses are of one worker" in judged(tmp_path / "c.json", said).lines[-1]
+
+
 @pytest.mark.parametrize("workers", [3, 10_001])
 def test_more_workers_than_there_is_work_for(workers: int, tmp_path: Path) -> None:
     """The bound is that of as many as there are requests, and the schedule fits as it did."""

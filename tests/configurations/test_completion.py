@@ -7,6 +7,7 @@ import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from inspect import unwrap
 from itertools import combinations_with_replacement, islice
 
 import numpy as np
@@ -18,6 +19,7 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts
 from test_forward_search import LIMIT, all_below, searched, slacks_of, tel_of
 
 from kvopt import Instance, generate, solve
+from kvopt.configurations import carried, completion
 from kvopt.configurations.bound import rising_bounds
 from kvopt.configurations.completion import Completions
 from kvopt.configurations.evaluation import CLOSED, Evaluation, evaluate
@@ -42,7 +44,8 @@ class Literal:
     ) -> None:
         self.memory, self.requests = plain(instance)
         self.evaluation, self.budget = evaluation, budget
-        firsts = States.of(instance).firsts
+        states = States.of(instance)
+        firsts, self.most = states.firsts, states.most
         peaks = [prompt + output for _, prompt, output in self.requests]
         self.firsts = dict(zip(peaks, firsts, strict=True))
         # Each request by itself, or any that has the same peak.
@@ -94,6 +97,8 @@ class Literal:
 
     def stands(self, active: Members, now: int) -> bool:
         """Whether there are so many requests, and all of them fit at each completion."""
+        if len(active) > self.most:
+            return False
         for kind, copies in Counter(kind for kind, _ in active).items():
             if copies > self.kinds.count(kind):
                 return False
@@ -277,6 +282,25 @@ def test_members_that_are_alike_are_counted_not_told_apart() -> None:
     rest = Completions(states, evaluation, 10**6)
     rest.fill(200, 10**6, never)
     assert rest.rise >= 0
+
+
+def test_no_set_has_more_members_than_requests_can_be_active(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """States of the first one would fit three times; of the requests only two fit together.
+
+    Not compiled, as then bounds of arrays are checked.
+    """
+    monkeypatch.setattr(completion, "go_through", unwrap(carried.go_through))
+    instance = instance_of(10, [(0, 0, 5), (0, 4, 1), (0, 4, 1)])
+    states = States.of(instance)
+    knots = drawn_knots(random.Random(1), 7)
+    prices = np.ones((len(knots.times), len(states)), dtype=np.int64)
+    evaluation = evaluate(states, knots, states.all_starts(7), prices, 1)
+    rest = Completions(states, evaluation, 20)
+    rest.fill(1000, 20, never)
+    literal = Literal(instance, evaluation, 20, told_apart=False)
+    assert rest.rise == literal.rest(0, ())
 
 
 def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:

@@ -166,9 +166,9 @@ def builtin_text(name: str) -> str:
     return (_BUILTIN / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def builtin_study(name: str, *, checked: bool = True, data: Path | None = None) -> Study:
+def builtin_study(name: str, *, checked: bool = True) -> Study:
     """Return a built-in study; see `study_from_text`."""
-    return study_from_text(builtin_text(name), checked=checked, data=data)
+    return study_from_text(builtin_text(name), checked=checked)
 
 
 def study_from_text(
