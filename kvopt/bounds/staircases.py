@@ -37,7 +37,7 @@ _MOST_KEPT = 8
 def offer_staircase_bound(search: Search) -> None:
     """Offer the bound of some staircases with equal thresholds, with and beside memory."""
     instance = search.instance
-    if not len(instance) or len(instance) > MOST_REQUESTS:
+    if not len(instance) or len(instance) > MOST_REQUESTS or not _sums_fit(instance):
         return
     tried: dict[Staircase, Integers] = {}
     for staircase in _candidates(instance.memory):
@@ -82,6 +82,11 @@ def units_needed(
         last = np.minimum(last, (prompts + (i + 1) * outputs - memory - 1 + total) // i)
         needed += np.maximum(0, last - first + 1)
     return needed
+
+
+def _sums_fit(instance: Instance) -> bool:
+    """Whether sums of completions that are not late fit into 64 bits."""
+    return (instance.last_arrival + instance.total_output) * len(instance) < 2**63
 
 
 def _candidates(memory: int) -> Iterator[Staircase]:

@@ -60,9 +60,9 @@ class LookAhead:
         past = int(ends.searchsorted(now, "right"))
         until = int(ends.searchsorted(end, "left"))
         later = self._offsets[first + until : last]
-        most = int(later.sum()) + end * len(later) + prompt + output
+        most = int((later + end).sum()) + prompt + output  # offsets alone may be near -2^53
         if past:
-            held = int(self._offsets[first:last].sum()) + len(ends) * (now + 1)
+            held = int((self._offsets[first:last] + (now + 1)).sum())
             most = max(most, held + prompt + 1)
         wait = int(most > self._capacity)
         if past < until:
@@ -80,7 +80,7 @@ class LookAhead:
         end, offset = now + output, prompt - now
         position = self._first + int(self._ends[self._first : self._stop].searchsorted(end))
         later = self._offsets[position : self._stop]
-        own = int(later.sum()) + end * len(later) + prompt + output
+        own = int((later + end).sum()) + prompt + output
         for array, value in ((self._ends, end), (self._offsets, offset), (self._loads, own)):
             array[position + 1 : self._stop + 1] = array[position : self._stop]
             array[position] = value

@@ -14,7 +14,7 @@ from oracle import optimum
 from strategies import plain, random_instances
 
 import kvopt.verify as checker
-from kvopt import Certificate, Schedule, bound, generate, run, verify
+from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run, verify
 from kvopt.bounds.staircases import staircase_bound, units_needed
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import write_certificate
@@ -98,3 +98,11 @@ def test_too_many_staircases_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> N
     proof: dict[str, Any] = {"kind": "volume", "staircases": [[1]] * 20_000}
     with pytest.raises(Unreadable):
         proved(instance, proof)
+
+
+@pytest.mark.parametrize("many", [64, 2_100])
+def test_outputs_near_the_limit_leave_the_volume_bound(many: int) -> None:
+    """Sums of completions would not fit into 64 bits."""
+    most = 2**53 - 1
+    instance = Instance(most, [Request(0, 0, most)] * many)
+    assert bound(instance, "volume").value == volume_bound(instance)

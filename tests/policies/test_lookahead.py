@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import instances
+from strategies import instance_of, instances
 
 from kvopt import (
     Instance,
@@ -66,6 +66,15 @@ def test_compiled_loops_wait_as_long() -> None:
                 active.add(new)
                 for table in tables:
                     table.add(*new)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "mc-sf", "svf"])
+def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
+    runs = [
+        run(instance_of(10**6, [(arrival, 0, 11)] * 1_100), policy)
+        for arrival in (0, 2**53 - 10**6)
+    ]
+    assert runs[0].objective == runs[1].objective == 11 * 1_100
 
 
 def test_runs_of_many_use_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
