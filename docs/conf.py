@@ -22,7 +22,7 @@ exclude_patterns = ["_build"]
 default_role = "py:obj"  # a name in single backticks becomes a link where there is one
 
 myst_enable_extensions = ["amsmath", "dollarmath"]
-myst_heading_anchors = 3
+myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 90
