@@ -18,10 +18,10 @@ from statistics import median
 
 import numpy as np
 
-from kvopt.hardware.fitting import read_table
 from kvopt.hardware.presets import GPUS, SHORT_NAMES, ModelShape
 from kvopt.hardware.roofline import CHECKED, COUNTS, MOSTLY, roofline
 from kvopt.model.batch_time import MILLISECOND
+from kvopt.traces.records import read_batches
 
 Network = dict[int, tuple[list[int], list[float]]]
 """Bytes and milliseconds of exchanges by number of GPUs."""
@@ -68,7 +68,7 @@ def ratios(
     shape, found = shape_of(profile, LAYERS[profile.parent.name]), []
     for gpus in COUNTS:
         model = roofline(shape, GPUS[gpu], gpus)
-        for row in read_table(profile, shape.layers, gpus)[0]:
+        for row in read_batches(profile, shape.layers, gpus)[0]:
             exchanged = row.tokens * shape.hidden * shape.bytes
             exchange = float(np.interp(exchanged, *network[gpus])) if gpus > 1 else 0.0
             measured = row.milliseconds + 2 * shape.layers * exchange

@@ -12,7 +12,7 @@ from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import FalseClaim, InvalidInput
 from kvopt.files.batch_times import SCHEMA, batch_time_from_json
 from kvopt.files.instances import instance_from_json
-from kvopt.files.reading import parse_json, read_text
+from kvopt.files.reading import blamed_on, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
@@ -60,15 +60,13 @@ def read_certificate(path: str | Path, budget: float = 1) -> Certificate:
     >>> found.objective, found.lower_bound              # doctest: +SKIP
     (12, 12)
     """
-    try:
+    with blamed_on(path):
         value = parse_json(read_text(path))
         verdict = verify(path, budget)
         if not verdict.valid:
             _, _, reason = verdict.lines[-1].partition(": ")
             raise (FalseClaim if verdict.readable else InvalidInput)(reason)
         return _certificate(value)
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
 
 
 def _certificate(value: dict[str, Any]) -> Certificate:

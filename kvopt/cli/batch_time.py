@@ -15,13 +15,18 @@ from kvopt.cli.common import option
 from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.errors import InvalidInput
 from kvopt.files.batch_times import PRESETS, batch_time, write_batch_time
-from kvopt.hardware.fitting import Fit, Measured, fit_linear, fit_roof, read_table
+from kvopt.files.reading import STANDARD_INPUT
+from kvopt.hardware.fitting import Fit, Measured, fit_linear, fit_roof
 from kvopt.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, preset
 from kvopt.hardware.roofline import SHAPES, pairs, parts, roofline
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+from kvopt.traces.records import read_batches
 
 _OF_TABLES = ("model", "gpu", "gpus", "lines", "kv_ns")
 """Options that nothing reads where a model is named."""
+_ENDS = (".csv", ".jsonl", ".gz")
+_MOST_OFF = 0.1
+"""Of the time that the rounds took: if the model is off by more, that is a warning."""
 
 PRESETS_BY_NAME = f"""Presets
 measured: {", ".join(PRESETS)}
@@ -35,7 +40,9 @@ def batch_time_command(
     context: typer.Context,
     table: Annotated[
         str | None,
-        typer.Argument(metavar="TABLE", help="CSV with measured batches, or a preset to look at."),
+        typer.Argument(
+            metavar="TABLE", help="CSV with measured batches, a record of vLLM, or a preset."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -58,7 +65,8 @@ def batch_time_command(
 ) -> None:
     """Fit a batch-time model to a table, for `--batch-time`, or list and show the presets.
 
-    A table has the columns tokens and milliseconds, and perhaps prompts and held.  A profile by
+    A table has the columns tokens and milliseconds, and perhaps prompts and held; a record that
+    kvopt.integrations.vllm wrote is one too, and - is standard input.  A profile by
     operators (Vidur's num_tokens, time_stats.*.median) has no attention: the time to read the
     cache is added from the size of the model and the bandwidth of the GPUs.  Without TABLE the
     presets are listed; MODEL@GPU, llama-3-8b@h100 say, shows one.
@@ -70,12 +78,12 @@ def batch_time_command(
     try_outputs(output=output, as_json=json)
     if _is_table(table):
         shape, device = preset(MODELS, model, "--model"), preset(ANY_GPU, gpu, "--gpu")
-        rows, is_profile = read_table(Path(table), shape.layers, gpus)
+        rows, is_profile = read_batches(table, shape.layers, gpus)
         if is_profile:
             say_assumed_options(context, ("model", "gpu", "gpus"))
             if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
                 kv_ns = round(shape.kv_bytes * NANOSECONDS / (gpus * device.bandwidth))
-        _write(_fit(rows, lines, kv_ns or 0), Path(table), output, json)
+        _write(_fit(rows, lines, kv_ns or 0, is_profile), Path(table), output, json)
         return
     _refuse(context, "goes with a table, which this is not", _OF_TABLES)
     found = batch_time(table)
@@ -90,7 +98,8 @@ def batch_time_command(
 def _is_table(text: str) -> bool:
     """Whether a text names a table and not a model: by its end, or as it is a file."""
     end = Path(text).suffix.lower()
-    return end == ".csv" or (end != ".json" and text not in PRESETS and Path(text).exists())
+    is_given = text == STANDARD_INPUT or Path(text).exists()
+    return end in _ENDS or (end != ".json" and text not in PRESETS and is_given)
 
 
 def _refuse(context: typer.Context, reason: str, names: tuple[str, ...]) -> None:
@@ -101,11 +110,11 @@ def _refuse(context: typer.Context, reason: str, names: tuple[str, ...]) -> None
             raise InvalidInput(reason, field=f"--{name.replace('_', '-')}")
 
 
-def _fit(rows: list[Measured], lines: int, kv_ns: int) -> Fit:
+def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
     """Return the fit of a roof, or of one line where the table has more than tokens."""
     if any(row.held or row.prompts for row in rows):
         return fit_linear(rows)
-    fit = fit_roof(rows, lines)
+    fit = fit_roof(rows, lines, is_profile=is_profile)
     return replace(fit, batch_time=BatchTime(fit.batch_time.lines, kv_ns))
 
 
@@ -115,10 +124,12 @@ def _write(fit: Fit, table: Path, output: Path | None, json: bool) -> None:
         f"{fit.largest_error:.1%} at most"
     )
     fitted, name = fit.batch_time, None if output in (None, STANDARD_OUTPUT) else output.stem
-    notes = f"fitted to {table.name}: {errors}"
+    notes = f"fitted to {common.label(table)}: {errors}"
     found = BatchTime(fitted.lines, fitted.kv_ns, fitted.prompt_ns, name, notes)
     more = {
         "rows": fit.rows,
+        "seconds": fit.seconds,
+        "model_seconds": fit.model_seconds,
         "largest_error": fit.largest_error,
         "typical_error": fit.typical_error,
     }
@@ -126,6 +137,12 @@ def _write(fit: Fit, table: Path, output: Path | None, json: bool) -> None:
         _print(found, more, json)
     if not json:
         common.say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
+        common.say(
+            f"these rounds took {fit.seconds:.4g} s, the model says {fit.model_seconds:.4g} s"
+        )
+    off = fit.model_seconds / fit.seconds - 1
+    if abs(off) > _MOST_OFF:
+        common.say(f"kvopt: warning: the model's rounds take {off:+.0%} in all")
 
 
 def _print(found: BatchTime, more: dict[str, Any], json: bool) -> None:

@@ -23,6 +23,7 @@ from kvopt.cli.names import completing
 from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import print_table as print_table
 from kvopt.errors import InvalidInput
+from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
 from kvopt.kernels.modules import import_modules, located
 from kvopt.model.scopes import Scope
@@ -187,15 +188,6 @@ Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
 def label(file: Path) -> str:
     """Return what tables and progress call a file."""
     return name_of(file) if is_standard_input(file) else file.name
-
-
-@contextmanager
-def blamed_on(file: Path) -> Iterator[None]:
-    """Have what the block refuses name a file."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise error.located(file=name_of(file)) from None
 
 
 @contextmanager

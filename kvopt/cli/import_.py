@@ -16,7 +16,9 @@ from kvopt.traces import import_trace
 
 
 def import_command(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="The file to read.")],
+    trace: Annotated[
+        Path, typer.Argument(metavar="TRACE", help="The file to read; - is standard input.")
+    ],
     format_: Annotated[
         str, option("--format -f", "{traces}, or one of --module.", "NAME", names="traces")
     ],
@@ -63,6 +65,11 @@ def import_command(
     assert isinstance(notes, dict)
     if "columns" in notes:
         common.say(f"columns: {notes['columns']}")
+    if "cached_tokens" in notes:
+        common.say(
+            f"kvopt: {notes['cached_tokens']:,} tokens of these prompts were cached, and count as "
+            "processed and held all the same: kvopt knows no prefix caching yet"
+        )
     for reason, found in notes["dropped"].items():
         common.say(f"left out {found['rows']}: {reason} (first at line {found['first_line']})")
     if notes["out_of_order"]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.hardware.roofline import is_roofline, pairs, parts, roofline
 from kvopt.model.batch_time import BatchTime, Line
 
@@ -62,10 +62,8 @@ def batch_time(text: str | Path) -> BatchTime:
     if not name.lower().endswith(".json"):
         besides = ", MODEL@GPU or a .json file"
         raise unknown_name(name, [*PRESETS], "batch time", besides, near=[*PRESETS, *pairs()])
-    try:
+    with blamed_on(text):
         return batch_time_from_json(parse_json(read_text(text)))
-    except InvalidInput as error:
-        raise error.located(file=str(text)) from None
 
 
 def batch_time_from_json(value: object) -> BatchTime:

@@ -19,6 +19,7 @@ from typing import Any
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.reading import (
+    blamed_on,
     check_fields,
     is_standard_input,
     name_of,
@@ -81,7 +82,7 @@ def read_instance(
     InvalidInput
         With the file, the request and the field at fault in one line.
     """
-    try:
+    with blamed_on(path):
         if memory is not None:
             checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
         text = read_text(path)
@@ -97,8 +98,6 @@ def read_instance(
                 said = "%s: %s %s instead of the file's %s"
                 _LOGGER.info(said, name_of(path), field, taken, value[field])
         return instance
-    except InvalidInput as error:
-        raise error.located(file=name_of(path)) from None
 
 
 def _is_csv(path: str | Path, text: str) -> bool:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import sys
+import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from kvopt.errors import InvalidInput, did_you_mean, shown
 
 STANDARD_INPUT = "-"
 """The path that stands for what is piped into a command."""
+_GZIP = b"\x1f\x8b"
+"""How every file of gzip begins."""
 
 
 def name_of(path: str | Path) -> str:
@@ -25,19 +31,56 @@ def is_standard_input(path: str | Path) -> bool:
     return str(path) == STANDARD_INPUT
 
 
-def read_text(path: str | Path) -> str:
-    """Return the text of a UTF-8 file, or of standard input; a byte order mark is dropped."""
+@contextmanager
+def open_text(
+    path: str | Path, errors: str | None = None, newline: str | None = None
+) -> Iterator[TextIO]:
+    """Open UTF-8 text: a file, what gzip made of one, or standard input.
+
+    A byte order mark is dropped, and whatever makes it unreadable is one line.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input.
+    errors, newline
+        As for `open`.
+    """
+    with blamed_on(path):
+        try:
+            with _opened(path) as raw:
+                plain = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP else raw
+                with io.TextIOWrapper(plain, "utf-8-sig", errors, newline) as file:
+                    yield file
+        except InvalidInput:
+            raise
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"is not UTF-8 text (byte {error.start})") from None
+        except (OSError, ValueError, EOFError, zlib.error) as error:  # ValueError: no file's name
+            reason = getattr(error, "strerror", None) or error
+            raise InvalidInput(f"cannot be read: {reason}") from None
+
+
+@contextmanager
+def blamed_on(path: str | Path) -> Iterator[None]:
+    """Have what the block refuses name a file."""
     try:
-        if not is_standard_input(path):
-            return Path(path).read_text(encoding="utf-8-sig")
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=name_of(path)) from None
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"is not UTF-8 text (byte {error.start})", file=name_of(path)) from None
-    except ValueError as error:  # no file can have this name
-        raise InvalidInput(f"cannot be read: {error}", file=name_of(path)) from None
-    if not text:
+        yield
+    except InvalidInput as error:
+        raise error.located(file=name_of(path)) from None
+
+
+def _opened(path: str | Path) -> io.BufferedReader:
+    if is_standard_input(path):
+        return io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
+    return Path(path).open("rb")
+
+
+def read_text(path: str | Path) -> str:
+    """Return all that `open_text` reads."""
+    with open_text(path) as file:
+        text = file.read()
+    if not text and is_standard_input(path):
         raise InvalidInput("holds nothing; it can be read once only", file=name_of(path))
     return text
 

@@ -11,7 +11,7 @@ from typing import Any
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.instances import instance_from_json, instance_to_json
-from kvopt.files.reading import check_fields, name_of, parse_json, read_text
+from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.model.blocks import block_overflow
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -95,7 +95,7 @@ def read_run(path: str | Path) -> RecordedRun:
     FalseClaim
         Where the value is not what the segments give.
     """
-    try:
+    with blamed_on(path):
         top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes",), SCHEMA)
         for name, kind in (("policy", str), ("segments", list), ("notes", dict)):
             if not isinstance(top.get(name, kind()), kind):
@@ -107,5 +107,3 @@ def read_run(path: str | Path) -> RecordedRun:
             reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"
             raise FalseClaim(reason, field="value")
         return found
-    except InvalidInput as error:
-        raise error.located(file=name_of(path)) from None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
-from kvopt.files.reading import check_fields, name_of, parse_json, read_text
+from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.files.solutions import is_solution, schedule_of_solution
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -35,7 +34,7 @@ def read_schedule(path: str | Path, instance: Instance) -> Schedule:
     is not what its starts give raises `FalseClaim`.  Feasibility is left to ``Schedule.check``:
     an infeasible schedule is a thing one may want to look at.
     """
-    with _located(path):
+    with blamed_on(path):
         return _of_text(read_text(path), instance)
 
 
@@ -44,7 +43,7 @@ def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule
 
     Where starts stand beside them, they must be those of the segments.
     """
-    with _located(path):
+    with blamed_on(path):
         value = parse_json(read_text(path))
         if isinstance(value, dict) and value.get("schema") == SCHEMA:
             return PausedSchedule.of(_without_pauses(value, instance))
@@ -53,7 +52,7 @@ def read_paused_schedule(path: str | Path, instance: Instance) -> PausedSchedule
 
 def read_either_schedule(path: str | Path, instance: Instance) -> Schedule | PausedSchedule:
     """Read a schedule by what the file is: with pauses only in the second schema."""
-    with _located(path):
+    with blamed_on(path):
         text = read_text(path)
         if text.lstrip()[:1] == "{":
             value = parse_json(text)
@@ -125,11 +124,3 @@ def _judged(
         reason = f"says {shown(claimed)}, the {field} give {schedule.objective}"
         raise FalseClaim(reason, field="objective")
     return schedule
-
-
-@contextmanager
-def _located(path: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except InvalidInput as error:
-        raise error.located(file=name_of(path)) from None

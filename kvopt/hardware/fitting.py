@@ -1,22 +1,25 @@
-"""Batch times from measured tables in CSV files.
+"""Batch times from measured batches.
 
-Two kinds of table are read.  One's own has the columns ``tokens`` and ``milliseconds``, and
+Two kinds of CSV table are read.  One's own has the columns ``tokens`` and ``milliseconds``, and
 ``prompts`` and ``held`` if they were measured: a row is a batch.  A profile by operators, as
 the Vidur simulator publishes them, has ``num_tokens``, ``num_tensor_parallel_workers`` and a
 column ``time_stats.OPERATOR.median`` for each operator of a layer, in milliseconds: a round
 takes the embedding once and every other operator once for each layer.
 
-Times of a table vary by orders of magnitude, so what is made small is the error relative to
-the measured time: weighted least squares.  Coefficients are rounded to whole nanoseconds.
+Batches of one's own are rounds of a server, and its time is their sum.  Plain least squares keep
+that sum, as long as a fixed cost is left: with errors relative to the measured times, long rounds
+count little and the sum comes out too low.  A profile is no such sum, it has a row for each number
+of tokens, over orders of magnitude: there the relative error is made small.  No coefficient is
+negative, and all are rounded to whole nanoseconds.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +29,7 @@ from kvopt.model.batch_time import MILLISECOND, BatchTime, Line
 from kvopt.model.optional import optional
 
 Vector = NDArray[np.float64]
-Row = dict[str, str]
+Row = dict[str | None, str]
 
 _LEAST_POINTS = 3
 """Different numbers of tokens that a fit of lines needs."""
@@ -53,10 +56,25 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A model and how far it is from the table, relative to the measured times."""
+    """A model and how far it is from the table, with errors relative to the measured times.
+
+    Parameters
+    ----------
+    batch_time
+        The model.
+    rows, seconds
+        How many batches were measured, and how long they took together.
+    model_seconds
+        How long the model says that they take.
+    squared_error
+        The mean of squared errors, in milliseconds.
+    """
 
     batch_time: BatchTime
     rows: int
+    seconds: float
+    model_seconds: float
+    squared_error: float
     largest_error: float
     typical_error: float
 
@@ -64,25 +82,20 @@ class Fit:
 # ---- tables -----------------------------------------------------------------------------------
 
 
-def read_table(path: Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
+def read_table(text: str, layers: int, workers: int) -> tuple[list[Measured], bool]:
     """Return the batches of a table, and whether it is a profile by operators.
 
     Parameters
     ----------
-    path
-        The file.
+    text
+        The content of the file.
     layers, workers
         Of a profile: layers of the model, and GPUs among which each is divided.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return _rows(csv.DictReader(file, strict=True), layers, workers)
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput(f"is not a CSV file: {error}", file=str(path)) from None
+        return _rows(csv.DictReader(io.StringIO(text), strict=True), layers, workers)
+    except csv.Error as error:
+        raise InvalidInput(f"is not a CSV file: {error}") from None
 
 
 def _rows(table: csv.DictReader[str], layers: int, workers: int) -> tuple[list[Measured], bool]:
@@ -122,6 +135,8 @@ def _profile(
 
 def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
     """Return a number of a row: an integer that is not negative, or a positive number."""
+    if None in row:  # a comma inside a number, say
+        raise InvalidInput("has more fields than the header", field=f"line {line}")
     try:
         number = float(row.get(name) or "")
     except ValueError:
@@ -137,55 +152,63 @@ def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
 # ---- fits -------------------------------------------------------------------------------------
 
 
-def fit_roof(rows: Sequence[Measured], lines: int = 2) -> Fit:
+def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = False) -> Fit:
     """Fit one or two lines to times by tokens.
 
     With two, every split of the table is tried: one line for the batches below, one for those
-    above it.  The split whose largest relative error is smallest is taken, or one line if no
-    split is better.
+    above it.  The best split is taken, or one line if no split is better: of a profile by the
+    largest relative error, else by squared errors.
     """
     if lines not in (1, 2):
         raise InvalidInput(f"must be 1 or 2, got {lines}", field="lines")
     ordered = sorted(rows, key=lambda row: row.tokens)
-    tokens = np.array([row.tokens for row in ordered], dtype=float)
-    times = _times(ordered)
-    candidates = [[_line(tokens, times)]]
+    tokens, times = np.array([row.tokens for row in ordered], dtype=float), _times(ordered)
+    scale = times if is_profile else np.full_like(times, times.mean())
+    columns = np.stack([np.ones_like(tokens), tokens], axis=1)
+    splits = [k for k in range(2, len(tokens) - 1) if tokens[k] > tokens[k - 1]]
+    candidates: list[tuple[slice, ...]] = [(slice(None),)]
     if lines == 2:
-        splits = [k for k in range(2, len(tokens) - 1) if tokens[k] > tokens[k - 1]]
-        candidates += [[_line(tokens[:k], times[:k]), _line(tokens[k:], times[k:])] for k in splits]
-    fits = (judged(BatchTime(candidate), ordered) for candidate in candidates)
-    return min(fits, key=lambda fit: fit.largest_error)
+        candidates += [(slice(k), slice(k, None)) for k in splits]
+    fits = (
+        judged(
+            BatchTime(Line(*_not_negative(columns[s], times[s], scale[s])) for s in sides), ordered
+        )
+        for sides in candidates
+    )
+    return min(fits, key=lambda fit: fit.largest_error if is_profile else fit.squared_error)
 
 
 def fit_linear(rows: Sequence[Measured]) -> Fit:
     """Fit one line and the costs of prompt tokens and of tokens held, none below 0."""
     times = _times(rows)
     columns = np.array([[1, row.tokens, row.prompts, row.held] for row in rows], dtype=float)
-    fixed, token, prompt, held = _not_negative(columns, times)
+    scale = np.full_like(times, times.mean())
+    fixed, token, prompt, held = _not_negative(columns, times, scale)
     return judged(BatchTime([Line(fixed, token)], kv_ns=held, prompt_ns=prompt), rows)
 
 
 def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
     """Return a model with its errors on a table."""
-    errors = []
-    for row in rows:
-        # Of the formula only sums matter: tokens are A + S.
-        time = model.round_ns(row.tokens - row.prompts, row.prompts, row.held)
-        errors.append(abs(time / (row.milliseconds * MILLISECOND) - 1))
-    typical = (sum(error**2 for error in errors) / len(errors)) ** 0.5
-    return Fit(model, len(rows), max(errors), typical)
+    # Of the formula only sums matter: tokens are A + S.
+    made = np.array([model.round_ns(r.tokens - r.prompts, r.prompts, r.held) for r in rows])
+    took, made = _times(rows) / MILLISECOND, made / MILLISECOND
+    errors = made / took - 1
+    return Fit(
+        model,
+        len(rows),
+        took.sum() / 1000,
+        made.sum() / 1000,
+        float(np.mean((made - took) ** 2)),
+        np.abs(errors).max(),
+        float(np.mean(errors**2)) ** 0.5,
+    )
 
 
-def _line(tokens: Vector, times: Vector) -> Line:
-    fixed, token = _not_negative(np.stack([np.ones_like(tokens), tokens], axis=1), times)
-    return Line(fixed, token)
-
-
-def _not_negative(columns: Vector, times: Vector) -> list[int]:
-    """Return coefficients of least squared relative error, none below 0."""
+def _not_negative(columns: Vector, times: Vector, scale: Vector) -> list[int]:
+    """Return coefficients of least squared error in units of a scale, none below 0."""
     nnls = optional("scipy.optimize", "fit").nnls
     largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
-    found, _ = nnls(columns / largest / times[:, None], np.ones_like(times))
+    found, _ = nnls(columns / largest / scale[:, None], times / scale)
     return [round(float(x)) for x in found / largest]
 
 

@@ -22,7 +22,7 @@ from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import Interval, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, read_records
 from kvopt.families import FAMILIES
-from kvopt.files.reading import check_fields, parse_json, read_text
+from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
 from kvopt.reports.words import limits_of, natural
 
 _FILE = "file"
@@ -196,15 +196,13 @@ def _check_inside(certificate: object, path: Path) -> None:
 
 def _read_verdicts(path: Path) -> tuple[Verdict, ...]:
     """Read what became of published claims."""
-    try:
+    with blamed_on(path):
         names = ("schema", "study", "verdicts")
         value = parse_json(read_text(path))
         top = check_fields(value, "verdicts", names, schema="kvopt.verdicts/1")
         if not isinstance(top["verdicts"], list):
             raise InvalidInput("must be a list", field="verdicts")
         return tuple(_verdict(row, path) for row in top["verdicts"])
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
 
 
 def _verdict(value: object, path: Path) -> Verdict:

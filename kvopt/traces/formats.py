@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import tee
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kvopt.kernels.registry import Registry
 from kvopt.model.batch_time import MILLISECOND
 from kvopt.traces.recognition import recognised
-from kvopt.traces.rows import Columns, Found, read_csv, read_json_lines
+from kvopt.traces.rows import Columns, Found, csv_rows, from_rows, read_json_lines
 
 Clock = Literal["seconds", "rounds", "none"]
 
@@ -37,7 +38,9 @@ Format = Callable[..., Trace]
 it has a parameter."""
 
 FORMATS: Registry[Format] = Registry(
-    "format", "kvopt.formats", dict.fromkeys(("azure", "mooncake", "lengths", "csv"), __name__)
+    "format",
+    "kvopt.formats",
+    dict.fromkeys(("azure", "mooncake", "lengths", "csv", "openai"), __name__),
 )
 
 register = FORMATS.register
@@ -47,7 +50,9 @@ register = FORMATS.register
 @register("azure")
 def azure(path: Path) -> Trace:
     """Read a CSV file with dates and times."""
-    return Trace(read_csv(path, Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP")))
+    return Trace(
+        from_rows(csv_rows(path), Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP"))
+    )
 
 
 @register("mooncake")
@@ -62,7 +67,7 @@ def lengths(
     path: Path, prompt_column: str = "num_prefill_tokens", output_column: str = "num_decode_tokens"
 ) -> Trace:
     """Read two columns of a CSV file."""
-    return Trace(read_csv(path, Columns(prompt_column, output_column)), "none")
+    return Trace(from_rows(csv_rows(path), Columns(prompt_column, output_column)), "none")
 
 
 @register("csv")
@@ -74,6 +79,14 @@ def csv(
 ) -> Trace:
     """Read a CSV file in seconds, in rounds or without times, as its header says."""
     given = {"prompt": prompt_column, "output": output_column, "time": time_column}
-    columns, said = recognised(path, given)
+    rows, ahead = tee(csv_rows(path))  # standard input can be read once only
+    columns, said = recognised(ahead, given)
     clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
-    return Trace(read_csv(path, columns), clock, said)
+    return Trace(from_rows(rows, columns), clock, said)
+
+
+@register("openai")
+def openai(path: Path) -> Trace:
+    """Read an answer of OpenAI's interface on each line, or what holds one."""
+    columns = Columns("prompt_tokens", "completion_tokens", "created", cached="cached_tokens")
+    return Trace(read_json_lines(path, columns))

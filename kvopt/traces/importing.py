@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from kvopt.errors import InvalidInput
+from kvopt.files.reading import blamed_on, is_standard_input, name_of
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.requests import Request, checked_integer, checked_number
@@ -44,10 +45,10 @@ def import_trace(
     Parameters
     ----------
     path
-        The file.
+        The file, perhaps of gzip; ``-`` is standard input.
     format
-        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals), ``csv``, or one that was
-        registered.
+        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals), ``csv``, ``openai``, or one
+        that was registered.
     memory
         Cache size; requests that do not fit into it are left out.
     limit
@@ -71,20 +72,21 @@ def import_trace(
     """
     path = Path(path)
     checked_integer(memory, "memory", 1)
-    trace = _opened(
-        path,
-        format,
-        prompt_column=prompt_column,
-        output_column=output_column,
-        time_column=time_column,
-    )
-    clock: Clock = "none" if all_at_once else trace.clock
-    selection = Selection(memory, limit, sample, seed, max_total)
-    try:
+    with blamed_on(path):
+        trace = _opened(
+            path,
+            format,
+            prompt_column=prompt_column,
+            output_column=output_column,
+            time_column=time_column,
+        )
+        clock: Clock = "none" if all_at_once else trace.clock
+        selection = Selection(memory, limit, sample, seed, max_total)
         selection.take(trace.lines)
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row for row, _ in kept]
+        cached = sum(row.cached for row in rows)
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
         if clock == "none":
@@ -94,25 +96,24 @@ def import_trace(
         return Instance(
             memory,
             _requests(rows, clock, round_ms),
-            name=path.stem,
+            name=None if is_standard_input(path) else path.stem,
             notes={
-                "imported_from": path.name,
+                "imported_from": name_of(path.name),
                 "format": format,
                 **({"columns": trace.columns} if trace.columns else {}),
                 **({"all_at_once": True} if all_at_once else {}),
+                **({"cached_tokens": cached} if cached else {}),
                 **selection.notes(),
             },
             round_ms=round_ms,
         )
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
 
 
 def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> Iterable[Request]:
     if clock == "none":
         return (Request(0, row.prompt, row.output) for row in rows)
     if clock == "rounds":
-        return (Request(*row) for row in rows)
+        return (Request(*row[:3]) for row in rows)
     assert round_ms is not None
     return _timed(rows, round_ms)
 

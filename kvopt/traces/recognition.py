@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import semicolons
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
-from kvopt.traces.rows import Columns, nanoseconds, number_in, readable
+from kvopt.traces.rows import Columns, header_of, nanoseconds, number_in
 
 _ROUNDS = "arrival"
 """Holds rounds, as in kvopt's own CSV files; every other column of times is of a clock."""
@@ -46,6 +44,8 @@ _KNOWN: Mapping[str, frozenset[str]] = {
 """Names in lower case, of letters and digits alone."""
 _SUMS = frozenset(("nrequests", "numrequests", "nummodelrequests", "requestcount", "requests"))
 """Columns of tables whose rows add up many requests, as reports of usage do."""
+_CACHED = "cachedtokens"
+"""How the name of a column ends that counts the tokens of prompts that were in the cache."""
 
 _WORDS = {"prompt": "prompt tokens", "output": "output tokens", "time": "arrivals"}
 _LARGEST_SECONDS = 10**11
@@ -59,13 +59,15 @@ class Recognised(NamedTuple):
     said: str
 
 
-def recognised(path: Path, given: Mapping[str, str | None]) -> Recognised:
+def recognised(
+    rows: Iterator[tuple[int, list[str]]], given: Mapping[str, str | None]
+) -> Recognised:
     """Return the columns of a CSV file.
 
     Parameters
     ----------
-    path
-        The file; its header and its first time are read.
+    rows
+        Those of the file; its header and its first time are read.
     given
         Names of ``prompt``, ``output`` and ``time`` that the user gave; others are found by name.
 
@@ -74,26 +76,24 @@ def recognised(path: Path, given: Mapping[str, str | None]) -> Recognised:
     InvalidInput
         If a column is not found, or there are several that it could be.
     """
-    with readable(path) as file:
-        table = csv.reader(file)
-        header = [name.strip() for name in next(table, [])]
-        found = {
-            role: _found(header, role) if name is None else name for role, name in given.items()
-        }
-        missing = [role for role in ("prompt", "output") if found[role] is None]
-        if missing:
-            raise InvalidInput(_unknown(header, missing))
-        if any(name is None for name in given.values()):
-            _refuse_sums(header)
-        prompt, output, time = found["prompt"], found["output"], found["time"]
-        assert prompt is not None
-        assert output is not None
-        unit, word = (NANOSECONDS, "") if time is None else _unit(table, header, time)
+    header = header_of(rows)
+    found = {role: _found(header, role) if name is None else name for role, name in given.items()}
+    missing = [role for role in ("prompt", "output") if found[role] is None]
+    if missing:
+        raise InvalidInput(_unknown(header, missing))
+    if any(name is None for name in given.values()):
+        _refuse_sums(header)
+    prompt, output, time = found["prompt"], found["output"], found["time"]
+    assert prompt is not None
+    assert output is not None
+    cells = (cells for _, cells in rows)
+    unit, word = (NANOSECONDS, "") if time is None else _unit(cells, header, time)
     arrivals = "no arrivals (all at once)" if time is None else f"arrivals in {time} ({word})"
     said = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
     if time is None and {*header} - {prompt, output}:
         said += "; --time-column names a column of arrivals"
-    return Recognised(Columns(prompt, output, time, unit), said)
+    cached = next((name for name in header if _plain(name).endswith(_CACHED)), None)
+    return Recognised(Columns(prompt, output, time, unit, cached), said)
 
 
 def _plain(name: str) -> str:

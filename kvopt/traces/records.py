@@ -11,8 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from kvopt.errors import FalseClaim, InvalidInput, shown
-from kvopt.files.reading import check_fields, is_standard_input, name_of, parse_json, read_text
+from kvopt.files.reading import (
+    blamed_on,
+    check_fields,
+    is_standard_input,
+    name_of,
+    parse_json,
+    read_text,
+)
 from kvopt.files.runs import RecordedRun
+from kvopt.hardware.fitting import Measured, read_table
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.requests import Request, checked_integer
@@ -47,13 +55,34 @@ def read_record(path: str | Path) -> RecordedRun:
         did what kvopt does not count, with the reason.
     """
     name = None if is_standard_input(path) else Path(path).stem
-    try:
+    with blamed_on(path):
         text = read_text(path)
-        if '"kvopt.record/' in text.partition("\n")[0]:
-            return _of_replay(replayed(text), name)
+        if _is_record(text):
+            return _of_replay(replayed(text, name_of(path)), name)
         return _of_compact(parse_json(text), name)
-    except InvalidInput as error:
-        raise error.located(file=name_of(path)) from None
+
+
+def read_batches(path: str | Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
+    """Return measured batches of a record or a table, and whether it is a profile by operators.
+
+    Parameters
+    ----------
+    path
+        The file.
+    layers, workers
+        As for `read_table`.
+    """
+    with blamed_on(path):
+        text = read_text(path)
+        if not _is_record(text):
+            return read_table(text, layers, workers)
+        if not (batches := replayed(text, name_of(path)).batches):
+            raise InvalidInput("is missing: without it no round has a time", field="ns")
+        return batches, False
+
+
+def _is_record(text: str) -> bool:
+    return '"kvopt.record/' in text.partition("\n")[0]
 
 
 def refuse_features(found: Mapping[str, Any]) -> None:

@@ -6,15 +6,20 @@ asynchronous scheduling the next round begins before the tokens of the one befor
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields, parse_json
+from kvopt.hardware.fitting import Measured
+from kvopt.model.batch_time import MILLISECOND
 from kvopt.model.blocks import blocks_for
 from kvopt.model.requests import LARGEST_INTEGER, checked_integer
 
+_LOGGER = logging.getLogger("kvopt")
 SCHEMA = "kvopt.record/1"
 
 _SETTINGS = dict.fromkeys(
@@ -39,6 +44,8 @@ class Seen:
     ----------
     name, arrival, prompt, priority
         As it arrived; the prompt as the server counts it.
+    since
+        Nanoseconds of the record at its arrival, where it has times.
     tokens
         Rounds that yielded one.
     stored
@@ -53,6 +60,7 @@ class Seen:
     arrival: int
     prompt: int
     priority: int
+    since: float = math.inf
     tokens: list[int] = field(default_factory=list)
     stored: int = 0
     preempted: list[int] = field(default_factory=list)
@@ -73,6 +81,9 @@ class Replay:
         Requests by name, in the order of arrival.
     round
         The last one.
+    batches
+        Rounds with the time that they took, from the end of the one before or, after an idle
+        time, from the arrival that ended it; none where the record has no times.
     """
 
     def __init__(self, settings: object) -> None:
@@ -81,8 +92,11 @@ class Replay:
         self.blocks = checked_integer(self.settings["blocks"], "blocks", 1)
         self.seen: dict[str, Seen] = {}
         self.round = self.preemptions = 0
-        self._used = 0
-        self._stored: dict[int, dict[str, int]] = {}  # by round, until its tokens are known
+        self.batches: list[Measured] = []
+        self._used = self._held = self._ended = 0
+        # By round, until its tokens are known: requests with their tokens in the cache, how many
+        # tokens are processed, and how many are in the cache.
+        self._rounds: dict[int, tuple[dict[str, int], int, int]] = {}
 
     def take(self, event: object) -> None:
         """Let happen what a line says."""
@@ -92,6 +106,7 @@ class Replay:
             raise InvalidInput(reason)
         line = check_fields(event, "line", _KINDS[kind], ("ns", "priority"))
         number = checked_integer(line["round"], "round", 0)
+        checked_integer(line.get("ns", 0), "ns", 0)
         for name, shape in _SHAPES.items():
             if not isinstance(line.get(name, shape()), shape):
                 wanted = "an object" if shape is dict else "a list of names"
@@ -110,13 +125,13 @@ class Replay:
             raise InvalidInput("arrives twice", request=repr(name))
         prompt = checked_integer(line["prompt"], "prompt", 1)
         priority = checked_integer(line.get("priority", 0), "priority", -LARGEST_INTEGER)
-        self.seen[name] = Seen(name, number, prompt, priority)
+        self.seen[name] = Seen(name, number, prompt, priority, line.get("ns", math.inf))
 
     def _processed(self, line: dict[str, Any], number: int) -> None:
         if number <= self.round:
             raise InvalidInput(f"must ascend, got {number} after {self.round}", field="round")
         self.round = number
-        stored = self._stored[number] = {}
+        stored: dict[str, int] = {}
         for name in line["preempted"]:
             seen = self._request(name, number)
             self.preemptions += 1
@@ -132,23 +147,32 @@ class Replay:
             if self._used > self.blocks:
                 reason = f"takes a block in round {number}, where {self._used} are needed"
                 self._refuse(seen, f"{reason}; memory has {self.blocks}")
+        self._rounds[number] = stored, sum(line["processed"].values()), self._held
 
     def _tokens(self, line: dict[str, Any], number: int) -> None:
-        if (processed := self._stored.pop(number, None)) is None:
+        if (made := self._rounds.pop(number, None)) is None:
             raise InvalidInput(f"has tokens twice, or was not processed: {number}", field="round")
+        stored, processed, held = made
         for name, tokens in line["tokens"].items():
             seen = self._request(name, number)
             if number <= seen.arrival:
                 self._refuse(seen, f"yields a token in round {number}, arrives at {seen.arrival}")
             if tokens != 1:
                 self._refuse(seen, f"yields {shown(tokens)} tokens in round {number}")
-            self._refuse_impossible(seen, processed.get(name), number)
+            self._refuse_impossible(seen, stored.get(name), number)
             seen.tokens.append(number)
             seen.preempted = [p for p in seen.preempted if p > number]
         for name in line["finished"]:
             seen = self._request(name, number)
             seen.is_finished = bool(seen.tokens)
             self._store(seen, 0)
+        arrivals = (self.seen[name].since for name in stored)
+        ended = line.get("ns", 0)
+        took = ended - max(self._ended, min(arrivals, default=math.inf))
+        self._ended = ended
+        if took > 0:
+            prompts = processed - len(line["tokens"])  # what yields no token is of a prompt
+            self.batches.append(Measured(processed, took / MILLISECOND, prompts, held))
 
     def _refuse_impossible(self, seen: Seen, stored: int | None, number: int) -> None:
         """Refuse a token of what was not processed to its end, or after a gap that none made."""
@@ -167,6 +191,7 @@ class Replay:
 
     def _store(self, seen: Seen, tokens: int) -> None:
         self._used += blocks_for(tokens, self.block) - blocks_for(seen.stored, self.block)
+        self._held += tokens - seen.stored
         seen.stored = tokens
 
     def _request(self, name: str, number: int) -> Seen:
@@ -179,8 +204,14 @@ class Replay:
         raise InvalidInput(reason, request=repr(seen.name))
 
 
-def replayed(text: str) -> Replay:
-    """Return the state after the last line of a record."""
+def replayed(text: str, file: str) -> Replay:
+    """Return the state after the last line of a record, without one that ends in the middle."""
+    whole, _, last = text.rpartition("\n")
+    try:
+        parse_json(last.strip() or "{}")
+    except InvalidInput:  # the server was stopped while it wrote
+        _LOGGER.info("%s: left out the last line, which ends in the middle", file)
+        text = whole
     lines = _lines(text)
     replay = None
     for number, line in lines:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import blamed_on, open_text
 from kvopt.model.batch_time import NANOSECONDS
 
 _LONGEST_COUNT = 18
@@ -22,15 +23,23 @@ _STAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))? ?(Z|UTC|[+-]\d{2}:?\d{2})?", re.ASCII
 )
 _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_OTHER_NAMES = {
+    "input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "created_at": "created",
+}  # fmt: skip
+"""Names of OpenAI's newer interface, and what they are in the older one."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Row(NamedTuple):
-    """A request of a trace; ``time`` in nanoseconds or, of a trace in rounds, in rounds."""
+    """A request of a trace; ``time`` in nanoseconds or, of a trace in rounds, in rounds.
+
+    Of its prompt so many tokens were ``cached``.
+    """
 
     time: int
     prompt: int
     output: int
+    cached: int = 0
 
 
 class Unread(NamedTuple):
@@ -55,79 +64,105 @@ class Columns:
         Name of the arrival, None for a trace without.
     unit
         Nanoseconds of a plain number in it; 0 where it counts rounds.
+    cached
+        Name of the prompt tokens that were in the cache, None where no column has them.
     """
 
     prompt: str
     output: str
     time: str | None = None
     unit: int = NANOSECONDS
+    cached: str | None = None
 
     @property
     def names(self) -> list[str]:
-        """Those that there are, in the order of the parameters."""
+        """Those that a row must have, in the order of the parameters."""
         return [name for name in (self.prompt, self.output, self.time) if name is not None]
 
 
-def read_csv(path: Path, columns: Columns) -> Iterator[Found]:
-    """Yield the lines of a CSV file with a header."""
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file, the header first, with the numbers of their lines."""
     with readable(path) as file:
         table = csv.reader(file)
-        header = [name.strip() for name in next(table, [])]
-        places = [_place(header, name) for name in columns.names]
         for cells in table:
-            yield table.line_num, _from_cells(cells, places, columns.unit)
+            yield table.line_num, cells
+
+
+def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
+    """Yield what the rows of a CSV file say, from its header on."""
+    header = header_of(rows)
+    for name in columns.names:
+        _refuse_unclear(header, name)
+    for number, cells in rows:
+        yield number, _from_cells(cells, header, columns)
+
+
+def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """Return the names of columns, from the first row."""
+    _, header = next(rows, (0, []))
+    return [name.strip() for name in header]
 
 
 def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
     """Yield the lines of a file that has a JSON object on each."""
     with readable(path) as file:
         for number, line in enumerate(file, 1):
-            yield number, _from_object(line, columns)
+            yield number, _from_line(line, columns)
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[TextIO]:
     """Open a file; bytes that are no text spoil the field that they are in and no other."""
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            yield file
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
-    except OSError as error:
-        raise InvalidInput(f"cannot be read: {error.strerror}", file=str(path)) from None
-    except ValueError as error:  # no file can have this name
-        raise InvalidInput(f"cannot be read: {error}", file=str(path)) from None
-    except csv.Error as error:
-        raise InvalidInput(f"is not a CSV file: {error}", file=str(path)) from None
+    with blamed_on(path):
+        try:
+            with open_text(path, "replace", "") as file:
+                yield file
+        except csv.Error as error:
+            raise InvalidInput(f"is not a CSV file: {error}") from None
 
 
-def _place(header: list[str], name: str) -> int:
+def _refuse_unclear(header: list[str], name: str) -> None:
     if header.count(name) != 1:
         found = shown(",".join(header))
         reason = "is given twice" if name in header else f"is missing, the header is {found}"
         raise InvalidInput(reason, field=f"column {name!r}")
-    return header.index(name)
 
 
-def _from_cells(cells: list[str], places: list[int], unit: int) -> Row | Unread:
+def _from_cells(cells: list[str], header: list[str], columns: Columns) -> Row | Unread:
     if not any(cell.strip() for cell in cells):
         return Unread("blank line")
-    if len(cells) <= max(places):
-        return Unread("missing field")
-    return _row([cells[place] for place in places], unit)
+    if len(cells) > len(header):  # a comma inside a number, say: which cell is which is unknown
+        return Unread("more fields than the header")
+    return _from_fields(dict(zip(header, cells, strict=False)), columns)
 
 
-def _from_object(line: str, columns: Columns) -> Row | Unread:
+def _from_line(line: str, columns: Columns) -> Row | Unread:
     if not line.strip():
         return Unread("blank line")
     try:
-        value: Any = json.loads(line)
+        return _from_fields(_flat(json.loads(line)), columns)
     except (ValueError, RecursionError):
         return Unread("not JSON")
-    if not isinstance(value, dict) or any(value.get(name) is None for name in columns.names):
+
+
+def _flat(value: object) -> dict[str | None, Any]:
+    """Return the fields of an object and of the objects in it, by name, without nulls."""
+    found: dict[str | None, Any] = {}
+    for name, each in value.items() if isinstance(value, dict) else ():
+        if isinstance(each, dict):
+            found |= _flat(each)
+        elif each is not None:
+            found[_OTHER_NAMES.get(name, name)] = each
+    return found
+
+
+def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Unread:
+    values = [fields.get(name) for name in columns.names]
+    if any(value is None for value in values):
         return Unread("missing field")
-    values = [value[name] for name in columns.names]
-    return _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
+    row = _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
+    cached = _count(str(fields.get(columns.cached)))
+    return row._replace(cached=cached) if isinstance(row, Row) and cached else row
 
 
 def _row(texts: list[str], unit: int) -> Row | Unread:

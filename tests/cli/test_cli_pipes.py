@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -159,6 +160,40 @@ class TestStandardInput:
         assert run("check", ec1, "-")[1].startswith("feasible: total latency 12")
         given(monkeypatch, '{"schema": "kvopt.schedule/1"}')
         assert run("check", ec1, "-")[2] == "kvopt: <stdin>: starts: is missing\n"
+
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("import", "chat.csv", "-f", "azure", "-m", 4096),
+            ("import", "chat.csv", "-f", "csv", "-m", 4096),
+            ("import", "documents.jsonl", "-f", "mooncake", "-m", 4096),
+            ("import-run", "vllm.jsonl"),
+            ("batch-time", "vllm.jsonl"),
+            ("batch-time", "batches.csv"),
+        ],
+    )
+    def test_traces_records_and_tables(
+        self,
+        run: Run,
+        monkeypatch: pytest.MonkeyPatch,
+        tmp_path: Path,
+        words: tuple[object, ...],
+        packed: bool,
+    ) -> None:
+        command, name, *options = words
+        target, content = tmp_path / "a.json", (SAMPLES / str(name)).read_bytes()
+        assert run(command, SAMPLES / str(name), *options, "-o", target)[0] == 0
+        wanted = target.read_text()
+        given(monkeypatch, gzip.compress(content) if packed else content)
+        code, _, err = run(command, "-", *options, "-o", target)
+        assert code == 0, err
+        unnamed = [json.loads(text) for text in (wanted, target.read_text())]
+        for each in unnamed:
+            for place in (each, each.get("instance", {})):
+                place.pop("name", None)
+                place.pop("notes", None)
+        assert unnamed[0] == unnamed[1]
 
     @pytest.mark.slow
     def test_a_pipeline(self, tmp_path: Path) -> None:

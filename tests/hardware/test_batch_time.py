@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from commands import Run
@@ -64,6 +66,40 @@ def test_costs_of_prompts_and_of_held_tokens_are_found() -> None:
     assert found.kv_ns == pytest.approx(80, abs=1)
     assert found.prompt_ns == pytest.approx(2_000, rel=0.01)
     assert found.lines[0].round_ns == pytest.approx(20_000_000, rel=0.01)
+
+
+def test_fitted_rounds_take_as_long_in_all_as_the_measured_ones() -> None:
+    """A tenth of the rounds take ten times as long, as on a server that does other work too."""
+    model, random = BatchTime([Line(5_000_000, 20_000)], kv_ns=40), Random(1)
+    batches = [
+        measured(model, random.randint(1, 200), held=random.randint(1, 50_000)) for _ in range(500)
+    ]
+    rows = [
+        replace(row, milliseconds=row.milliseconds * random.choice([1] * 9 + [10]))
+        for row in batches
+    ]
+    bare = [replace(row, held=0) for row in rows]
+    for fit in (fit_linear(rows), fit_roof(bare, 1), fit_roof(bare)):
+        of_model = sum(
+            fit.batch_time.round_ns(row.tokens, 0, row.held if fit.batch_time.kv_ns else 0)
+            for row in rows
+        )
+        assert of_model / 1e6 == pytest.approx(sum(row.milliseconds for row in rows), rel=0.01)
+
+
+def test_a_model_that_is_off_in_all_is_warned_of(run: Run, tmp_path: Path) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("tokens,milliseconds\n1,30\n2,30\n3,10\n4,10\n5,10\n1000,11\n")
+    code, _, err = run("batch-time", table, "--lines", 1)
+    assert code == 0
+    assert "these rounds took 0.101 s, the model says 0.1" in err
+    assert "warning" not in err
+    table.write_text("tokens,milliseconds\n100,1\n200,1\n300,200\n400,300\n")
+    code, out, err = run("batch-time", table, "--lines", 1, "--json")
+    found = json.loads(out)
+    assert found["seconds"] == pytest.approx(0.502)
+    assert found["model_seconds"] == pytest.approx(0.6, abs=0.05)
+    assert "kvopt: warning: the model's rounds take +" in err
 
 
 def test_nothing_is_below_zero() -> None:
@@ -161,6 +197,7 @@ def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
         ("tokens,milliseconds,prompts\n1,3,2\n", "line 2: prompts: is above tokens"),
         ("num_tokens,time_stats.emb.median\n1,2\n", "has no num_tensor_parallel_workers"),
         ("tokens,milliseconds\n1,2\n2,3\n", "at least 3 different"),
+        ("tokens,milliseconds\n1,024,5.3\n", "line 2: has more fields than the header"),
     ],
 )
 def test_tables_that_are_refused(run: Run, tmp_path: Path, text: str, said: str) -> None:
@@ -222,6 +259,27 @@ def test_options_that_do_not_go_together(
     code, out, err = run("run", ec1, "-P", "svf", *arguments)
     assert (code, out) == (2, "")
     assert said in err
+
+
+def test_presets_keep_their_values() -> None:
+    roof, linear = PRESETS["llama-2-70b-2xa100"], PRESETS["llama-2-70b-2xa100-linear"]
+    assert roof.lines == (Line(42_323_667, 198_967), Line(24_702_020, 309_256))
+    assert linear.lines == (Line(34_107_640, 298_778),)
+    assert (roof.kv_ns, linear.kv_ns) == (80, 80)
+    lines = batch_time("llama-3-70b@4xh100").lines
+    assert lines == (Line(20_166_984, 14_564), Line(7_200_000, 73_127))
+
+
+def test_a_profile_is_fitted_by_relative_errors() -> None:
+    """Its rows are sizes of batches, not rounds that took so long together."""
+    rows = [Measured(tokens, 10 + tokens / 10) for tokens in (1, 8, 64, 512)]
+    rows.append(Measured(4096, 800))
+    small = [row for row in rows if row.tokens < 100]
+    errors = [
+        sum(abs(fit.batch_time.round_ns(r.tokens, 0, 0) / r.milliseconds / 1e6 - 1) for r in small)
+        for fit in (fit_roof(rows, 1, is_profile=True), fit_roof(rows, 1))
+    ]
+    assert errors[0] < errors[1] / 2
 
 
 def test_the_presets_are_what_the_profile_gives(run: Run, tmp_path: Path) -> None:

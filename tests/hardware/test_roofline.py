@@ -14,7 +14,6 @@ from commands import Run
 from kvopt import InvalidInput, Line
 from kvopt.files.batch_times import PRESETS, batch_time
 from kvopt.hardware.capacity import SHARE, capacity
-from kvopt.hardware.fitting import read_table
 from kvopt.hardware.presets import GPUS, MODELS
 from kvopt.hardware.roofline import (
     EXTREMES,
@@ -25,6 +24,7 @@ from kvopt.hardware.roofline import (
     parts,
     roofline,
 )
+from kvopt.traces.records import read_batches
 
 PAGE = Path("docs/seconds.md").read_text(encoding="utf-8")
 
@@ -156,7 +156,7 @@ def test_rounds_of_the_public_profile_are_as_near_as_the_roofline_says() -> None
         pytest.skip("KVOPT_DATA names no folder with the public profile")
     shape = SHAPES["llama-2-70b"]
     model = roofline(shape, GPUS["a100-80gb"], 1)  # no exchanges, which the profile has not
-    rows, _ = read_table(Path(folder) / "profile_a100_llama2_70b_mlp.csv", shape.layers, 1)
+    rows, _ = read_batches(Path(folder) / "profile_a100_llama2_70b_mlp.csv", shape.layers, 1)
     ratios = [model.round_ns(row.tokens, 0, 0) / (row.milliseconds * 1e6) for row in rows]
     assert EXTREMES[0] <= min(ratios) < max(ratios) <= EXTREMES[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -232,6 +233,100 @@ def test_bytes_that_are_no_text_spoil_their_own_field(tmp_path: Path) -> None:
     instance = import_trace(path, "azure", 100)
     assert len(instance) == 1
     assert notes_of(instance)["dropped"] == {"unreadable time": {"rows": 1, "first_line": 3}}
+
+
+@pytest.mark.parametrize(
+    ("header", "format_"),
+    [
+        ("TIMESTAMP,ContextTokens,GeneratedTokens", "azure"),
+        ("num_prefill_tokens,num_decode_tokens", "lengths"),
+        ("arrival,prompt,output", "csv"),
+        ("prompt,output", "csv"),
+    ],
+)
+def test_a_row_with_more_fields_than_the_header_is_left_out(
+    tmp_path: Path, header: str, format_: str
+) -> None:
+    """A comma inside a number would else become two numbers: 1,024 and 557 are 1 and 24."""
+    path = tmp_path / "trace.csv"
+    before = "3," * (header.count(",") - 1)
+    path.write_text(f"{header}\n{before}5,7\n{before}1,024,557\n{before}6,8\n")
+    instance = import_trace(path, format_, 2_000)
+    assert [r.shape for r in instance] == [(5, 7), (6, 8)]
+    assert notes_of(instance)["dropped"] == {
+        "more fields than the header": {"rows": 1, "first_line": 3}
+    }
+
+
+def test_the_last_line_of_a_file_may_end_in_the_middle(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "trace.jsonl", tmp_path / "a.json"
+    line = json.dumps({"timestamp": 27_000, "input_length": 6, "output_length": 5})
+    path.write_text(f"{line}\n{line}\n{line[:30]}")
+    code, _, err = run("import", path, "-f", "mooncake", "-m", 100, "-o", out)
+    assert code == 0
+    assert "left out 1: not JSON (first at line 3)" in err
+    assert len(read_instance(out)) == 2
+
+
+def test_what_gzip_packed_is_read_and_a_broken_one_refused(tmp_path: Path) -> None:
+    plain, packed = azure(tmp_path, at(0), at(1, "6,8")), tmp_path / "trace.csv.gz"
+    for format_ in ("azure", "csv"):
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        found, wanted = (import_trace(path, format_, 100) for path in (packed, plain))
+        assert found.requests == wanted.requests
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(InvalidInput, match=r"trace\.csv\.gz: cannot be read: .*end-of-stream"):
+        import_trace(packed, "azure", 100)
+
+
+# ---- records of usage ------------------------------------------------------------------
+
+
+USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
+CHAT = {"id": "x", "created": 1_700_000_000, "choices": [{"usage": 1}], "usage": USAGE}
+RESPONSES = {"created_at": 1_700_000_000.5, "usage": {"input_tokens": 5, "output_tokens": 7}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        CHAT,
+        RESPONSES,
+        {"created": 1_700_000_000, **USAGE},
+        {"request": {"model": "m", "created": None}, "response": CHAT},
+        {"custom_id": "1", "response": {"status_code": 200, "body": CHAT}, "error": None},
+    ],
+)
+def test_records_of_usage_are_read(tmp_path: Path, line: dict[str, Any]) -> None:
+    path = tmp_path / "usage.jsonl"
+    later = {**CHAT, "created": 1_700_000_003}
+    path.write_text(f"{json.dumps(later)}\n{json.dumps(line)}\n{json.dumps({'usage': None})}\n")
+    instance = import_trace(path, "openai", 100)
+    assert [r.shape for r in instance] == [(5, 7), (5, 7)]
+    assert instance.requests[1].arrival_seconds in (2.5, 3)
+    notes = notes_of(instance)
+    assert notes["dropped"] == {"missing field": {"rows": 1, "first_line": 3}}
+    assert "cached_tokens" not in notes
+
+
+def test_cached_tokens_are_counted_and_told(run: Run, tmp_path: Path) -> None:
+    path, out = tmp_path / "usage.jsonl", tmp_path / "a.json"
+    older = {**CHAT, "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 3}}}
+    newer = {"created_at": 1, "usage": {"input_tokens": 9, "output_tokens": 1,
+             "input_tokens_details": {"cached_tokens": 8}}}  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in (older, CHAT, newer)))
+    said = "11 tokens of these prompts were cached, and count as processed and held all the same"
+    _, _, err = run("import", path, "-f", "openai", "-m", 100, "-o", out)
+    assert said in err
+    assert notes_of(read_instance(out))["cached_tokens"] == 11
+    path = tmp_path / "usage.csv"
+    path.write_text(
+        "created,usage.prompt_tokens,usage.completion_tokens,"
+        "usage.prompt_tokens_details.cached_tokens\n1,5,7,3\n2,9,1,8\n3,9,1,\n"
+    )
+    _, _, err = run("import", path, "-f", "csv", "-m", 100, "-o", out)
+    assert said in err
+    assert len(read_instance(out)) == 3
 
 
 # ---- limit and sample --------------------------------------------------------------

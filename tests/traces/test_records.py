@@ -11,10 +11,13 @@ import pytest
 from commands import Run
 from refusals import MISSING, edited, refusal
 
-from kvopt import FalseClaim, run
+from kvopt import BatchTime, FalseClaim, Line, run
 from kvopt.files.runs import read_run, write_run
+from kvopt.hardware.fitting import Measured
+from kvopt.model.batch_time import MILLISECOND
 from kvopt.simulation.paused_runs import PausedRun
-from kvopt.traces.records import read_record
+from kvopt.traces.records import read_batches, read_record
+from kvopt.traces.replay import Replay
 
 RECORDS = Path(__file__).parent / "records"
 FILES = {path.stem: path for path in RECORDS.glob("*.jsonl")}
@@ -199,3 +202,83 @@ def test_a_run_that_breaks_the_rules_is_refused(
     assert refusal(read_run, tmp_path / "bad.json", edited(place, value, original)).startswith(
         reason
     )
+
+
+# ---- times -----------------------------------------------------------------------------
+
+
+def timed(*times: int) -> str:
+    """Return the record with milliseconds in its lines."""
+    return lines(*((number, {"ns": ms * MILLISECOND}) for number, ms in enumerate(times)))
+
+
+def test_a_line_that_ends_in_the_middle_costs_that_line_only(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines()[:-12])
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert code == 0
+    assert f"{path}: left out the last line, which ends in the middle\n" in err
+    assert "left out 1 request that did not finish" in err
+    assert [r.id for r in read_run(tmp_path / "run.json").instance] == ["a"]
+    path.write_text(lines().rstrip("\n"))
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, "left out" in err) == (0, False)
+    path.write_text(lines()[:-12] + "\n")  # it was written to its end
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, "is not JSON" in err, "(line 9)" in err) == (2, True, True)
+
+
+def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(timed(0, 5, 6, 7, 15, 17, 35, 36, 40))
+    batches, is_profile = read_batches(path, 1, 1)
+    assert not is_profile
+    assert batches == [Measured(2, 10, 1, 2), Measured(3, 20, 1, 5), Measured(1, 5, 0, 3)]
+    idle = [*LINES[:3], {"tokens": {"a": 1}, "round": 1, "finished": ["a"]}, LINES[3]]
+    idle += [{"round": 2, "processed": {"b": 2}, "preempted": []},
+             {"tokens": {"b": 1}, "round": 2, "finished": []}]  # fmt: skip
+    path.write_text(
+        "".join(
+            json.dumps({**line, "ns": ms * MILLISECOND}) + "\n"
+            for line, ms in zip(idle, (0, 1, 2, 9, 1000, 1001, 1003), strict=True)
+        )
+    )
+    assert [row.milliseconds for row in read_batches(path, 1, 1)[0]] == [8, 3]
+
+
+def test_a_record_without_times_is_no_table(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    path.write_text(lines())
+    code, _, err = run("batch-time", path)
+    assert (code, err) == (2, f"kvopt: {path}: ns: is missing: without it no round has a time\n")
+
+
+def test_batch_times_of_a_record_are_those_of_its_server(run: Run, tmp_path: Path) -> None:
+    """A server that keeps to a model is found again, from the times of its rounds alone."""
+    model, path = BatchTime([Line(9_000_000, 50_000)], kv_ns=700, prompt_ns=20_000), tmp_path / "r"
+    source = FILES["fcfs"].read_text().splitlines()
+    replay, clock, written = Replay(json.loads(source[0])), 0, [source[0]]
+    tokens = held = 0
+    for text in source[1:]:
+        event = {key: each for key, each in json.loads(text).items() if key != "ns"}
+        replay.take(event)
+        if "processed" in event:
+            tokens = sum(event["processed"].values())
+            held = sum(seen.stored for seen in replay.seen.values())
+        elif "tokens" in event:
+            active = len(event["tokens"])
+            clock += model.round_ns(active, tokens - active, held)
+        written.append(json.dumps({**event, "ns": clock}))
+    path.write_text("\n".join(written) + "\n")
+    code, out, err = run("batch-time", path, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["lines"] == [
+        {
+            "round_ns": pytest.approx(9_000_000, rel=1e-3),
+            "token_ns": pytest.approx(50_000, rel=0.01),
+        }
+    ]
+    assert found["kv_ns"] == pytest.approx(700, abs=2)
+    assert found["prompt_ns"] == pytest.approx(20_000, rel=0.01)
+    assert found["seconds"] == pytest.approx(found["model_seconds"], rel=1e-4)

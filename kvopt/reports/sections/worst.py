@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import instance_from_json
-from kvopt.files.reading import check_schema, parse_json, read_text
+from kvopt.files.reading import blamed_on, check_schema, parse_json, read_text
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.reports.charts.bands import BANDS
@@ -111,7 +111,7 @@ def _pair(
     if record.certificate is None:
         raise InvalidInput("has no certificate", field=record.instance.name)
     path = study.folder / record.certificate
-    try:
+    with blamed_on(path):
         instance, content = read(path)
         if instance.hash != record.instance.hash:
             raise InvalidInput("is of another instance than its record", field="instance")
@@ -121,8 +121,6 @@ def _pair(
             if isinstance(row, dict) and row.get("policy") == record.policy:
                 return best, _checked(instance, record.policy or "", row, record.value)
         raise InvalidInput("is not in the certificate", field=str(record.policy))
-    except InvalidInput as error:
-        raise error.located(file=str(path)) from None
 
 
 def _read(path: Path) -> tuple[Instance, dict[str, Any]]:
