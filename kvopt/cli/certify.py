@@ -128,7 +128,7 @@ def certify_command(
     clock = clock_of(seconds, model)
     common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = _read(file, memory, workers, block_size, recorded, seconds)
+    instance, made = read_problem(file, memory, workers, block_size, recorded, seconds)
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
@@ -169,7 +169,7 @@ def certify_command(
         raise typer.Exit(common.NOTHING_FOUND)
 
 
-def _read(
+def read_problem(
     file: Path | None,
     memory: int | None,
     workers: int | None,
@@ -183,10 +183,15 @@ def _read(
     if recorded is None:
         assert file is not None
         return read_instance(file, memory, workers, block_size), []
-    others = {"--seconds": seconds, "--memory": memory, "--workers": workers}
-    for name, given in others.items():
+    if seconds:
+        reason = (
+            "goes without a recorded run, which is in rounds: kvopt certify FILE --seconds "
+            "--policy vllm-fcfs judges what vLLM would do with the requests of FILE"
+        )
+        raise InvalidInput(reason, field="--seconds")
+    for name, given in {"--memory": memory, "--workers": workers}.items():
         if given:
-            raise InvalidInput("goes without --run, which is in rounds of its own", field=name)
+            raise InvalidInput("goes without a recorded run, which has its own", field=name)
     found = read_run(recorded)
     if block_size is None:
         return found.instance, [PausedRun.of(found.schedule, found.policy)]

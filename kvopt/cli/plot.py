@@ -8,11 +8,13 @@ from typing import Annotated
 
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
+from kvopt.cli.certify import read_problem
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
-from kvopt.files import read_either_schedule, read_instance
+from kvopt.files import read_either_schedule
+from kvopt.files.runs import is_run
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
@@ -43,7 +45,10 @@ def plot_command(
     model: common.BatchTime = None,
     _modules: common.Modules = None,
 ) -> None:
-    """Draw a schedule by request and over memory, runs of schedulers, or the requests alone."""
+    """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
+
+    FILE may also be a run that import-run wrote; schedulers then stand beside it.
+    """
     from kvopt.plots import (
         plot_instance,
         plot_run,
@@ -62,11 +67,14 @@ def plot_command(
         raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
     clock = clock_of(seconds, model)
     chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
-    instance = read_instance(file, memory, workers, block_size)
-    runs = [
-        run(instance, policy, clock=clock, label=name)
-        for name, policy in zip(names or (), chosen, strict=True)
-    ]
+    recorded = file if is_run(file) else None
+    if recorded is not None and schedule is not None:
+        raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
+    source = None if recorded else file
+    instance, served = read_problem(source, memory, workers, block_size, recorded, seconds)
+    runs: list[PolicyRun] = [*served]
+    for name, policy in zip(names or (), chosen, strict=True):
+        runs.append(run(instance, policy, clock=clock, label=name))
     made = None if schedule is None else read_either_schedule(schedule, instance)
     known = None
     if len(runs) == 1 and (prices or not runs[0].evictions):

@@ -11,7 +11,14 @@ from typing import Any
 from kvopt.errors import FalseClaim, InvalidInput, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.files.instances import instance_from_json, instance_to_json
-from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
+from kvopt.files.reading import (
+    blamed_on,
+    check_fields,
+    is_standard_input,
+    open_text,
+    parse_json,
+    read_text,
+)
 from kvopt.model.blocks import block_overflow
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
@@ -83,6 +90,14 @@ def write_run(run: RecordedRun, path: str | Path) -> None:
     rows = ",\n".join(map(json.dumps, instance.pop("requests")))
     text = f'{json.dumps(top)[:-1]}, "segments": [\n{segments}\n],\n"instance": '
     write_atomically(path, f'{text}{json.dumps(instance)[:-1]}, "requests": [\n{rows}\n]}}}}\n')
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a file is a run, by how it begins; what is piped is not looked at."""
+    if is_standard_input(path):
+        return False
+    with open_text(path, "replace") as file:
+        return '"kvopt.run/' in file.read(99)
 
 
 def read_run(path: str | Path) -> RecordedRun:
