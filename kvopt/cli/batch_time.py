@@ -98,8 +98,8 @@ def batch_time_command(
 def _is_table(text: str) -> bool:
     """Whether a text names a table and not a model: by its end, or as it is a file."""
     end = Path(text).suffix.lower()
-    is_given = text == STANDARD_INPUT or Path(text).exists()
-    return end in _ENDS or (end != ".json" and text not in PRESETS and is_given)
+    is_named = end != ".json" and text not in PRESETS and Path(text).exists()
+    return is_named or end in _ENDS or text == STANDARD_INPUT
 
 
 def _refuse(context: typer.Context, reason: str, names: tuple[str, ...]) -> None:
@@ -168,11 +168,13 @@ def _list(json: bool) -> None:
     computed = common.new_table(
         "MODEL", *(f"@{gpu}>" for gpu in SHORT_NAMES), optional=("@a10", "@l4")
     )
-    for model_name in SHAPES:
-        shown = [parts(f"{model_name}@{gpu}") for gpu in SHORT_NAMES]
-        computed.add_row(
-            model_name, *(f"{each[2]} x, {_milliseconds(roofline(*each))}" for each in shown)
-        )
+    cells = {}
+    for name in pairs():
+        shape, gpu, gpus = parts(name)
+        cells[name] = f"{gpus} x, {_milliseconds(roofline(shape, gpu, gpus))}"
+    for shape_name in SHAPES:
+        found = (cells.get(f"{shape_name}@{gpu_name}", "-") for gpu_name in SHORT_NAMES)
+        computed.add_row(shape_name, *found)
     common.print_table(computed)
 
 

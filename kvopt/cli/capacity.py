@@ -47,7 +47,8 @@ def capacity_command(
     """Print how many tokens of KV cache fit beside the weights of a model.
 
     That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
-    x bytes), rounded down.  Options change what a preset says.
+    x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options change what
+    a preset says.
     """
     if list_:
         _list(json)

@@ -68,10 +68,11 @@ def plot_command(
     clock = clock_of(seconds, model)
     chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
     recorded = file if is_run(file) else None
-    if recorded is not None and schedule is not None:
+    if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
-    source = None if recorded else file
-    instance, served = read_problem(source, memory, workers, block_size, recorded, seconds)
+    instance, served = read_problem(
+        None if recorded else file, memory, workers, block_size, recorded, seconds
+    )
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
         runs.append(run(instance, policy, clock=clock, label=name))

@@ -48,7 +48,8 @@ def open_text(
     """
     with blamed_on(path):
         try:
-            with _opened(path) as raw:
+            piped = io.BytesIO(sys.stdin.buffer.read()) if is_standard_input(path) else None
+            with io.BufferedReader(piped) if piped else Path(path).open("rb") as raw:
                 plain = gzip.GzipFile(fileobj=raw) if raw.peek(2)[:2] == _GZIP else raw
                 with io.TextIOWrapper(plain, "utf-8-sig", errors, newline) as file:
                     yield file
@@ -68,12 +69,6 @@ def blamed_on(path: str | Path) -> Iterator[None]:
         yield
     except InvalidInput as error:
         raise error.located(file=name_of(path)) from None
-
-
-def _opened(path: str | Path) -> io.BufferedReader:
-    if is_standard_input(path):
-        return io.BufferedReader(io.BytesIO(sys.stdin.buffer.read()))
-    return Path(path).open("rb")
 
 
 def read_text(path: str | Path) -> str:

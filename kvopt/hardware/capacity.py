@@ -15,6 +15,11 @@ OBSERVED_MEMORY = 16_492
 """Tokens that jaillet-2025-v2 reports as observed for Llama-2-70B on two A100."""
 
 
+def copies(shape: ModelShape, gpus: int) -> Fraction:
+    """Return how many GPUs hold the same keys: several where there are more than heads of keys."""
+    return Fraction(gpus, min(gpus, shape.kv_heads))
+
+
 def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> int:
     """Return the tokens that fit beside the weights, rounded down.
 
@@ -41,7 +46,7 @@ def capacity(shape: ModelShape, memory: int, gpus: int, fraction: Fraction) -> i
     if not 0 < fraction <= 1:
         raise InvalidInput(f"must be above 0 and at most 1, got {fraction}", field="fraction")
     total = gpus * memory * fraction
-    tokens = (total - shape.weight_bytes) // shape.kv_bytes
+    tokens = (total - shape.weight_bytes) // (shape.kv_bytes * copies(shape, gpus))
     if tokens < 1:
         reason = f"has no room: the weights take {shape.weight_bytes:,} bytes of {int(total):,}"
         raise InvalidInput(reason, field=shape.name)

@@ -140,6 +140,13 @@ MODELS = {
             "qwen3-30b-a3b", 30_532_122_624, 48, 4, 2048, 151_936, "Qwen/Qwen3-30B-A3B",
             active=3_353_032_704,
         ),
+        # A vector of 512 + 64 numbers of 16 bits stands for all keys and values of a layer: as
+        # many bytes as a key and a value of one head in 8 bits, as weights have them.
+        ModelShape(
+            "deepseek-v3", 671_026_419_200, 61, 1, 512 + 64, bytes=1,
+            hidden=7168, table=129_280 * 7168, active=37_552_297_472,
+            source="config.json of deepseek-ai/DeepSeek-V3",
+        ),
         # The formula of the paper: 70 * 10^9 parameters, and every head with its own keys.
         ModelShape(
             "jaillet-2025-v1", 70 * 10**9, 80, 64, 128, hidden=8192,
@@ -158,6 +165,7 @@ GPUS = {
         ("a100-80gb", 80, 2_039, 312, 300, "A100 80GB SXM"),
         ("h100-80gb", 80, 3_350, 989, 450, "H100 SXM"),
         ("h200-141gb", 141, 4_800, 989, 450, "H200 SXM"),
+        ("b200-180gb", 180, 8_000, 2_250, 900, "DGX B200"),
         ("l4-24gb", 24, 300, 121, 32, "L4"),
         ("l40s-48gb", 48, 864, 362, 32, "L40S"),
     )

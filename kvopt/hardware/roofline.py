@@ -16,7 +16,7 @@ import re
 from fractions import Fraction
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware.capacity import SHARE, capacity
+from kvopt.hardware.capacity import SHARE, capacity, copies
 from kvopt.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, Gpu, ModelShape, preset
 from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 
@@ -28,6 +28,8 @@ LAYER_NS = 50_000
 """Nanoseconds a layer, for starting kernels and for those that neither read nor compute much."""
 EXCHANGE_NS = 20_000
 """Nanoseconds of an exchange of nothing among GPUs."""
+SENT_BYTES = 2
+"""Of a number that GPUs exchange: 16 bits, also where weights have 8."""
 
 SHAPES = {name: shape for name, shape in MODELS.items() if shape.table}
 """Models that exist; the formula of a paper is none."""
@@ -50,8 +52,13 @@ def is_roofline(text: str) -> bool:
 
 
 def pairs() -> list[str]:
-    """Return the names of all pairs, each on as many GPUs as it needs."""
-    return [f"{model}@{gpu}" for model in SHAPES for gpu in SHORT_NAMES]
+    """Return the names of all pairs that fit, each on as many GPUs as it needs."""
+    return [
+        f"{model}@{gpu}"
+        for model, shape in SHAPES.items()
+        for gpu in SHORT_NAMES
+        if _fits(shape, ANY_GPU[gpu], COUNTS[-1])
+    ]
 
 
 def parts(text: str) -> tuple[ModelShape, Gpu, int]:
@@ -77,10 +84,14 @@ def parts(text: str) -> tuple[ModelShape, Gpu, int]:
 def least_gpus(shape: ModelShape, gpu: Gpu) -> int:
     """Return the fewest GPUs on which the weights and some cache fit."""
     for count in COUNTS:
-        needed = shape.weight_bytes + LEAST_CACHE * shape.kv_bytes
-        if needed <= count * gpu.memory * SHARE:
+        if _fits(shape, gpu, count):
             return count
     raise InvalidInput(f"does not fit on {COUNTS[-1]} x {gpu.name}", field=shape.name)
+
+
+def _fits(shape: ModelShape, gpu: Gpu, gpus: int) -> bool:
+    cache = LEAST_CACHE * shape.kv_bytes * copies(shape, gpus)
+    return shape.weight_bytes + cache <= gpus * gpu.memory * SHARE
 
 
 def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
@@ -97,14 +108,12 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
     operations = 2 * ((shape.active or shape.parameters) - shape.table)
     fixed = shape.layers * (LAYER_NS + (2 * EXCHANGE_NS if gpus > 1 else 0))
     token = _exchanged_ns(shape, gpu, gpus)
-    # With more GPUs than heads of keys, several of them read the same ones.
-    sharing = Fraction(gpus, min(gpus, shape.kv_heads))
     return BatchTime(
         [
             Line(round(weights / reading + fixed), round(token)),
             Line(fixed, round(operations / computing + token)),
         ],
-        kv_ns=round(shape.kv_bytes * sharing / reading),
+        kv_ns=round(shape.kv_bytes * copies(shape, gpus) / reading),
         name=f"{shape.name}@{gpus}x{gpu.name}",
         notes=_notes(shape, gpu, gpus),
     )
@@ -112,7 +121,7 @@ def roofline(shape: ModelShape, gpu: Gpu, gpus: int) -> BatchTime:
 
 def _exchanged_ns(shape: ModelShape, gpu: Gpu, gpus: int) -> Fraction:
     """Return the nanoseconds in which GPUs add up what each has of a token, twice a layer."""
-    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * shape.bytes
+    sent = Fraction(2 * (gpus - 1), gpus) * shape.hidden * SENT_BYTES
     return 2 * shape.layers * sent / (gpu.link * EXCHANGING / NANOSECONDS)
 
 
@@ -127,6 +136,8 @@ def expected_error(shape: ModelShape, gpu: Gpu) -> str:
     if is_checked(shape, gpu):
         return f"{most}, all of them to {_ratio(EXTREMES)}"
     few = "; small batches read few experts and take less" if shape.is_mixture else ""
+    if shape.bytes == 1:
+        few += "; arithmetic is counted at the speed of 16 bits, in 8 it takes up to half as long"
     return f"compared with no measured round (without experts, on A100 and H100, {most}){few}"
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kvopt.errors import InvalidInput, did_you_mean, shown
+from kvopt.files.reading import blamed_on, read_text
 from kvopt.model.requests import LARGEST_INTEGER
 
 Group = TypeVar("Group")
@@ -320,13 +321,11 @@ class SolveParams:
     @classmethod
     def from_toml(cls, path: str | Path) -> SolveParams:
         """Read a TOML file with those parameters that differ."""
-        try:
-            return cls.of(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            raise InvalidInput(f"cannot be read: {reason}", file=str(path)) from error
-        except InvalidInput as error:
-            raise error.located(file=str(path)) from None
+        with blamed_on(path):
+            try:
+                return cls.of(tomllib.loads(read_text(path)))
+            except tomllib.TOMLDecodeError as error:
+                raise InvalidInput(f"cannot be read: {error}") from error
 
     def to_toml(self) -> str:
         """Return all of them as TOML, each with what it means."""

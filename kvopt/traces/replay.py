@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -212,9 +211,10 @@ def replayed(text: str, file: str) -> Replay:
     except InvalidInput:  # the server was stopped while it wrote
         _LOGGER.info("%s: left out the last line, which ends in the middle", file)
         text = whole
-    lines = _lines(text)
     replay = None
-    for number, line in lines:
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
         try:
             event = parse_json(line)
             if replay is None:
@@ -227,9 +227,3 @@ def replayed(text: str, file: str) -> Replay:
     if replay is None:
         raise InvalidInput("is empty")
     return replay
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            yield number, line

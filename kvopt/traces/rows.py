@@ -65,14 +65,14 @@ class Columns:
     unit
         Nanoseconds of a plain number in it; 0 where it counts rounds.
     cached
-        Name of the prompt tokens that were in the cache, None where no column has them.
+        Name of the prompt tokens that were in the cache; empty where no column has them.
     """
 
     prompt: str
     output: str
     time: str | None = None
     unit: int = NANOSECONDS
-    cached: str | None = None
+    cached: str = ""
 
     @property
     def names(self) -> list[str]:
@@ -145,9 +145,9 @@ def _from_line(line: str, columns: Columns) -> Row | Unread:
         return Unread("not JSON")
 
 
-def _flat(value: object) -> dict[str | None, Any]:
+def _flat(value: object) -> dict[str, Any]:
     """Return the fields of an object and of the objects in it, by name, without nulls."""
-    found: dict[str | None, Any] = {}
+    found: dict[str, Any] = {}
     for name, each in value.items() if isinstance(value, dict) else ():
         if isinstance(each, dict):
             found |= _flat(each)
@@ -156,7 +156,7 @@ def _flat(value: object) -> dict[str | None, Any]:
     return found
 
 
-def _from_fields(fields: Mapping[str | None, Any], columns: Columns) -> Row | Unread:
+def _from_fields(fields: Mapping[str, Any], columns: Columns) -> Row | Unread:
     values = [fields.get(name) for name in columns.names]
     if any(value is None for value in values):
         return Unread("missing field")

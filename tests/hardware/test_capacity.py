@@ -34,12 +34,22 @@ def test_what_fits_fits_and_one_more_does_not(
 ) -> None:
     shape = ModelShape("made", parameters, layers, heads, 64)
     room = Fraction(gpus * 80 * GIGABYTE * percent, 100) - 2 * parameters
+    room *= Fraction(min(gpus, heads), gpus)  # more GPUs than heads of keys hold the same ones
     try:
         tokens = capacity(shape, 80 * GIGABYTE, gpus, Fraction(percent, 100))
     except InvalidInput:
         assert room < shape.kv_bytes
     else:
         assert tokens * shape.kv_bytes <= room < (tokens + 1) * shape.kv_bytes
+
+
+def test_keys_that_several_gpus_hold_count_on_each() -> None:
+    """Qwen2.5-7B has 4 heads of keys: of 8 GPUs two hold the same, and memory is half as large."""
+    shape, memory = MODELS["qwen2.5-7b"], 80 * GIGABYTE
+    four, eight = (capacity(shape, memory, gpus, Fraction(9, 10)) for gpus in (4, 8))
+    weights = shape.weight_bytes
+    assert four == (4 * 72 * GIGABYTE - weights) // shape.kv_bytes
+    assert eight == (8 * 72 * GIGABYTE - weights) // (2 * shape.kv_bytes)
 
 
 def test_the_command_says_where_the_paper_contradicts_itself(run: Run) -> None:

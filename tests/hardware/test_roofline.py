@@ -77,8 +77,57 @@ def test_parameters_are_those_of_the_matrices(name: str) -> None:
     assert (shape.hidden, shape.table) == (config.hidden, config.vocabulary * config.hidden)
 
 
+def test_deepseek_v3_is_counted_matrix_by_matrix() -> None:
+    """By its ``config.json``: latent attention, 3 dense layers, then 1 and 8 of 256 experts."""
+    hidden, heads, layers, dense = 7168, 128, 61, 3
+    queries = hidden * 1536 + 1536 + 1536 * heads * (128 + 64)
+    keys = hidden * (512 + 64) + 512 + 512 * heads * (128 + 128)
+    attention = queries + keys + heads * 128 * hidden + 2 * hidden
+    expert, choosing = 3 * hidden * 2048, 256 * hidden + 256
+    table = 129_280 * hidden
+    shape = SHAPES["deepseek-v3"]
+    for experts, counted in ((256, shape.parameters), (8, shape.active)):
+        mixed = (layers - dense) * ((experts + 1) * expert + choosing)
+        inner = mixed + dense * 3 * hidden * 18432
+        assert counted == layers * attention + inner + 2 * table + hidden
+    assert (shape.hidden, shape.table, shape.weight_bytes) == (hidden, table, shape.parameters)
+    assert shape.kv_bytes == layers * (512 + 64) * 2  # in 16 bits, with weights in 8
+
+
+def test_deepseek_v3_on_eight_b200_by_hand() -> None:
+    shape, gpu, gpus = parts("deepseek-v3@b200")
+    assert (gpus, gpu.name) == (8, "b200-180gb")
+    reading, computing = roofline(shape, gpu, gpus).lines
+    layer = 61 * 90_000
+    passed = shape.parameters - shape.table
+    assert reading.round_ns == pytest.approx(passed / (0.8 * 8 * 8_000) + layer, abs=1)
+    exchanged = 2 * 61 * (2 * 7 / 8 * 7168 * 2) / (0.6 * 900)
+    assert shape.active is not None
+    operations = 2 * (shape.active - shape.table) / (0.6 * 8 * 2_250_000)
+    assert computing.token_ns == pytest.approx(operations + exchanged, abs=1)
+    assert roofline(shape, gpu, gpus).kv_ns == round(70_272 / (0.8 * 8_000))  # on every GPU
+    notes = batch_time("deepseek-v3@b200").notes or ""
+    assert "small batches read few experts and take less" in notes
+    assert "arithmetic is counted at the speed of 16 bits" in notes
+    assert "speed of 16 bits" not in (batch_time("llama-3-8b@b200").notes or "")
+
+
+def test_what_fits_on_no_number_of_gpus_is_no_pair(run: Run) -> None:
+    assert {pair for pair in pairs() if pair.startswith("deepseek")} == {
+        "deepseek-v3@h200",
+        "deepseek-v3@b200",
+    }
+    for name in ("deepseek-v3@h100", "deepseek-v3@8xh100"):
+        with pytest.raises(InvalidInput, match="deepseek-v3: does not fit on 8 x h100-80gb"):
+            batch_time(name)
+    code, out, _ = run("batch-time")
+    assert code == 0
+    (row,) = (line for line in out.splitlines() if line.startswith("deepseek-v3"))
+    assert row.split().count("-") == len(GPUS) - 1 - 2  # of two A100 one is listed
+
+
 def test_every_model_and_gpu_says_where_it_is_from() -> None:
-    assert {*CONFIGS} == {*SHAPES}
+    assert {*CONFIGS, "deepseek-v3"} == {*SHAPES}
     assert all(shape.source for shape in MODELS.values())
     assert all(gpu.source for gpu in GPUS.values())
 
@@ -275,9 +324,12 @@ def test_capacity_lists_what_it_knows(run: Run) -> None:
 
 
 def test_the_page_has_the_coefficients() -> None:
-    models = [name for name in SHAPES if name.startswith(("llama-3", "mixtral", "qwen"))]
-    pairs = (f"{model}@{gpu}" for model in models for gpu in ("a100", "h100", "h200", "l40s"))
-    assert "\n".join(map(table_row, pairs)) in PAGE
+    models = [
+        name for name in SHAPES if name.startswith(("llama-3", "mixtral", "qwen", "deepseek"))
+    ]
+    shown = ("a100", "h100", "h200", "b200", "l40s")
+    names = (f"{model}@{gpu}" for model in models for gpu in shown)
+    assert "\n".join(table_row(name) for name in names if name in pairs()) in PAGE
 
 
 def table_row(pair: str) -> str:
