@@ -44,8 +44,6 @@ _KNOWN: Mapping[str, frozenset[str]] = {
 """Names in lower case, of letters and digits alone."""
 _SUMS = frozenset(("nrequests", "numrequests", "nummodelrequests", "requestcount", "requests"))
 """Columns of tables whose rows add up many requests, as reports of usage do."""
-_CACHED = "cachedtokens"
-"""How the name of a column ends that counts the tokens of prompts that were in the cache."""
 
 _WORDS = {"prompt": "prompt tokens", "output": "output tokens", "time": "arrivals"}
 _LARGEST_SECONDS = 10**11
@@ -92,7 +90,7 @@ def recognised(
     said = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
     if time is None and {*header} - {prompt, output}:
         said += "; --time-column names a column of arrivals"
-    cached = next((name for name in header if _plain(name).endswith(_CACHED)), "")
+    cached = next((name for name in header if _plain(name).endswith("cachedtokens")), "")
     return Recognised(Columns(prompt, output, time, unit, cached), said)
 
 

@@ -145,24 +145,25 @@ def _from_line(line: str, columns: Columns) -> Row | Unread:
         return Unread("not JSON")
 
 
-def _flat(value: object) -> dict[str, Any]:
+def _flat(value: Any) -> dict[str, Any]:
     """Return the fields of an object and of the objects in it, by name, without nulls."""
     found: dict[str, Any] = {}
     for name, each in value.items() if isinstance(value, dict) else ():
         if isinstance(each, dict):
             found |= _flat(each)
         elif each is not None:
-            found[_OTHER_NAMES.get(name, name)] = each
+            found[str(_OTHER_NAMES.get(name, name))] = each
     return found
 
 
 def _from_fields(fields: Mapping[str, Any], columns: Columns) -> Row | Unread:
     values = [fields.get(name) for name in columns.names]
-    if any(value is None for value in values):
+    if None in values:
         return Unread("missing field")
     row = _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
-    cached = _count(str(fields.get(columns.cached)))
-    return row._replace(cached=cached) if isinstance(row, Row) and cached else row
+    if columns.cached in fields and isinstance(row, Row):
+        return row._replace(cached=_count(str(fields[columns.cached])) or 0)
+    return row
 
 
 def _row(texts: list[str], unit: int) -> Row | Unread:
