@@ -24,8 +24,8 @@ from kvopt.bounds.seconds_evaluation import shares
 from kvopt.files.batch_times import PRESETS
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.paused_runs import Chunks, PausedRun
-from kvopt.simulation.runs import Outcome
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.runs import Chunks, Outcome
 
 CASES = ("conv:1000", "conv:10000", "conv:1000:1", "conv:10000:1", "conv:5000:4", "conv:5000:5",
          "conv:5000:6", "conv:5000:8", "code:1000")  # fmt: skip

@@ -116,7 +116,7 @@ _PROOFS = (
 )
 _RUN = {"value": int, "starts": [int]}
 _FLEET = {**_RUN, "workers?": [int]}
-_PAUSED = {"value": int, "segments": [[[int]]]}
+_PAUSED = {"value": int, "segments": [[[int]]], "workers?": [int]}
 _NAMED = {"policy": str, "outcome": "completed"}
 _POLICY = (
     {**_NAMED, **_RUN, "lost?": [[int]]},
@@ -2017,28 +2017,31 @@ def _by_worker(
 
     A wait names its worker, lost work is that of the worker on which its request completes.
     """
-    if "starts" not in claim:
-        raise Invalid(f"{what}: runs with pauses are of one worker")
-    if len(claim["starts"]) != len(on):
-        raise Invalid(f"{what}: has {len(claim['starts'])} starts for {len(on)} requests")
+    times = _times_of(claim)
+    if len(claim[times]) != len(on):
+        raise Invalid(f"{what}: has {len(claim[times])} {times} for {len(on)} requests")
     members: dict[int, list[int]] = {worker: [] for worker in sorted(set(on))}
     place = []
     for i, worker in enumerate(on):
         place.append(len(members[worker]))
         members[worker].append(i)
-    lost, waits = defaultdict(list), defaultdict(list)
+    lost, waits, chunks = defaultdict(list), defaultdict(list), defaultdict(list)
     for row in claim.get("lost", []):
         if len(row) != 3 or not 0 <= row[0] < len(on):
             raise Invalid(f"{what}: lost work must be [request, start, end]")
         lost[on[row[0]]].append([place[row[0]], *row[1:]])
+    for row in claim.get("chunks", []):
+        if not 0 <= row["request"] < len(on):
+            raise Invalid(f"{what}: pieces of a prompt of request {row['request']} of {len(on)}")
+        chunks[on[row["request"]]].append({**row, "request": place[row["request"]]})
     for row in claim.get("waits", []):
         if len(row) != 3 or row[2] not in members:
             raise Invalid(f"{what}: a wait of a fleet must be [round, time, worker]")
         waits[row[2]].append(row[:2])
     for worker, own in members.items():
         part = {
-            "starts": [claim["starts"][i] for i in own], "lost": lost[worker],
-            "waits": waits[worker],
+            times: [claim[times][i] for i in own], "lost": lost[worker],
+            "waits": waits[worker], "chunks": chunks[worker],
         }  # fmt: skip
         some = _Timed(
             [timed.requests[i] for i in own], timed.clock, [timed.arrivals[i] for i in own]

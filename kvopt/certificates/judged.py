@@ -14,8 +14,8 @@ from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.measures import Measures
-from kvopt.simulation.paused_runs import Chunks, PausedRun
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.runs import Chunks, Lost, Outcome, PolicyRun
 
 UNFINISHED = "unfinished"
 """Outcome of a policy that did not come to an end."""
@@ -41,7 +41,7 @@ class JudgedRun:
     waited
         What its users waited, where that was counted before.
     segments, chunks
-        As in `PausedRun`; empty where the starts say it all.
+        As in `PolicyRun`; empty where the starts say it all.
     scope
         What it made use of.
     workers, resumed_by_worker
@@ -68,7 +68,7 @@ class JudgedRun:
         if run.objective is None:
             starts = ()
         made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
-        if isinstance(run, PausedRun) and not Scope.RESTARTS.covers(run.scope):
+        if not Scope.RESTARTS.covers(run.scope):
             chunks = () if run.clock.is_even else run.chunks
             made = replace(made, segments=run.segments, chunks=chunks)
         if isinstance(run, FleetRun) and run.objective is not None:
@@ -103,9 +103,8 @@ class JudgedRun:
         if self.value is None:
             return None
         said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
-        if self.segments:
-            return PausedRun(*said, None, clock, self.resumed, self.segments, self.chunks)
-        run = PolicyRun(*said, None, clock, self.resumed)
+        kind = PausedRun if self.segments else PolicyRun
+        run = kind(*said, None, clock, self.resumed, self.segments, self.chunks)
         if instance.workers == 1:
             return run
         return FleetRun.of(run, self.workers, self.resumed_by_worker)

@@ -33,8 +33,7 @@ from kvopt.search.proofs import (
     VolumeProof,
 )
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.paused_runs import Chunks, scope_of
-from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.simulation.runs import Chunks, Lost, PolicyRun, scope_of
 from kvopt.verify import verify
 
 
@@ -114,9 +113,9 @@ def _slower(claim: dict[str, Any], lower: dict[str, Any] | None, instance: Insta
 def _upper(
     claim: dict[str, Any], instance: Instance, clock: Clock, provenance: dict[str, Any]
 ) -> Schedule | PausedSchedule | PolicyRun:
-    if clock.is_even and "segments" in claim:
+    if clock.is_even and "segments" in claim and instance.workers == 1:
         return PausedSchedule(instance, claim["segments"])
-    if clock.is_even:
+    if clock.is_even and "starts" in claim:
         nowhere = () if instance.workers > 1 else None  # of no requests no workers are named
         return Schedule(instance, claim["starts"], claim.get("workers", nowhere))
     name = str(provenance.get("found_by") or "best run")

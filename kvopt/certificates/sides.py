@@ -58,7 +58,7 @@ class SidesInRounds:
         self._stages: Divided | None = None
         self.served: Schedule | None = None
 
-    def known(self) -> tuple[Schedule | None, CheckedBound | None, str | None]:
+    def known(self) -> tuple[Schedule | PolicyRun | None, CheckedBound | None, str | None]:
         """Return the best schedule, the best bound with a proof, and what found the schedule."""
         return self._search.schedule, self._search.checked, self._search.found_by
 
@@ -96,6 +96,22 @@ class SidesOfFleet(SidesInRounds):
     def __init__(self, search: Search, scope: Scope) -> None:
         super().__init__(search)
         self._pauses = scope.covers(Scope.PAUSES)
+        self._paused: tuple[int, PolicyRun] | None = None
+
+    def known(self) -> tuple[Schedule | PolicyRun | None, CheckedBound | None, str | None]:
+        """Return the best schedule, or a run with pauses, the best bound, and where it is from."""
+        schedule, bound = self._search.schedule, self._search.checked
+        if self._paused is None or (schedule and schedule.objective <= self._paused[0]):
+            return super().known()
+        return self._paused[1], bound, f"policy {self._paused[1].policy}"
+
+    def offer(self, made: PolicyRun) -> None:
+        """Take what a policy did for an upper side; no schedule of a fleet has pauses."""
+        value = made.objective
+        if value is None or not made.pauses:
+            super().offer(made)
+        elif self._pauses and (self._paused is None or value < self._paused[0]):
+            self._paused = value, made
 
     def first(self) -> None:
         """Look for both sides, before policies run; with pauses for all of the bound."""
@@ -291,7 +307,7 @@ class SidesInSeconds:
             search.instance, self._clock, seed=search.seed, time_limit=search.remaining,
             stop=lambda _: search.signal_number is not None,
         )  # fmt: skip
-        if self._best is not None:
+        if self._best is not None and not self._best.segments:
             timed.offer_run(self._best, self._best.policy)
         search_runs(timed)
         if timed.run is not None:

@@ -102,7 +102,7 @@ def fleet_command(
     and a schedule is known that does as well as the other.  Ctrl-C keeps what is known; the same
     command with the same --out goes on.
     """
-    from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes
+    from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes, routers_of
 
     if (match is None) == (target is None):
         raise InvalidInput("give --match or --target, one of them", field="options")
@@ -123,7 +123,7 @@ def fleet_command(
     ways = routers or []
     aim: str | FleetMatch = target or ""
     if match is not None:
-        aim = FleetMatch(match, ways[0] if ways else "central", instance.workers)
+        aim = FleetMatch(match, (ways or routers_of(match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
     quiet = json or not common.is_watched()
     with common.undisturbed():

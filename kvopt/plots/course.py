@@ -64,7 +64,7 @@ def course_of(run: PolicyRun) -> Course:
     pieces: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for i, start, end in run.pieces():
         pieces[i].append((start, end))
-    chunks = {(c.request, c.start, c.end) for c in getattr(run, "chunks", ())}
+    chunks = {(c.request, c.start, c.end) for c in run.chunks}
     found = Course(ended=max(ended.values(), default=0.0))
     for i, request in enumerate(requests):
         free = run.arrivals[i] / scale
@@ -73,7 +73,7 @@ def course_of(run: PolicyRun) -> Course:
             free = ended[end]
             if (i, start, end) in chunks:
                 found.prefills.append((i, began[start], free))
-            elif end - start < request.output and not isinstance(run, PausedRun):
+            elif end - start < request.output and not run.segments:
                 found.lost.append((i, began[start], free))
             else:
                 found.prefills.append((i, began[start], first[start]))

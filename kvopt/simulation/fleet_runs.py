@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import Facts
 from kvopt.simulation.clocks import Stretch
-from kvopt.simulation.runs import Lost, PolicyRun
+from kvopt.simulation.runs import Chunks, Lost, Outcome, PolicyRun
+
+Row = TypeVar("Row", Lost, Chunks)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,34 +37,50 @@ class FleetRun(PolicyRun):
 
     @classmethod
     def of(
-        cls, run: PolicyRun, workers: Sequence[int], resumed: Mapping[int, Mapping[int, int]]
+        cls,
+        run: PolicyRun,
+        workers: Sequence[int | None],
+        resumed: Mapping[int, Mapping[int, int]],
+        router: str = "central",
     ) -> Self:
         """Return a run of a fleet whose columns are in a run of all its requests.
 
         Of each worker ``resumed`` says when it began to work after it was idle.
         """
         members: list[list[int]] = [[] for _ in range(run.instance.workers)]
-        places = []
+        places: dict[int, int] = {}
         for i, worker in enumerate(workers):
-            places.append(len(members[worker]))
-            members[worker].append(i)
-        lost: list[list[Lost]] = [[] for _ in members]
-        for piece in run.lost:
-            own = lost[workers[piece.request]]
-            own.append(Lost(places[piece.request], piece.start, piece.end))
+            if worker is not None:
+                places[i] = len(members[worker])
+                members[worker].append(i)
+
+        def of_each(rows: Sequence[Row]) -> list[list[Row]]:
+            found: list[list[Row]] = [[] for _ in members]
+            for row in rows:
+                worker = workers[row.request]
+                assert worker is not None, "what did work was started"
+                found[worker].append(row._replace(request=places[row.request]))
+            return found
+
+        lost, chunks = of_each(run.lost), of_each(run.chunks)
+        starts = [tuple(run.starts[i] for i in mine) for mine in members]
         parts = tuple(
             replace(
                 run,
                 instance=run.instance.of_one_worker(mine),
-                starts=tuple(run.starts[i] for i in mine),
-                lost=tuple(gone),
+                starts=starts[worker],
+                lost=tuple(lost[worker]),
+                outcome=Outcome.LIVELOCK if None in starts[worker] else Outcome.COMPLETED,
                 resumed=resumed.get(worker, {}),
+                segments=tuple(run.segments[i] for i in mine if run.segments),
+                chunks=tuple(chunks[worker]),
             )
-            for worker, (mine, gone) in enumerate(zip(members, lost, strict=True))
+            for worker, mine in enumerate(members)
         )
         return cls(
             run.instance, run.policy, run.starts, run.lost, run.outcome, run.wall_seconds,
-            run.note, run.clock, workers=tuple(workers), parts=parts,
+            run.note, run.clock, segments=run.segments, chunks=run.chunks, router=router,
+            workers=tuple(workers), parts=parts,
         )  # fmt: skip
 
     def facts(self) -> Facts:
@@ -74,7 +92,7 @@ class FleetRun(PolicyRun):
         """The last starts as a schedule; see `PolicyRun.schedule`."""
         starts = [start for start in self.starts if start is not None]
         workers = [worker for worker in self.workers if worker is not None]
-        is_one = self.clock.is_even and len(starts) == len(self.starts)
+        is_one = self.clock.is_even and len(starts) == len(self.starts) and not self.pauses
         return Schedule(self.instance, starts, workers) if is_one else None
 
     @cached_property

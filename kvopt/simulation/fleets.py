@@ -8,20 +8,21 @@ withdrawn from the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import groupby
 from math import inf
+from typing import Protocol
 
 from kvopt.errors import InvalidInput, PolicyFault, shown
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.model.requests import volume_of
 from kvopt.policies.base import Need, Policy
-from kvopt.routers.base import ArrivalRouter, Router
+from kvopt.routers.base import ArrivalRouter, Load, Router
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.simulation.runs import Outcome, PolicyRun
 from kvopt.simulation.simulator import MOST_EVICTIONS, Simulation, Stopped
 
 
@@ -182,33 +183,62 @@ def run_fleet(
     began = working_time()
     arrivals = clock.arrivals(instance)
     workers = [Worker(instance, deepcopy(policy), clock, arrivals) for _ in range(instance.workers)]
-    arriving = sorted(range(len(instance)), key=lambda i: (arrivals[i], i))
     if isinstance(router, ArrivalRouter):
-        router.begin(len(workers))
-        for i in arriving:
-            if should_stop():
-                raise Stopped
-            _route(i, workers, router)
+        route(instance, arrivals, workers[0].view.beliefs.output, workers, router, should_stop)
         for worker in workers:
             worker.expects_more = False
             worker.come_to(inf)
     else:
-        _share(arriving, workers, should_stop)
+        _share(_in_order(arrivals), workers, should_stop)
     return _found(instance, workers, clock, labels, working_time() - began)
 
 
-def _route(i: int, workers: list[Worker], router: ArrivalRouter) -> None:
-    """Send a request to a worker when it arrives."""
-    first = workers[0]
-    for worker in workers:
-        worker.come_to(first.arrivals[i])
-    prompt, output = first.view.prompts[i], first.view.beliefs.output[i]
-    chosen = router.choose(workers, prompt, output)
-    if type(chosen) is not int or not 0 <= chosen < len(workers):
-        said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
-        raise PolicyFault(f"router {router.name}: {said}")
-    workers[chosen].serve(i)
-    workers[chosen].deliver(i)
+class Routed(Load, Protocol):
+    """A worker to which requests are sent when they arrive."""
+
+    def come_to(self, time: float) -> None:
+        """Complete what ends by a time, and decide all that is decided before it."""
+
+    def serve(self, i: int) -> None:
+        """Take note that a request runs here and nowhere else."""
+
+    def deliver(self, i: int) -> None:
+        """Let a request arrive here."""
+
+
+def route(
+    instance: Instance,
+    arrivals: Sequence[int],
+    outputs: Sequence[int],
+    workers: Sequence[Routed],
+    router: ArrivalRouter,
+    should_stop: Callable[[], bool],
+) -> None:
+    """Send every request to a worker when it arrives.
+
+    Parameters
+    ----------
+    instance, arrivals, outputs
+        What arrives when, and how many tokens it is believed to produce.
+    workers, router, should_stop
+        As for `run_fleet`.
+    """
+    router.begin(len(workers))
+    for i in _in_order(arrivals):
+        if should_stop():
+            raise Stopped
+        for worker in workers:
+            worker.come_to(arrivals[i])
+        chosen = router.choose(workers, instance.requests[i].prompt, outputs[i])
+        if type(chosen) is not int or not 0 <= chosen < len(workers):
+            said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
+            raise PolicyFault(f"router {router.name}: {said}")
+        workers[chosen].serve(i)
+        workers[chosen].deliver(i)
+
+
+def _in_order(arrivals: Sequence[int]) -> list[int]:
+    return sorted(range(len(arrivals)), key=lambda i: (arrivals[i], i))
 
 
 def _share(arriving: list[int], workers: list[Worker], should_stop: Callable[[], bool]) -> None:
@@ -268,41 +298,21 @@ def _found(
     """Return what the workers did."""
     served: list[int | None] = [None] * len(instance)
     starts: list[int | None] = [None] * len(instance)
-    lost: list[Lost] = []
-    parts, notes = [], []
+    notes = []
     for number, worker in enumerate(workers):
-        members = sorted(worker.members)
-        place = {i: position for position, i in enumerate(members)}
-        for i in members:
+        for i in worker.members:
             served[i], starts[i] = number, worker.starts[i]
-        lost += worker.lost
-        is_done = all(worker.starts[i] is not None for i in members)
         if worker.note is not None:
             notes.append(f"worker {number}: {worker.note}")
-        parts.append(
-            PolicyRun(
-                instance=instance.of_one_worker(members),
-                policy=labels[0],
-                starts=tuple(worker.starts[i] for i in members),
-                lost=tuple(
-                    Lost(place[piece.request], piece.start, piece.end) for piece in worker.lost
-                ),
-                outcome=Outcome.COMPLETED if is_done else Outcome.LIVELOCK,
-                wall_seconds=seconds,
-                clock=clock,
-                resumed={} if clock.is_even else worker.resumed,
-            )
-        )
-    return FleetRun(
+    whole = PolicyRun(
         instance=instance,
         policy=labels[0],
         starts=tuple(starts),
-        lost=tuple(lost),
+        lost=tuple(piece for worker in workers for piece in worker.lost),
         outcome=Outcome.LIVELOCK if None in starts else Outcome.COMPLETED,
         wall_seconds=seconds,
         note="; ".join(notes) or None,
         clock=clock,
-        router=labels[1],
-        workers=tuple(served),
-        parts=tuple(parts),
     )
+    resumed = {} if clock.is_even else {w: each.resumed for w, each in enumerate(workers)}
+    return FleetRun.of(whole, served, resumed, labels[1])

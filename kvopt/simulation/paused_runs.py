@@ -3,58 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
 
 from kvopt.errors import InvalidInput
-from kvopt.model.pausing import PausedSchedule, Segment
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
-from kvopt.model.summary import Facts
 from kvopt.model.sweep import Sweep
-from kvopt.simulation.clocks import Piece, Stretch
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
-
-
-class Chunks(NamedTuple):
-    """Rounds in a row that process parts of a prompt and yield no token.
-
-    Parameters
-    ----------
-    request
-        Whose prompt; tokens that it produced before a pause are processed like a prompt.
-    start
-        The round at which the first of them begins.
-    tokens
-        What each of them processes.
-    is_lost
-        Whether the request was preempted before its next token, so that all is processed again.
-    """
-
-    request: int
-    start: int
-    tokens: tuple[int, ...]
-    is_lost: bool = False
-
-    @property
-    def end(self) -> int:
-        """The round at which the last of them ends."""
-        return self.start + len(self.tokens)
-
-
-def scope_of(
-    segments: Sequence[Sequence[Segment]], chunks: Sequence[Chunks], lost: Sequence[Lost]
-) -> Scope:
-    """Return what a run made use of, from its segments, prompts in pieces and lost work."""
-    used = [
-        (lost, Scope.RESTARTS),
-        (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
-        (chunks, Scope.CHUNKS),
-    ]
-    return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
+from kvopt.simulation.clocks import Stretch
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,14 +26,7 @@ class PausedRun(PolicyRun):
     ----------
     starts
         Round of the last start of each request, where it went on for the last time.
-    segments
-        For each request the first and last time of the stretches in which it yielded tokens.
-    chunks
-        Work on prompts that yielded no token.
     """
-
-    segments: tuple[tuple[Segment, ...], ...] = ()
-    chunks: tuple[Chunks, ...] = ()
 
     @classmethod
     def of(cls, schedule: PausedSchedule, policy: str) -> PausedRun:
@@ -82,16 +34,6 @@ class PausedRun(PolicyRun):
         starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
         end = Outcome.COMPLETED
         return cls(schedule.instance, policy, starts, (), end, 0.0, segments=schedule.segments)
-
-    @property
-    def scope(self) -> Scope:
-        """What it made use of; in rounds a prompt in pieces is one that comes later."""
-        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
-
-    @property
-    def pauses(self) -> int:
-        """How often a request was interrupted."""
-        return sum(map(len, self.segments)) - len(self.segments)
 
     @cached_property
     def paused_schedule(self) -> PausedSchedule:
@@ -102,10 +44,6 @@ class PausedRun(PolicyRun):
     def schedule(self) -> Schedule | None:
         """The starts as a schedule, None if a request was interrupted, or in seconds."""
         return self.paused_schedule.without_pauses() if self.clock.is_even else None
-
-    def facts(self) -> Facts:
-        """Return what a summary says."""
-        return {**super().facts(), "pauses": self.pauses}
 
     @cached_property
     def first_tokens(self) -> tuple[int | None, ...]:
@@ -175,13 +113,6 @@ class PausedRun(PolicyRun):
                 yield first - 1, last, before, before - done.get((i, first - 1), 0)
                 before += last - first + 1
 
-    def pieces(self) -> list[Piece]:
-        """Return ``(request, start, end)`` of all work, with a token in each round or without."""
-        found = [(chunks.request, chunks.start, chunks.end) for chunks in self.chunks]
-        for i, segments in enumerate(self.segments):
-            found += [(i, first - 1, last) for first, last in segments]
-        return found
-
     # ---- its check --------------------------------------------------------------------
 
     def violations(self) -> list[str]:
@@ -218,10 +149,3 @@ class PausedRun(PolicyRun):
             total = sum(chunks.tokens)
             if is_busy or min(chunks.tokens, default=0) < 1 or total > request.prompt + produced:
                 yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
-
-    # ---- JSON -------------------------------------------------------------------------
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object that ``kvopt run --json`` prints for this policy."""
-        said = {**super().to_json(), "pauses": self.pauses}
-        return {**said, "segments": self.segments} if self.clock.is_even else said

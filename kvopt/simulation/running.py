@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,11 +18,11 @@ from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
 from kvopt.policies.base import Need, Policy, file_of
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import PausingPolicy, ServerPolicy, Sglang
-from kvopt.routers.base import Router
+from kvopt.routers.base import ArrivalRouter, Router
 from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import ROUNDS, Clock
 from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.fleets import run_fleet
+from kvopt.simulation.fleets import route, run_fleet
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.retraction import Retraction
 from kvopt.simulation.runs import Outcome, PolicyRun
@@ -86,16 +87,16 @@ def run(
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name
-    if isinstance(scheduler, ServerPolicy | Sglang):
+    if isinstance(scheduler, Sglang):
         refuse_fleet(instance, label)
-    if instance.workers > 1:
+    if instance.workers > 1 and not isinstance(scheduler, ServerPolicy):
         return _shared(instance, scheduler, router, clock, label, should_stop)
     if instance.block_size > 1 and not clock.is_even:
         refuse_blocks(instance, "a clock of seconds")
     if isinstance(scheduler, PausingPolicy):
         scheduler = _in_blocks(scheduler, instance)
     if isinstance(scheduler, ServerPolicy):
-        return _served(instance, scheduler, clock, label, should_stop)
+        return _served(instance, scheduler, router, clock, label, should_stop)
     if isinstance(scheduler, Sglang):
         return _retracted(instance, scheduler, clock, label, should_stop)
     if instance.block_size > 1:
@@ -140,10 +141,14 @@ def _shared(
     should_stop: Callable[[], bool],
 ) -> FleetRun:
     """Simulate a fleet; arguments as of `run`."""
-    way = router_from(router) if isinstance(router, str) else router
-    labels = label, router if isinstance(router, str) else router.name
+    way, name = _router(router)
     with _at_fault(policy, label):
-        return _checked(run_fleet(instance, policy, way, clock, labels, should_stop))
+        return _checked(run_fleet(instance, policy, way, clock, (label, name), should_stop))
+
+
+def _router(router: str | Router) -> tuple[Router, str]:
+    """Return a router, and what it is called."""
+    return (router_from(router), router) if isinstance(router, str) else (router, router.name)
 
 
 def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
@@ -165,12 +170,13 @@ def _in_blocks(policy: PausingPolicy, instance: Instance) -> PausingPolicy:
 def _served(
     instance: Instance,
     policy: ServerPolicy,
+    router: str | Router,
     clock: Clock,
     label: str,
     should_stop: Callable[[], bool],
-) -> PausedRun:
-    """Simulate a server with its limits; arguments as of `run`."""
-    began = working_time()
+) -> PolicyRun:
+    """Simulate servers with their limits; arguments as of `run`."""
+    began, arrivals = working_time(), clock.arrivals(instance)
     limits = Limits(
         policy.block,
         policy.max_seqs,
@@ -180,22 +186,36 @@ def _served(
         watermark=int(float(policy.watermark) * (instance.memory // policy.block + 1)),
         asynchronous=policy.asynchronous,
     )
-    server = Server(instance, clock, limits, policy.priorities(instance))
-    server.to_the_end(should_stop)
-    found = PausedRun(
+    outputs = policy.prediction_model().beliefs(instance).output
+    said = policy.priorities(instance), outputs, should_stop
+    servers = [Server(instance, clock, limits, *said) for _ in range(instance.workers)]
+    way, name = _router(router if instance.workers > 1 else "round-robin")
+    if not isinstance(way, ArrivalRouter):
+        reason = "every server has a line of its own: name a router that sends requests on arrival"
+        raise InvalidInput(f"{reason}, such as least-requests", field=label)
+    route(instance, arrivals, outputs, servers, way, should_stop)
+    for server in servers:
+        server.come_to(inf)
+    served = {i: (w, server) for w, server in enumerate(servers) for i in server.members}
+    segments = tuple(tuple(served[i][1].segments[i]) for i in range(len(instance)))
+    found: PolicyRun = PausedRun(
         instance=instance,
         policy=label,
-        starts=tuple(segments[-1][0] - 1 for segments in server.segments),
+        starts=tuple(rows[-1][0] - 1 for rows in segments),
         lost=(),
         outcome=Outcome.COMPLETED,
         wall_seconds=working_time() - began,
         clock=clock,
-        resumed={} if clock.is_even else server.resumed,
-        segments=tuple(map(tuple, server.segments)),
-        chunks=tuple(server.chunks),
+        resumed={} if clock.is_even else servers[0].resumed,
+        segments=segments,
+        chunks=tuple(chunks for server in servers for chunks in server.chunks),
     )
-    note = f"{_pauses(found.pauses)} with tokens kept" if found.pauses else None
-    return _checked(replace(found, note=note))
+    if found.pauses:
+        found = replace(found, note=f"{_pauses(found.pauses)} with tokens kept")
+    if instance.workers > 1:
+        resumed = {} if clock.is_even else {w: each.resumed for w, each in enumerate(servers)}
+        found = FleetRun.of(found, [served[i][0] for i in range(len(instance))], resumed, name)
+    return _checked(found)
 
 
 def _retracted(

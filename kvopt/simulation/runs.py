@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import groupby, pairwise
 from math import isnan
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.blocks import most_blocks
 from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
+from kvopt.model.pausing import Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, worded
@@ -39,8 +40,7 @@ class Outcome(StrEnum):
     """It would go on for ever without finishing what is left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """A stretch of work that an eviction threw away.
 
     The request was active at the times ``start + 1 .. end``.
@@ -49,6 +49,44 @@ class Lost:
     request: int
     start: int
     end: int
+
+
+class Chunks(NamedTuple):
+    """Rounds in a row that process parts of a prompt and yield no token.
+
+    Parameters
+    ----------
+    request
+        Whose prompt; tokens that it produced before a pause are processed like a prompt.
+    start
+        The round at which the first of them begins.
+    tokens
+        What each of them processes.
+    is_lost
+        Whether the request was preempted before its next token, so that all is processed again.
+    """
+
+    request: int
+    start: int
+    tokens: tuple[int, ...]
+    is_lost: bool = False
+
+    @property
+    def end(self) -> int:
+        """The round at which the last of them ends."""
+        return self.start + len(self.tokens)
+
+
+def scope_of(
+    segments: Sequence[Sequence[Segment]], chunks: Sequence[Chunks], lost: Sequence[Lost]
+) -> Scope:
+    """Return what a run made use of, from its segments, prompts in pieces and lost work."""
+    used = [
+        (lost, Scope.RESTARTS),
+        (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
+        (chunks, Scope.CHUNKS),
+    ]
+    return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +117,11 @@ class PolicyRun(Summarised):
     resumed
         Rounds at which an idle server began to work, and when that was; empty where all rounds
         are alike, since there the number is the time.
+    segments
+        Of a server that interrupts requests and keeps their tokens: for each the first and last
+        time of the stretches in which it yielded tokens.
+    chunks
+        Its work on prompts that yielded no token.
     """
 
     instance: Instance
@@ -90,16 +133,26 @@ class PolicyRun(Summarised):
     note: str | None = None
     clock: Clock = ROUNDS
     resumed: Mapping[int, int] = field(default_factory=dict)
+    segments: tuple[tuple[Segment, ...], ...] = ()
+    chunks: tuple[Chunks, ...] = ()
 
     @property
     def scope(self) -> Scope:
-        """What it made use of, and so what a bound has to cover to be compared with it."""
-        return Scope.RESTARTS if self.lost else Scope.RUNS
+        """What it made use of, and so what a bound has to cover to be compared with it.
+
+        In rounds a prompt in pieces is one that comes later.
+        """
+        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
 
     @property
     def evictions(self) -> int:
         """Number of evictions."""
         return len(self.lost)
+
+    @property
+    def pauses(self) -> int:
+        """How often a request was interrupted and kept its tokens."""
+        return sum(map(len, self.segments)) - len(self.segments)
 
     @property
     def completed(self) -> int:
@@ -137,6 +190,7 @@ class PolicyRun(Summarised):
             "makespan": shown(self.makespan),
             "peak memory": f"{self.peak_memory:,} of {self.instance.memory:,}",
             "evictions": self.evictions,
+            "pauses": self.pauses if self.segments else None,
             "note": self.note,
         }
 
@@ -278,6 +332,11 @@ class PolicyRun(Summarised):
 
     def pieces(self) -> list[Piece]:
         """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
+        if self.segments:
+            found = [(chunks.request, chunks.start, chunks.end) for chunks in self.chunks]
+            for i, segments in enumerate(self.segments):
+                found += [(i, first - 1, last) for first, last in segments]
+            return found
         kept = [
             (i, start, start + self.instance.requests[i].output)
             for i, start in enumerate(self.starts)
@@ -405,6 +464,10 @@ class PolicyRun(Summarised):
                 "peak_memory": self.peak_memory,
                 "starts_seconds": [_seconds(start) for start in self.start_times],
             }
+        if self.segments:
+            said["pauses"] = self.pauses
+            if self.clock.is_even:
+                said["segments"] = self.segments
         wall = None if isnan(self.wall_seconds) else round(self.wall_seconds, 6)
         return {**said, "seconds": wall, "note": self.note}
 

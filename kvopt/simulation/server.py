@@ -25,7 +25,7 @@ admitted is the last in rank, and one rule serves both schedulers.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -33,8 +33,9 @@ from kvopt.errors import InvalidInput
 from kvopt.model.blocks import blocks_for
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import Segment
+from kvopt.model.requests import volume_of
 from kvopt.simulation.clocks import Clock
-from kvopt.simulation.paused_runs import Chunks
+from kvopt.simulation.runs import Chunks
 from kvopt.simulation.simulator import Stopped
 
 
@@ -119,9 +120,16 @@ class Server:
     priorities
         By request; the smallest goes first, and the largest is preempted first.  Ties are broken
         by arrival and position.
+    outputs
+        Tokens that requests are believed to produce, which count for a router alone.
+    should_stop
+        Asked every round.
 
     Attributes
     ----------
+    members, requests, volume
+        Positions of what it serves; how many of these have not finished, and their believed
+        token-rounds.
     now, time
         Round, and when it begins on the clock.
     segments
@@ -133,10 +141,19 @@ class Server:
     """
 
     def __init__(
-        self, instance: Instance, clock: Clock, limits: Limits, priorities: Sequence[int]
+        self,
+        instance: Instance,
+        clock: Clock,
+        limits: Limits,
+        priorities: Sequence[int],
+        outputs: Sequence[int],
+        should_stop: Callable[[], bool],
     ) -> None:
         limits.check(instance)
         self.instance, self.clock, self.limits = instance, clock, limits
+        self._outputs, self._should_stop = outputs, should_stop
+        self.members: list[int] = []
+        self.requests = self.volume = 0
         self._rank = list(
             zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
         )
@@ -144,7 +161,8 @@ class Server:
         self.segments: list[list[Segment]] = [[] for _ in instance]
         self.chunks: list[Chunks] = []
         self.resumed: dict[int, int] = {}
-        self._to_come = sorted(self._rank, key=lambda rank: rank[1:], reverse=True)
+        self._to_come: deque[tuple[int, int, int]] = deque()
+        self._is_busy = False  # whether the round that ends at its time is under way
         self._waiting: list[tuple[int, int, int]] = []  # a heap
         self._running: dict[int, Work] = {}  # in the order of admission
         self._done: set[int] = set()  # of these, what waits for its blocks to be taken back
@@ -156,21 +174,47 @@ class Server:
         self._produced = [0] * len(instance)
         self._partial: int | None = None  # whose prompt is not yet processed: one at a time
 
-    def to_the_end(self, should_stop: Callable[[], bool]) -> None:
-        """Serve every request."""
-        is_idle = True
-        while self._to_come or self._waiting or self._running:
-            if should_stop():
+    # ---- what a router does and sees ------------------------------------------------------
+
+    def serve(self, i: int) -> None:
+        """Take note that a request runs here and nowhere else."""
+        self.members.append(i)
+        self._count(i, 1)
+
+    def deliver(self, i: int) -> None:
+        """Let a request arrive, after those that arrived before."""
+        self._to_come.append(self._rank[i])
+
+    def tokens(self) -> int:
+        """Return the tokens held now, in whole blocks."""
+        block = self.limits.block
+        return (self.instance.memory // block - self._free) * block
+
+    def _count(self, i: int, sign: int) -> None:
+        self.requests += sign
+        self.volume += sign * volume_of(self.instance.requests[i].prompt, self._outputs[i])
+
+    # ---- time -----------------------------------------------------------------------------
+
+    def come_to(self, time: float) -> None:
+        """Complete the rounds that end by a time, and begin those that begin before it."""
+        while True:
+            if self._is_busy and self.time <= time:
+                self._complete()
+            is_idle = not (self._running or self._waiting)
+            if self._is_busy or (is_idle and not self._to_come):
+                return
+            begin = max(self.time, self._to_come[0][1]) if is_idle else self.time
+            if begin >= time:
+                return
+            if self._should_stop():
                 raise Stopped
-            if not (self._running or self._waiting):
-                is_idle = True
-                self.time = max(self.time, self._to_come[-1][1])
-                self.now = self.time if self.clock.is_even else self.now
-            while self._to_come and self._to_come[-1][1] <= self.time:
-                heapq.heappush(self._waiting, self._to_come.pop())
+            while self._to_come and self._to_come[0][1] <= begin:
+                heapq.heappush(self._waiting, self._to_come.popleft())
             if is_idle:
-                self.resumed[self.now] = self.time
-                is_idle = False
+                self.time = begin
+                self.now = begin if self.clock.is_even else self.now
+                self.resumed[self.now] = begin
             self._round()
 
     def _round(self) -> None:
@@ -187,18 +231,24 @@ class Server:
             self._pass()
 
     def _pass(self) -> None:
-        """Let the round pass, and see what is complete."""
+        """Let the round pass."""
         active, held = len(self._running), self._base
         if self._partial is not None:
             active -= 1
             held += self._running[self._partial].processed
         held += active * (self.now + 1)
         self.time += self.clock.batch_time.round_ns(active, self._prompts, held)
+        self._is_busy = True
+
+    def _complete(self) -> None:
+        """See what is complete after a round."""
+        self._is_busy = False
         self.now += 1
         for i, work in self._ends.pop(self.now, ()):
             if self._running.get(i) is not work:
                 continue
             self._yielded(i)
+            self._count(i, -1)
             if self.limits.asynchronous:
                 self._done.add(i)
             else:

@@ -93,7 +93,8 @@ def test_what_is_written_is_valid_and_true_and_read_again(name: str, tmp_path: P
 
 
 REFUSED: dict[str, tuple[Case, str]] = {
-    "a server of a fleet": (Case(made(SOME, workers=2), ["svf", "vllm-fcfs"]), "one worker only"),
+    "a server of a fleet": (Case(made(SOME, workers=2), ["svf", "vllm-fcfs"]), "name a router"),
+    "retraction in a fleet": (Case(made(SOME, workers=2), ["sglang"]), "one worker only"),
     "a plan of a fleet": (
         Case(made(SOME, workers=2), ["sorted-lp:hindsight=1"]),
         "plans for one worker",
@@ -298,7 +299,7 @@ def test_what_is_changed_is_found(
 def test_runs_with_pauses_that_are_none_are_invalid(
     segments: list[list[list[int]]], tmp_path: Path
 ) -> None:
-    """Also where only deadlines or a fleet without requests would look at them."""
+    """Also where only deadlines would look at them; a fleet without requests has none."""
     said = in_seconds()
     rows = [{"arrival": 0, "prompt": 1, "output": 2}]
     said.update(upper=None, lower=None, policies=[], slower=[])
@@ -320,7 +321,9 @@ def test_runs_with_pauses_that_are_none_are_invalid(
     said["upper"] = {"value": 0, "segments": []}
     said["instance"].update(schema="kvopt.instance/2", workers=2, requests=[])
     rehashed(said)
-    assert "with pauses are of one worker" in judged(tmp_path / "c.json", said).lines[-1]
+    assert judged(tmp_path / "c.json", said).valid
+    said["upper"]["segments"] = [[]]
+    assert "upper: has 1 segments for 0" in judged(tmp_path / "c.json", said).lines[-1]
 
 
 @pytest.mark.parametrize("workers", [3, 10_001])

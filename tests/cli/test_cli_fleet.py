@@ -125,3 +125,31 @@ def test_what_is_refused(
     assert (code, printed) == (2, "")
     assert wanted in err
     assert not out.exists()
+
+
+def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:
+    server = "vllm-fcfs:block=1"
+    code, out, _ = run("fleet", ec1, "--match", server, "--workers", "2", "--json", *QUICK)
+    (_, row) = json.loads(out)["fleets"]
+    assert code == 0
+    assert {*row["runs"]} == {
+        f"least-volume + {server}", "least-volume + svf", "central + svf",
+    }  # fmt: skip
+    named = ("--router", "central", "-P", server)
+    code, out, err = run("fleet", ec1, "--target", "mean=3", "--counts", "2", *named, *QUICK)
+    assert (code, out) == (2, "")
+    assert "name a router that sends requests on arrival" in err
+
+
+def test_servers_of_a_fleet_run_and_have_no_schedule_file(run: Run, tmp_path: Path) -> None:
+    instance = tmp_path / "two.json"
+    rows = [{"arrival": 0, "prompt": s, "output": o} for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    said = {"schema": "kvopt.instance/1", "memory": 16, "requests": [*rows, *rows]}
+    instance.write_text(json.dumps(said))
+    args = ("--workers", "2", "--router", "least-requests", "-P", "vllm-fcfs:block=1")
+    code, out, _ = run("run", instance, *args)
+    assert code == 0
+    assert "pauses with tokens kept" in out
+    code, out, err = run("run", instance, *args, "-o", tmp_path / "schedule.json")
+    assert code == 2
+    assert "a schedule with pauses knows one worker only" in err

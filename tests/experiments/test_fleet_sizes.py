@@ -29,7 +29,8 @@ from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.experiments.fleets.measures import Latency
 from kvopt.experiments.fleets.sizes import bands_of
 from kvopt.experiments.fleets.targets import latency_target, least_total
-from kvopt.simulation.clocks import ROUNDS, Seconds
+from kvopt.model.scopes import Scope
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 LIMIT = 0.2
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))
@@ -230,3 +231,30 @@ class TestFolder:
         assert path.read_text() != text
         with pytest.raises(InvalidInput, match=r"2\.cert\.json"):
             fleet_sizes(FEW, "mean=75", counts=[2], out=tmp_path)
+
+
+@pytest.mark.parametrize("clock", [ROUNDS, Seconds(BatchTime([Line(10**7, 1000)]))])
+def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> None:
+    found = fleet_sizes(
+        FEW, FleetMatch("vllm-fcfs:block=1", "least-requests", 2), policies=["svf"],
+        counts=[1, 2], clock=clock, time_limit=LIMIT, out=tmp_path,
+    )  # fmt: skip
+    assert found.labels == [
+        "least-requests + vllm-fcfs:block=1",
+        "least-volume + vllm-fcfs:block=1",
+        "least-requests + svf",
+        "least-volume + svf",
+        "central + svf",
+    ]
+    fleet = replace(FEW, workers=2)
+    for label, value in found.bands[1].runs.items():
+        router, _, policy = label.partition(" + ")
+        assert run(fleet, policy, router=router, clock=clock).objective == value
+    assert found.scope.covers(Scope.PAUSES)
+    for count in (1, 2):
+        assert verify(tmp_path / f"{count}.cert.json").valid
+    again = fleet_sizes(
+        FEW, FleetMatch("vllm-fcfs:block=1", "least-requests", 2), policies=["svf"],
+        counts=[1, 2], clock=clock, time_limit=LIMIT, out=tmp_path,
+    )  # fmt: skip
+    assert again.bands == found.bands

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from commands import Run
@@ -30,8 +31,12 @@ from kvopt import run as simulate
 from kvopt.experiments.hunting import hunt
 from kvopt.model.blocks import block_overflow
 from kvopt.model.scopes import Scope
+from kvopt.routers.base import ArrivalRouter, Load
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.paused_runs import Chunks, PausedRun
+from kvopt.simulation.fleet_runs import FleetRun
+from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.runs import Chunks
+from kvopt.simulation.simulator import Stopped
 
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
 
@@ -311,3 +316,115 @@ def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
     assert found.scope is Scope.PAUSES
     with pytest.raises(InvalidInput, match="pauses requests"):
         hunt(["sglang"], n=1, memory=2, scope="runs")
+
+
+# ---- fleets ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Sent(ArrivalRouter):
+    """Sends requests where it was told to, in the order of their arrival."""
+
+    name: ClassVar[str] = "sent"
+
+    to: Sequence[int] = ()
+
+    def begin(self, workers: int) -> None:
+        self._left = iter(self.to)
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+        return next(self._left)
+
+
+def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> FleetRun:
+    fleet = replace(case.instance, workers=workers)
+    found = simulate(fleet, case.policy, router=Sent(to=to), clock=clock)
+    assert isinstance(found, FleetRun)
+    return found
+
+
+@examples(30)
+@given(cases(), st.booleans())
+def test_a_fleet_that_sends_all_to_one_worker_is_the_server_alone(
+    case: Case, in_seconds: bool
+) -> None:
+    clock = Seconds(MODEL) if in_seconds else ROUNDS
+    alone = case.served(clock)
+    found = sent(case, 2, [1] * len(case.instance), clock)
+    assert found.completions == alone.completions
+    assert (found.segments, found.chunks) == (alone.segments, alone.chunks)
+    assert (found.scope, found.pauses, found.peak_memory) == (
+        alone.scope,
+        alone.pauses,
+        alone.peak_memory,
+    )
+
+
+@examples(40)
+@given(cases(), st.lists(st.integers(0, 2), min_size=9, max_size=9), st.booleans())
+def test_servers_of_a_fleet_are_literal_servers_of_what_is_sent_to_them(
+    case: Case, to: list[int], in_seconds: bool
+) -> None:
+    """Arrivals ascend with positions, so a routing is a list of workers."""
+    model = MODEL if in_seconds else None
+    found = sent(case, 3, to, Seconds(MODEL) if in_seconds else ROUNDS)
+    assert found.violations() == []
+    for worker in range(3):
+        members = [i for i in range(len(case.instance)) if to[i] == worker]
+        requests = [case.instance.requests[i] for i in members]
+        own = replace(case, instance=replace(case.instance, requests=tuple(requests)))
+        _, ones = own.literal(model)
+        assert [found.workers[i] for i in members] == [worker] * len(members)
+        assert [found.completions[i] for i in members] == [one.completed for one in ones]
+        if model is None:
+            stretches = [in_stretches(one.times) for one in ones]
+            assert [found.segments[i] for i in members] == stretches
+
+
+@examples(40)
+@given(cases(), st.booleans())
+def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
+    """The load at an arrival follows from when everything was active, and completed."""
+    limits = {**case.limits, "block": 1, "asynchronous": 0}
+    case = replace(case, limits=limits)
+    fleet = replace(case.instance, workers=2)
+
+    def tokens(i: int, time: int, found: FleetRun) -> int:
+        made = sum(max(min(last, time) - first + 1, 0) for first, last in found.segments[i])
+        if any(first <= time <= last for first, last in found.segments[i]):
+            return fleet.requests[i].prompt + made
+        rows = [each for each in found.chunks if each.request == i and each.start < time]
+        return sum(sum(each.tokens[: time - each.start]) for each in rows if time <= each.end)
+
+    measures: dict[str, Any] = {
+        "least-requests": lambda *_: 1,
+        "least-volume": lambda i, *_: fleet.requests[i].volume,
+        "least-tokens": tokens,
+    }
+    if in_seconds:
+        del measures["least-tokens"]
+    for way, measure in measures.items():
+        clock = Seconds(MODEL) if in_seconds else ROUNDS
+        found = simulate(fleet, case.policy, router=way, clock=clock)
+        assert isinstance(found, FleetRun)
+        for i, time in enumerate(found.arrivals):
+            loads = [0, 0]
+            for j in range(i):
+                end, worker = found.completions[j], found.workers[j]
+                assert end is not None
+                assert worker is not None
+                loads[worker] += measure(j, time, found) if end > time else 0
+            assert found.workers[i] == loads.index(min(loads)), (way, loads)
+
+
+def test_what_is_said_of_a_fleet_of_servers() -> None:
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    fleet = Instance(16, [r for r in requests for _ in range(2)], workers=2)
+    found = simulate(fleet, "vllm-fcfs:block=1", router="round-robin")
+    assert (found.objective, found.note, found.schedule) == (58, "4 pauses with tokens kept", None)
+    said = found.to_json()
+    assert (said["pauses"], said["workers"]) == (4, [0, 1] * 4)
+    assert said["segments"][6] == ((1, 3), (8, 9))
+    assert found.facts()["pauses"] == 4
+    with pytest.raises(Stopped):
+        simulate(fleet, "vllm-fcfs", router="random", should_stop=lambda: True)

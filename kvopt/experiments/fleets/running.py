@@ -23,6 +23,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.requests import checked_integer
 from kvopt.model.scopes import least_scope
 from kvopt.policies.registry import policy as policy_from
+from kvopt.policies.servers import PausingPolicy
 from kvopt.routers.labels import label_of
 from kvopt.routers.registry import router as router_from
 from kvopt.search.incumbent import checked_limit
@@ -52,6 +53,12 @@ _OF_DEADLINES = SolveParams.of(
 
 Observer = Callable[[str], None]
 """Told in a line what begins."""
+
+
+def routers_of(policy: str, routers: Sequence[str] = ROUTERS) -> list[str]:
+    """Return the routers that a scheduler goes with: a server has a line of its own."""
+    has_line = isinstance(policy_from(policy), PausingPolicy)
+    return [name for name in routers if not has_line or router_from(name).is_irrevocable]
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,13 @@ class _Work:
         if self._match is not None:
             chosen.insert(0, self._match.policy)
             ways.insert(0, self._match.router)
-        self._pairs = [(way, name) for name in dict.fromkeys(chosen) for way in dict.fromkeys(ways)]
+        asked = "" if self._match is None else self._match.label
+        self._pairs = [
+            (way, name)
+            for name in dict.fromkeys(chosen)
+            for way in dict.fromkeys(ways)
+            if way in routers or way in routers_of(name, ways) or label_of(way, name) == asked
+        ]
         for way in ways:
             router_from(way)
         self.scope = least_scope(

@@ -12,7 +12,6 @@ from kvopt.model.sweep import Stretch, swept
 from kvopt.reports.charts.axes import Axis, Box, Frame, label, path
 from kvopt.reports.charts.bands import bands, counts_of, most_of
 from kvopt.reports.html import Markup, number
-from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import PolicyRun
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
@@ -53,7 +52,7 @@ class Work(NamedTuple):
 
 def _kept(run: PolicyRun) -> Iterator[Work]:
     """Yield the work that was not lost: a stretch of each request, or what pauses cut it into."""
-    if isinstance(run, PausedRun):
+    if run.segments:
         for i, segments in enumerate(run.segments):
             before = 0
             for first, last in segments:
