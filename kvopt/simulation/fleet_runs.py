@@ -71,7 +71,7 @@ class FleetRun(PolicyRun):
                 starts=starts[worker],
                 lost=tuple(lost[worker]),
                 outcome=Outcome.LIVELOCK if None in starts[worker] else Outcome.COMPLETED,
-                resumed=resumed.get(worker, {}),
+                resumed={} if run.clock.is_even else resumed.get(worker, {}),
                 segments=tuple(run.segments[i] for i in mine if run.segments),
                 chunks=tuple(chunks[worker]),
             )

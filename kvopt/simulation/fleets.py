@@ -314,5 +314,5 @@ def _found(
         note="; ".join(notes) or None,
         clock=clock,
     )
-    resumed = {} if clock.is_even else {w: each.resumed for w, each in enumerate(workers)}
+    resumed = dict(enumerate(worker.resumed for worker in workers))
     return FleetRun.of(whole, served, resumed, labels[1])

@@ -176,6 +176,10 @@ def _served(
     should_stop: Callable[[], bool],
 ) -> PolicyRun:
     """Simulate servers with their limits; arguments as of `run`."""
+    way, name = _router(router if instance.workers > 1 else "round-robin")
+    if not isinstance(way, ArrivalRouter):
+        reason = "every server has a line of its own: name a router that sends requests on arrival"
+        raise InvalidInput(f"{reason}, such as least-requests", field=label)
     began, arrivals = working_time(), clock.arrivals(instance)
     limits = Limits(
         policy.block,
@@ -189,15 +193,12 @@ def _served(
     outputs = policy.prediction_model().beliefs(instance).output
     said = policy.priorities(instance), outputs, should_stop
     servers = [Server(instance, clock, limits, *said) for _ in range(instance.workers)]
-    way, name = _router(router if instance.workers > 1 else "round-robin")
-    if not isinstance(way, ArrivalRouter):
-        reason = "every server has a line of its own: name a router that sends requests on arrival"
-        raise InvalidInput(f"{reason}, such as least-requests", field=label)
     route(instance, arrivals, outputs, servers, way, should_stop)
     for server in servers:
         server.come_to(inf)
-    served = {i: (w, server) for w, server in enumerate(servers) for i in server.members}
-    segments = tuple(tuple(served[i][1].segments[i]) for i in range(len(instance)))
+    served = {i: w for w, server in enumerate(servers) for i in server.members}
+    workers = [served[i] for i in range(len(instance))]
+    segments = tuple(tuple(servers[w].segments[i]) for i, w in enumerate(workers))
     found: PolicyRun = PausedRun(
         instance=instance,
         policy=label,
@@ -213,8 +214,8 @@ def _served(
     if found.pauses:
         found = replace(found, note=f"{_pauses(found.pauses)} with tokens kept")
     if instance.workers > 1:
-        resumed = {} if clock.is_even else {w: each.resumed for w, each in enumerate(servers)}
-        found = FleetRun.of(found, [served[i][0] for i in range(len(instance))], resumed, name)
+        resumed = dict(enumerate(server.resumed for server in servers))
+        found = FleetRun.of(found, workers, resumed, name)
     return _checked(found)
 
 
