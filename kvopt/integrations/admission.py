@@ -43,6 +43,7 @@ class Admission:
             raise InvalidInput("goes with --scheduling-policy fcfs", field=POLICY)
         memory = (scheduler.kv_cache_manager.block_pool.num_gpu_blocks - 1) * scheduler.block_size
         self._slack = _slack(scheduler.block_size // 2)
+        self.kvopt_admission = {"admission": label, "slack": self._slack}
         self._view = View(Instance(memory, []), Beliefs([], [], []))
         self._policy.begin(self._view)
         self._names: list[str] = []  # by place

@@ -103,6 +103,7 @@ def _configuration(scheduler: Any) -> dict[str, Any]:
         "prefix_caching": bool(scheduler.cache_config.enable_prefix_caching),
         "speculation": bool(scheduler.num_spec_tokens),
         "sliding_window": any(window is not None for window in windows) or len(groups) > 1,
+        **getattr(scheduler, "kvopt_admission", {}),
     }
 
 

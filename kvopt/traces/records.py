@@ -115,9 +115,10 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
     notes = {key: value for key, value in settings.items() if key not in left}
     notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
     notes["left_out"] = len(replay.seen) - len(done)
-    return RecordedRun(
-        f"{settings['engine']}, {settings['policy']}", schedule, settings["block"], notes
-    )
+    label = f"{settings['engine']}, {settings['policy']}"
+    if "admission" in settings:
+        label += f", admission {settings['admission']}, slack {settings.get('slack')}"
+    return RecordedRun(label, schedule, settings["block"], notes)
 
 
 def _of_compact(value: object, name: str | None) -> RecordedRun:

@@ -25,7 +25,9 @@ _SETTINGS = dict.fromkeys(
     ("schema", "engine", "policy", "block", "blocks", "prefix_caching", "speculation",
      "sliding_window")
 ).keys()  # fmt: skip
-_MORE_SETTINGS = ("budget", "max_seqs", "chunked", "watermark", "asynchronous", "ns")
+_MORE_SETTINGS = (
+    "budget", "max_seqs", "chunked", "watermark", "asynchronous", "ns", "admission", "slack",
+)  # fmt: skip
 _KINDS = {
     "arrived": dict.fromkeys(("arrived", "round", "prompt")).keys(),
     "processed": dict.fromkeys(("processed", "round", "preempted")).keys(),

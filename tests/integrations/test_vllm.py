@@ -67,6 +67,7 @@ def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
         environment = {**os.environ, "KVOPT_SLACK": "3"}
         subprocess.run([*command, *where, *options], check=True, env=environment)
         found = read_record(record)
+        assert found.policy.endswith(", fcfs, admission svf, slack 3")
         assert found.schedule.pauses == 0
         latencies.append(found.schedule.objective)
     assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective  # type: ignore[operator]

@@ -11,7 +11,7 @@ import pytest
 from commands import Run
 from refusals import MISSING, edited, refusal
 
-from kvopt import BatchTime, FalseClaim, Line, run
+from kvopt import BatchTime, FalseClaim, Line, read_certificate, run
 from kvopt.files.runs import read_run, write_run
 from kvopt.hardware.fitting import Measured
 from kvopt.model.batch_time import MILLISECOND
@@ -87,6 +87,21 @@ def test_prompts_are_counted_as_kvopt_counts_them(tmp_path: Path) -> None:
     assert [(r.id, *r.kind) for r in record.instance] == [("a", 0, 1, 2), ("b", 1, 1, 2)]
     assert record.schedule.segments == (((1, 2),), ((2, 3),))
     assert (record.instance.memory, record.block, record.schedule.objective) == (6, 2, 4)
+
+
+def test_who_admits_is_named_in_run_and_certificate(run: Run, tmp_path: Path) -> None:
+    admission = {"admission": "patient:window=1", "slack": 0}
+    (tmp_path / "r.jsonl").write_text(lines((0, {**admission, "engine": "vllm 0.33.0"})))
+    said = "vllm 0.33.0, fcfs, admission patient:window=1, slack 0"
+    found = read_record(tmp_path / "r.jsonl")
+    assert found.policy == said
+    assert {**found.notes, **admission} == found.notes
+    code, _, err = run("import-run", tmp_path / "r.jsonl", "-o", tmp_path / "run.json")
+    assert (code, f"run.json: {said}, 2 requests" in err) == (0, True), err
+    output = tmp_path / "run.cert.json"
+    code, out, _ = run("certify", "--run", tmp_path / "run.json", "-t", "1", "-o", output)
+    assert (code, said in out) == (0, True)
+    assert [each.policy for each in read_certificate(output).runs] == [said]
 
 
 def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
