@@ -71,7 +71,12 @@ def test_what_a_scope_does_not_cover_is_refused(text: str, wanted: str, tmp_path
     said = refusal(read_study, tmp_path / "study.toml", text)
     assert said.startswith(wanted)
     if "vllm" in wanted:
-        assert said.endswith("does: write scope")
+        line = said.partition("does: write ")[2]
+        assert line == f'scope = "pauses{"+chunks" * ("seconds" in text)}"'
+        bare = text.replace('scope = "runs"\n', "")
+        if "seconds" not in text:
+            study = study_from_text(f"{line}\n{bare}", tmp_path / "study.toml")
+            assert study.limits[0].scope is Scope.PAUSES
 
 
 def test_two_optima_share_what_is_known_of_either() -> None:

@@ -39,6 +39,18 @@ def test_folder_without_a_study_is_refused(run: Run, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_what_is_no_study_says_what_draws_it(run: Run, ec1: Path, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet"
+    args = ("--target", "mean=3", "--counts", "2", "-t", "0.2", "--out", fleet)
+    assert run("fleet", ec1, *args)[0] == 0
+    before = {*fleet.iterdir()}
+    code, _, err = run("report", fleet)
+    assert (code, "kvopt fleet with this --out draws fleet.svg" in err) == (2, True)
+    code, _, err = run("report", fleet / "2.cert.json")
+    assert (code, "kvopt.read_certificate(FILE).plot() draws it" in err) == (2, True)
+    assert {*fleet.iterdir()} == before
+
+
 def test_study_without_records_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / FILE).touch()
     assert run("report", tmp_path)[0] == 0

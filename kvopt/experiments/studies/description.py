@@ -251,7 +251,8 @@ def _policies(
         except InvalidInput as error:
             raise table.fault("policies", f"{label}: {error}") from None
         if not any(kind.scope.covers(needed) for kind in kinds):
-            raise table.fault("policies", f"{label}: {uncovered(needed)}: write scope")
+            reason = f'{label}: {uncovered(needed)}: write scope = "{needed}"'
+            raise table.fault("policies", reason)
         found.append(label)
     return tuple(found)
 
