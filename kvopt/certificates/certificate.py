@@ -19,7 +19,7 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.slower import is_backlog
-from kvopt.model.summary import Facts, Summarised, ratio, share, times
+from kvopt.model.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
 from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
@@ -108,6 +108,12 @@ class Certificate(Summarised):
         """``(objective - bound) / objective``, None while a side is unknown."""
         return relative_gap(self.objective, self.lower_bound)
 
+    @property
+    def undecided(self) -> str | None:
+        """What the two sides leave open where they are far apart, in a sentence."""
+        apart = far_apart(self.gap)
+        return apart and f"{apart}: {UNDECIDED}"
+
     def ratio(self, run: JudgedRun) -> tuple[float | None, float | None]:
         """Return the interval ``[value / upper, value / lower]`` that holds value / optimum.
 
@@ -183,7 +189,12 @@ class Certificate(Summarised):
                 compared = f"{run.scope}, which the bound does not cover"
             said[run.policy] = run.outcome if run.value is None else compared
         in_time = self.in_time and self.in_time.sentence(len(self.instance))
-        return {**said, "in time": in_time, "notes": "; ".join(self.notes) or None}
+        return {
+            **said,
+            "undecided": self.undecided,
+            "in time": in_time,
+            "notes": "; ".join(self.notes) or None,
+        }
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the summary, and the intervals of runs as a picture."""

@@ -207,6 +207,8 @@ def _print(found: Certificate) -> None:
         f"{what} {found.worded_total(found.objective, up=True)}{unit}, proved to be at least "
         f"{found.worded_total(found.lower_bound, up=False)}{unit}: gap {common.percent(found.gap)}"
     )
+    if found.undecided is not None:
+        print(found.undecided)
     if found.runs:
         heads, optional = (
             [name for name in names if found.slower or "slower" not in name]

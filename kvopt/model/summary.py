@@ -10,6 +10,13 @@ from typing import ClassVar
 Facts = Mapping[str, object]
 """What is said, by its name; None is not said."""
 
+WIDE_GAP = 0.2
+UNDECIDED = (
+    "this does not decide whether much better schedules exist, as the bound may be too low, or the "
+    "search too short"
+)
+"""What follows where both sides of an optimum are far apart, and why."""
+
 
 class Summarised:
     """Things that are shown by their facts, and not by all that they hold.
@@ -75,6 +82,16 @@ def share(value: float | None) -> str | None:
     if value is None:
         return None
     return "0%" if value == 0 else f"{max(100 * value, 0.01):.2f}%"
+
+
+def far_apart(gap: float | None) -> str | None:
+    """Return what is said of both sides of an optimum with a gap above a fifth, else None.
+
+    The best schedule may be optimal then, or take more than 1.25 times as long as it has to.
+    """
+    if gap is None or gap <= WIDE_GAP:
+        return None
+    return f"the bound and the best schedule are {100 * gap:.0f}% apart"
 
 
 def ratio(value: int | None, by: int | None) -> float | None:

@@ -346,3 +346,18 @@ def test_a_certificate_of_requests_with_priorities_is_valid(tmp_path: Path) -> N
         assert old in text
         path.write_text(text.replace(old, new))
         assert not verify(path).valid
+
+
+@pytest.mark.parametrize(("lower", "is_said"), [(21, True), (22, False), (27, False)])
+def test_a_gap_that_decides_little_is_said_with_its_reason(lower: int, is_said: bool) -> None:
+    found = certify(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), time_limit=1)
+    assert (found.objective, found.undecided) == (27, None)
+    assert found.lower is not None
+    wide = replace(found, lower=replace(found.lower, value=lower))
+    said = wide.facts()["undecided"]
+    assert said == wide.undecided
+    assert (said is not None) == is_said
+    assert not is_said or str(said).startswith(
+        "the bound and the best schedule are 22% apart: this does not decide whether"
+    )
+    assert replace(found, lower=None).undecided is None

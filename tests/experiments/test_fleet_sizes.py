@@ -258,3 +258,17 @@ def test_servers_go_without_the_line_for_all(clock: Clock, tmp_path: Path) -> No
         counts=[1, 2], clock=clock, time_limit=LIMIT, out=tmp_path,
     )  # fmt: skip
     assert again.bands == found.bands
+
+
+def test_what_is_open_says_how_far_apart_the_sides_are() -> None:
+    found = fleet_sizes(CONVERSATIONS, FleetMatch("fcfs", "round-robin", 3), time_limit=LIMIT)
+    most = found.target.most
+    band = replace(found.bands[0], workers=1, lower=most // 2, upper=most + 1)
+    enough = replace(band, workers=2, upper=most)
+    cut = replace(found, bands=(band, enough))
+    assert cut.answer.endswith(
+        "whether 1 can be enough is open, as with 1 machine the bound and the best schedule are "
+        "50% apart."
+    )
+    near = replace(found, bands=(replace(band, lower=most), enough))
+    assert near.answer.endswith("whether 1 can be enough is open.")

@@ -28,7 +28,9 @@ def test_a_single_instance_is_answered_in_a_sentence() -> None:
     )
     assert found == [
         "On the one instance, mc-sf certainly takes at most 1.34 times the least total latency "
-        "possible; svf 1.05 to 1.40 times; fcfs 1.50 to 2.00 times."
+        "possible; svf 1.05 to 1.40 times; fcfs 1.50 to 2.00 times.",
+        "The bound and the best schedule are 25% apart: this does not decide whether much better "
+        "schedules exist, as the bound may be too low, or the search too short.",
     ]
 
 
@@ -41,6 +43,15 @@ def test_several_instances_are_answered_on_average_and_at_worst() -> None:
         "possible; fcfs 1.25 to 1.50 times.",
         "Of single runs the largest ratio is at most 1.00 (svf); at most 2.00 (fcfs).",
     ]
+
+
+@pytest.mark.parametrize(("lower", "is_said"), [(79, True), (80, False), (100, False)])
+def test_gaps_above_a_fifth_decide_little_and_it_is_said(lower: int, is_said: bool) -> None:
+    found = answer(runs("svf", (110, 100, lower), (110, 100, lower)))
+    apart = [each for each in found if "does not decide" in each]
+    assert [each.partition(":")[0] for each in apart] == [
+        "On average the bound and the best schedule are 21% apart"
+    ] * is_said
 
 
 def test_of_many_schedulers_the_best_and_the_worst_are_named() -> None:

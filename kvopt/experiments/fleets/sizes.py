@@ -13,7 +13,8 @@ from kvopt.model.frames import frame
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
 from kvopt.model.scopes import Scope
-from kvopt.model.summary import Facts, Summarised
+from kvopt.model.summary import Facts, Summarised, far_apart
+from kvopt.search.result import relative_gap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +156,10 @@ class FleetSizes(Summarised):
         if least == known:
             return ", so that is the least"
         open_ = str(least) if least == known - 1 else f"{least} to {known - 1}"
-        return f", and whether {open_} can be enough is open"
+        gaps = {band.workers: relative_gap(band.upper, band.lower) for band in self.bands}
+        apart = far_apart(gaps.get(least))
+        why = f", as with {machines_in_words(least)} {apart}" if apart else ""
+        return f", and whether {open_} can be enough is open{why}"
 
     @property
     def labels(self) -> list[str]:

@@ -17,6 +17,7 @@ from kvopt.experiments.studies.intervals import (
 )
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.experiments.studies.worth import FamilyWorth, by_family, worths
+from kvopt.model.summary import UNDECIDED, far_apart
 
 _ALL = 4
 """Schedulers up to which each is named; of more, the one certain to be good and the worst."""
@@ -120,6 +121,9 @@ def _judged(runs: dict[str, list[Record]]) -> list[str]:
         parts = [f"{first} certainly takes {_times(means[first])} the least total latency possible"]
         parts += [f"{name} {_times(means[name], ' that')}" for name in others]
         said = [f"{place}, {'; '.join(parts)}."]
+        least, most = means[first].least, means[first].most
+        if least and most and (apart := far_apart(float(1 - least / most))):
+            said.append(f"{'On average ' * several}{apart}: {UNDECIDED}.".capitalize())
         if several:
             worst = {name: largest_of(map(ratio_of, runs[name])) for name in order}
             each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
