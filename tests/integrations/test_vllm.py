@@ -50,7 +50,7 @@ def test_vllm_decides_what_its_record_and_the_simulator_say(
     limits = "block=4,max_seqs=8,budget=40" if options else "block=4,max_seqs=8"
     policy = "vllm-priority:by=priority," if options else "vllm-fcfs:"
     made = run(found.instance, policy + limits)
-    assert found.schedule.segments == made.segments  # type: ignore[attr-defined]
+    assert found.schedule.segments == made.segments
 
 
 @pytest.mark.slow
