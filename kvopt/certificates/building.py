@@ -253,7 +253,7 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
     if isinstance(schedule, PausedSchedule):
         plain = schedule.without_pauses()
         if plain is None:
-            return JudgedRun.with_pauses(GIVEN, schedule)
+            return JudgedRun.of(PausedRun.of(schedule, GIVEN))
         schedule = plain
     search.offer_starts(schedule.starts, "given schedule", schedule.workers)
     return JudgedRun.scheduled(GIVEN, schedule)

@@ -24,6 +24,7 @@ from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
 from kvopt.simulation.measures import MEASURES, Measures
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import PolicyRun
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Certificate(Summarised):
             case PolicyRun() as run:
                 return JudgedRun.of(run)
             case PausedSchedule() as schedule:
-                return JudgedRun.with_pauses("", schedule)
+                return JudgedRun.of(PausedRun.of(schedule, ""))
             case Schedule() as schedule:
                 return JudgedRun.scheduled("", schedule)
             case None:

@@ -8,7 +8,7 @@ from math import nan
 from typing import Self
 
 from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule, Segment
+from kvopt.model.pausing import Segment
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import Clock
@@ -83,15 +83,6 @@ class JudgedRun:
         workers = schedule.workers if schedule.instance.workers > 1 else ()
         said = (name, str(Outcome.COMPLETED), schedule.objective, schedule.starts)
         return cls(*said, workers=workers)
-
-    @classmethod
-    def with_pauses(cls, name: str, schedule: PausedSchedule) -> Self:
-        """Return a schedule with pauses, in rounds, as what a policy did."""
-        starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
-        return cls(
-            name, str(Outcome.COMPLETED), schedule.objective, starts,
-            segments=schedule.segments, scope=Scope.PAUSES,
-        )  # fmt: skip
 
     @property
     def evictions(self) -> int | None:

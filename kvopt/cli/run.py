@@ -17,7 +17,6 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files import read_instance, write_atomically, write_schedule
-from kvopt.model.instance import refuse_fleet
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.registry import router as router_from
 from kvopt.simulation.clocks import Clock, Seconds
@@ -129,10 +128,10 @@ def _write_schedule(run: PolicyRun, output: Path) -> None:
     if isinstance(run, PausedRun):
         write_schedule(run.paused_schedule, output)
         return
-    if run.pauses:
-        refuse_fleet(run.instance, "a schedule with pauses")
     if run.schedule is None:
-        raise InvalidInput("did not finish every request, so there is no schedule", field="-o")
+        raise InvalidInput(
+            "left requests unfinished, or pauses some in a fleet: there is no schedule", field="-o"
+        )
     write_schedule(run.schedule, output)
 
 

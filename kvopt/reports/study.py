@@ -147,17 +147,6 @@ class Study:
         return certificate is not None and (self.folder / certificate).is_file()
 
 
-def _drawn_otherwise(path: Path) -> str:
-    """Say what draws what is no study."""
-    if path.is_file():
-        return (
-            "; of a certificate kvopt verify says what it proves, and in Python "
-            "kvopt.read_certificate(FILE).plot() draws it"
-        )
-    is_fleet = (path / "fleet.json").exists()
-    return "; kvopt fleet with this --out draws fleet.svg and fleet.png" if is_fleet else ""
-
-
 def read_study(folder: Path) -> Study:
     """Read the folder of a study.
 
@@ -168,7 +157,10 @@ def read_study(folder: Path) -> Study:
     """
     path = folder / FILE
     if not path.is_file():
-        reason = f"holds no study: {FILE} is missing{_drawn_otherwise(folder)}"
+        reason = (
+            f"holds no study: {FILE} is missing (kvopt fleet --out draws its folder as fleet.svg, "
+            "kvopt.read_certificate(FILE).plot() draws a certificate)"
+        )
         raise InvalidInput(reason, file=str(folder))
     warnings: list[str] = []
     records = sorted(read_records(folder, warnings.append), key=_order)

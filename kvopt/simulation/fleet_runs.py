@@ -15,6 +15,28 @@ from kvopt.simulation.runs import Chunks, Lost, Outcome, PolicyRun
 Row = TypeVar("Row", Lost, Chunks)
 
 
+def _part(run: PolicyRun, members: Sequence[int], resumed: Mapping[int, int]) -> PolicyRun:
+    """Return what a worker did with its requests, which has rounds of its own."""
+    place = {i: position for position, i in enumerate(members)}
+
+    def own(rows: Sequence[Row]) -> tuple[Row, ...]:
+        return tuple(
+            row._replace(request=place[row.request]) for row in rows if row.request in place
+        )
+
+    starts = tuple(run.starts[i] for i in members)
+    return replace(
+        run,
+        instance=run.instance.of_one_worker(members),
+        starts=starts,
+        lost=own(run.lost),
+        outcome=Outcome.LIVELOCK if None in starts else Outcome.COMPLETED,
+        resumed={} if run.clock.is_even else resumed,
+        segments=tuple(run.segments[i] for i in members if run.segments),
+        chunks=own(run.chunks),
+    )
+
+
 @dataclass(frozen=True, repr=False)
 class FleetRun(PolicyRun):
     """What a scheduler did on the workers of a fleet.
@@ -48,39 +70,14 @@ class FleetRun(PolicyRun):
         Of each worker ``resumed`` says when it began to work after it was idle.
         """
         members: list[list[int]] = [[] for _ in range(run.instance.workers)]
-        places: dict[int, int] = {}
         for i, worker in enumerate(workers):
             if worker is not None:
-                places[i] = len(members[worker])
                 members[worker].append(i)
-
-        def of_each(rows: Sequence[Row]) -> list[list[Row]]:
-            found: list[list[Row]] = [[] for _ in members]
-            for row in rows:
-                worker = workers[row.request]
-                assert worker is not None, "what did work was started"
-                found[worker].append(row._replace(request=places[row.request]))
-            return found
-
-        lost, chunks = of_each(run.lost), of_each(run.chunks)
-        starts = [tuple(run.starts[i] for i in mine) for mine in members]
-        parts = tuple(
-            replace(
-                run,
-                instance=run.instance.of_one_worker(mine),
-                starts=starts[worker],
-                lost=tuple(lost[worker]),
-                outcome=Outcome.LIVELOCK if None in starts[worker] else Outcome.COMPLETED,
-                resumed={} if run.clock.is_even else resumed.get(worker, {}),
-                segments=tuple(run.segments[i] for i in mine if run.segments),
-                chunks=tuple(chunks[worker]),
-            )
-            for worker, mine in enumerate(members)
-        )
+        parts = [_part(run, mine, resumed.get(w, {})) for w, mine in enumerate(members)]
         return cls(
             run.instance, run.policy, run.starts, run.lost, run.outcome, run.wall_seconds,
             run.note, run.clock, segments=run.segments, chunks=run.chunks, router=router,
-            workers=tuple(workers), parts=parts,
+            workers=tuple(workers), parts=tuple(parts),
         )  # fmt: skip
 
     def facts(self) -> Facts:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import groupby
 from math import inf
-from typing import Protocol
 
 from kvopt.errors import InvalidInput, PolicyFault, shown
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
 from kvopt.model.requests import volume_of
 from kvopt.policies.base import Need, Policy
-from kvopt.routers.base import ArrivalRouter, Load, Router
+from kvopt.routers.base import ArrivalRouter, Router
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.server import Server
 from kvopt.simulation.simulator import MOST_EVICTIONS, Simulation, Stopped
 
 
@@ -193,28 +193,15 @@ def run_fleet(
     return _found(instance, workers, clock, labels, working_time() - began)
 
 
-class Routed(Load, Protocol):
-    """A worker to which requests are sent when they arrive."""
-
-    def come_to(self, time: float) -> None:
-        """Complete what ends by a time, and decide all that is decided before it."""
-
-    def serve(self, i: int) -> None:
-        """Take note that a request runs here and nowhere else."""
-
-    def deliver(self, i: int) -> None:
-        """Let a request arrive here."""
-
-
 def route(
     instance: Instance,
     arrivals: Sequence[int],
     outputs: Sequence[int],
-    workers: Sequence[Routed],
+    workers: Sequence[Worker | Server],
     router: ArrivalRouter,
     should_stop: Callable[[], bool],
-) -> None:
-    """Send every request to a worker when it arrives.
+) -> list[int]:
+    """Send every request to a worker when it arrives; return where to.
 
     Parameters
     ----------
@@ -223,6 +210,7 @@ def route(
     workers, router, should_stop
         As for `run_fleet`.
     """
+    sent = [0] * len(instance)
     router.begin(len(workers))
     for i in _in_order(arrivals):
         if should_stop():
@@ -233,8 +221,10 @@ def route(
         if type(chosen) is not int or not 0 <= chosen < len(workers):
             said = f"chose {shown(chosen)}, workers are 0 .. {len(workers) - 1}"
             raise PolicyFault(f"router {router.name}: {said}")
+        sent[i] = chosen
         workers[chosen].serve(i)
         workers[chosen].deliver(i)
+    return sent
 
 
 def _in_order(arrivals: Sequence[int]) -> list[int]:

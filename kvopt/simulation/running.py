@@ -193,11 +193,9 @@ def _served(
     outputs = policy.prediction_model().beliefs(instance).output
     said = policy.priorities(instance), outputs, should_stop
     servers = [Server(instance, clock, limits, *said) for _ in range(instance.workers)]
-    route(instance, arrivals, outputs, servers, way, should_stop)
+    workers = route(instance, arrivals, outputs, servers, way, should_stop)
     for server in servers:
         server.come_to(inf)
-    served = {i: w for w, server in enumerate(servers) for i in server.members}
-    workers = [served[i] for i in range(len(instance))]
     segments = tuple(tuple(servers[w].segments[i]) for i, w in enumerate(workers))
     found: PolicyRun = PausedRun(
         instance=instance,

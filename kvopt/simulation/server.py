@@ -127,9 +127,8 @@ class Server:
 
     Attributes
     ----------
-    members, requests, volume
-        Positions of what it serves; how many of these have not finished, and their believed
-        token-rounds.
+    requests, volume
+        Of what it serves, how many have not finished, and their believed token-rounds.
     now, time
         Round, and when it begins on the clock.
     segments
@@ -152,7 +151,6 @@ class Server:
         limits.check(instance)
         self.instance, self.clock, self.limits = instance, clock, limits
         self._outputs, self._should_stop = outputs, should_stop
-        self.members: list[int] = []
         self.requests = self.volume = 0
         self._rank = list(
             zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
@@ -178,7 +176,6 @@ class Server:
 
     def serve(self, i: int) -> None:
         """Take note that a request runs here and nowhere else."""
-        self.members.append(i)
         self._count(i, 1)
 
     def deliver(self, i: int) -> None:

@@ -152,4 +152,4 @@ def test_servers_of_a_fleet_run_and_have_no_schedule_file(run: Run, tmp_path: Pa
     assert "pauses with tokens kept" in out
     code, out, err = run("run", instance, *args, "-o", tmp_path / "schedule.json")
     assert code == 2
-    assert "a schedule with pauses knows one worker only" in err
+    assert "pauses some in a fleet: there is no schedule" in err

@@ -29,8 +29,8 @@ def test_a_single_instance_is_answered_in_a_sentence() -> None:
     assert found == [
         "On the one instance, mc-sf certainly takes at most 1.34 times the least total latency "
         "possible; svf 1.05 to 1.40 times; fcfs 1.50 to 2.00 times.",
-        "The bound and the best schedule are 25% apart: this does not decide whether much better "
-        "schedules exist, as the bound may be too low, or the search too short.",
+        "There the bound and the best schedule are 25% apart: this does not decide whether much "
+        "better schedules exist, as the bound may be too low, or the search too short.",
     ]
 
 
@@ -50,7 +50,7 @@ def test_gaps_above_a_fifth_decide_little_and_it_is_said(lower: int, is_said: bo
     found = answer(runs("svf", (110, 100, lower), (110, 100, lower)))
     apart = [each for each in found if "does not decide" in each]
     assert [each.partition(":")[0] for each in apart] == [
-        "On average the bound and the best schedule are 21% apart"
+        "There the bound and the best schedule are 21% apart"
     ] * is_said
 
 

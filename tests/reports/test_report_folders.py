@@ -45,9 +45,9 @@ def test_what_is_no_study_says_what_draws_it(run: Run, ec1: Path, tmp_path: Path
     assert run("fleet", ec1, *args)[0] == 0
     before = {*fleet.iterdir()}
     code, _, err = run("report", fleet)
-    assert (code, "kvopt fleet with this --out draws fleet.svg" in err) == (2, True)
+    assert (code, "kvopt fleet --out draws its folder as fleet.svg" in err) == (2, True)
     code, _, err = run("report", fleet / "2.cert.json")
-    assert (code, "kvopt.read_certificate(FILE).plot() draws it" in err) == (2, True)
+    assert (code, "kvopt.read_certificate(FILE).plot() draws a certificate" in err) == (2, True)
     assert {*fleet.iterdir()} == before
 
 

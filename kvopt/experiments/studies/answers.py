@@ -123,7 +123,7 @@ def _judged(runs: dict[str, list[Record]]) -> list[str]:
         said = [f"{place}, {'; '.join(parts)}."]
         least, most = means[first].least, means[first].most
         if least and most and (apart := far_apart(float(1 - least / most))):
-            said.append(f"{'On average ' * several}{apart}: {UNDECIDED}.".capitalize())
+            said.append(f"There {apart}: {UNDECIDED}.")
         if several:
             worst = {name: largest_of(map(ratio_of, runs[name])) for name in order}
             each = "; ".join(f"{_most(worst[name])} ({name})" for name in order)
