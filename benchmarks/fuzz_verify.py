@@ -65,7 +65,7 @@ def seeds(seed: int) -> list[Content]:
     for n, limit in ((8, 10), (10, 10), (300, 3)):
         family, memory = ("arrival-1", None) if n < 100 else ("conversation", 16_492)
         instance = kvopt.generate(family, n=n, memory=memory, seed=seed)
-        found = certify(instance, ["mc-sf", "a-min"], time_limit=limit, threads=1)
+        found = certify(instance, ["mc-sf", "a-min"], time_limit=limit, threads=1, slower=True)
         texts.append(certificate_text(found))
         stairs = VolumeProof(((1, 2, 5), (3, 3, 4, 9)))
         weak = CheckedBound(0, "volume", stairs)
@@ -81,7 +81,9 @@ def seeds(seed: int) -> list[Content]:
         kvopt.Request(0, r.prompt, r.output, arrival_seconds=source.uniform(0, 30)) for r in drawn
     ]
     model = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)
-    timed = certify(kvopt.Instance(3000, requests), ["svf", "a-min"], clock=Seconds(model))
+    timed = certify(
+        kvopt.Instance(3000, requests), ["svf", "a-min"], clock=Seconds(model), slower=True
+    )
     texts.append(certificate_text(timed))
     return [json.loads(text) for text in texts]
 

@@ -34,7 +34,7 @@ def row(instance: Instance, limit: float | None) -> list[str]:
     runs = [run(instance, name, clock=clock) for name in (*JUDGED, *TRIED)]
     simulated = time.monotonic() - began
     began = time.monotonic()
-    found = certify(instance, runs, clock=clock, time_limit=limit)
+    found = certify(instance, runs, clock=clock, time_limit=limit, slower=True)
     certified = time.monotonic() - began
     took, size = verified(found)
     judged = [cell(found, place) for place in range(-1, len(JUDGED))]

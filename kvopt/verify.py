@@ -2074,7 +2074,7 @@ def _timed(
     pieces, firsts = _pieces(requests, claim, what)
     chunks = _chunks(requests, claim, what)
     processed = {(row["request"], row["start"] + len(row["tokens"])): row for row in chunks}
-    if any(len(row) != 2 for row in claim.get("waits", [])):
+    if any(len(row) != 2 or row[0] < 0 for row in claim.get("waits", [])):
         raise Invalid(f"{what}: a wait must be [round, time]")
     waits = dict(claim.get("waits", []))
     begins, ends = defaultdict(list), defaultdict(list)

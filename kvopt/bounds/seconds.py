@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations, pairwise
 from operator import itemgetter
 
 import numpy as np
@@ -214,10 +214,10 @@ def _without_gaps(arrivals: Sequence[int], longest: float) -> Floats:
     Nothing is active after so long, so weights are judged alike, and floats keep their digits on
     a clock that counts from 1970.
     """
-    times, places = np.unique(np.array(arrivals, dtype=np.uint64), return_inverse=True)
-    gaps = np.diff(times, prepend=times[:1]).astype(float)
-    near: Floats = np.minimum(gaps, longest).cumsum()[places]
-    return near
+    times = sorted({*arrivals})
+    gaps = (min(float(after - before), longest) for before, after in pairwise(times))
+    near = dict(zip(times, accumulate(gaps, initial=0.0), strict=False))
+    return np.array([near[arrival] for arrival in arrivals], dtype=float)
 
 
 class _Weights:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, one_line
 from kvopt.files.instances import as_instance
+from kvopt.heuristics.seconds.runs import TimedSearch
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
 from kvopt.model.instance import Instance, refuse_blocks
@@ -31,7 +34,7 @@ from kvopt.search.params import SolveParams
 from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
@@ -61,7 +64,7 @@ def certify(
     seed: int = 0,
     ram: int | None = None,
     params: SolveParams | None = None,
-    slower: bool = True,
+    slower: bool = False,
     observer: Observer | None = None,
     command: str | None = None,
 ) -> Certificate:
@@ -100,7 +103,7 @@ def certify(
         Widths, limits and shares of time that differ from the default.
     slower
         Whether to look for slower machines on which no schedule is as good, with a fifth of the
-        limit.
+        limit and what is left of it.
     observer
         Called with a `Progress` whenever a side improves.
     command
@@ -129,23 +132,23 @@ def certify(
     instance = as_instance(instance)
     limit = checked_limit(time_limit)
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
-    slower = slower and instance.block_size == 1 and not is_backlog(clock.arrivals(instance))
-    search = Search(
-        instance,
-        time_limit=seconds * (1 - _SLOWER_SHARE * slower),
-        threads=threads,
-        seed=seed,
-        observer=observer,
-        checkable=True,
-        ram=ram,
-        params=params,
-    )
+    if slower:
+        refuse_blocks(instance, "a search for slower machines")
+    is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
+    limits: dict[str, Any] = {
+        "time_limit": seconds * (1 - _SLOWER_SHARE * (slower and not is_known)),
+        "threads": threads, "seed": seed, "observer": observer, "checkable": True, "ram": ram,
+        "params": params,
+    }  # fmt: skip
+    search = Search(instance, **limits)
+    if isinstance(clock, Seconds):
+        search = TimedSearch(instance, clock, **limits)
     runs = [] if schedule is None else [_given(search, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(search, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
-    sides = sides_of(search, clock, covered, router)
+    sides = sides_of(search, covered)
     aimed = deadline_of(deadline)
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")
@@ -157,27 +160,43 @@ def certify(
         if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
             sides.offer(PausedRun.of(schedule, GIVEN))
         if attainment is not None:
-            attainment.search(covered)
+            with _beside(search, "deadline"):
+                attainment.search(covered)
         sides.first()
         runs += _judged(search, sides, labelled, clock, router)
         if not only_deadline:
             sides.rest()
-        left = seconds - search.seconds
-        machines: tuple[SlowerBound, ...] = ()
+        machines: tuple[SlowerBound, ...] | None = () if slower else None
         if slower:
-            with search.surviving("slower machines"):
+            left = seconds - search.seconds
+            with _beside(search, "slower machines"):
                 machines = _slower(search, sides, clock, covered, runs, left)
     found = _certificate(search, sides, clock, runs, time_limit, command)
     found = replace(found, scope=covered, slower=machines)
-    return found if attainment is None else _with_deadline(found, attainment, str(aimed))
+    return found if attainment is None else _with_deadline(search, found, attainment, str(aimed))
 
 
-def _with_deadline(found: Certificate, attainment: Attainment, deadline: str) -> Certificate:
+@contextmanager
+def _beside(search: Search, name: str) -> Iterator[None]:
+    """Let a block fail that adds to a certificate, and say so: without it both sides are true."""
+    try:
+        with search.surviving(name):
+            yield
+    except Exception as error:
+        search.note(f"{name}: failed, {type(error).__name__}: {one_line(str(error))}")
+
+
+def _with_deadline(
+    search: Search, found: Certificate, attainment: Attainment, deadline: str
+) -> Certificate:
     """Return a certificate with what attains a deadline, and where that came from."""
-    in_time = attainment.result(found)
-    by = None if in_time.best is None else in_time.best.policy
-    provenance = {**found.provenance, "deadline": deadline, "attained_by": by}
-    return replace(found, in_time=in_time, provenance=provenance)
+    known = len(search.notes)
+    with _beside(search, "deadline"):
+        if (in_time := attainment.result(found)) is not None:
+            by = None if in_time.best is None else in_time.best.policy
+            provenance = {**found.provenance, "deadline": deadline, "attained_by": by}
+            found = replace(found, in_time=in_time, provenance=provenance)
+    return replace(found, notes=(*found.notes, *search.notes[known:]))
 
 
 def _slower(
@@ -291,8 +310,8 @@ def _certificate(
     stopped, claim, notes = result.stop_reason, result.lower_bound, list(result.notes)
     if claim is not None and (lower is None or claim > lower.value):
         notes.append(
-            f"{result.bounded_by} claims that no schedule is below {claim:,}; a solver's word is "
-            "no proof, so the certificate does not claim it"
+            f"{result.bounded_by} claims that no schedule is below {claim:,}{clock.unit}; a "
+            "solver's word is no proof, so the certificate does not claim it"
         )
         stopped = StopReason.NO_ENGINE if stopped is StopReason.PROVED else stopped
     provenance = {

@@ -66,7 +66,7 @@ class Certificate(Summarised):
         Both sides of how many requests attain a deadline, where one was asked for.
     slower
         Slower machines, and the total latencies that no schedule reaches there; with ascending
-        factors and values.
+        factors and values.  None where they were not asked for.
     """
 
     instance: Instance
@@ -80,7 +80,7 @@ class Certificate(Summarised):
     budget: int = 1
     scope: Scope = Scope.RUNS
     in_time: InTime | None = None
-    slower: tuple[SlowerBound, ...] = ()
+    slower: tuple[SlowerBound, ...] | None = None
 
     def best_run(self) -> JudgedRun | None:
         """Return the upper side in the form of a run."""
@@ -134,8 +134,8 @@ class Certificate(Summarised):
         """Return a factor phi: no schedule on a machine more than phi times slower is as good.
 
         It is the least one that is proved, rounded up to a thousandth; on a backlog that of
-        value / bound.  None where none is proved, and where the run makes use of what the scope
-        leaves out.
+        value / bound.  None where none is proved or asked for, and where the run makes use of what
+        the scope leaves out.
 
         Parameters
         ----------
@@ -144,6 +144,8 @@ class Certificate(Summarised):
         """
         value = self.objective if run is None else run.value
         if value is None or not (run is None or self.scope.covers(run.scope)):
+            return None
+        if self.slower is None:
             return None
         if self.is_backlog:
             lower = self.lower_bound
@@ -205,9 +207,9 @@ class Certificate(Summarised):
     def to_dataframe(self) -> DataFrame:
         """Return a row for each policy, as a DataFrame of pandas.
 
-        ``at_least`` and ``at_most`` are multiples of the optimum, ``slower_than`` is what the
-        method of that name returns.  Times are in rounds, or in seconds where the clock counts
-        them.
+        ``at_least`` and ``at_most`` are multiples of the optimum; ``slower_than``, where slower
+        machines were asked for, is what the method of that name returns.  Times are in rounds, or
+        in seconds where the clock counts them.
         """
         scale = self.clock.scale
         columns: dict[str, list[Any]] = {
@@ -219,9 +221,10 @@ class Certificate(Summarised):
             ],
             "at_least": [self.ratio(run)[0] for run in self.runs],
             "at_most": [self.ratio(run)[1] for run in self.runs],
-            "slower_than": [_number(self.slower_than(run)) for run in self.runs],
             "evictions": [run.evictions for run in self.runs],
         }
+        if self.slower is not None:
+            columns["slower_than"] = [_number(self.slower_than(run)) for run in self.runs]
         if self.in_time is not None:
             columns["attained"] = list(self._attained())
         waited = [self.measures(run) for run in self.runs]
@@ -304,7 +307,7 @@ class Certificate(Summarised):
                 f"value{totals}": run.value,
                 "evictions": run.evictions,
                 "ratio": list(self.ratio(run)),
-                "slower_than": _number(self.slower_than(run)),
+                **self._slower_member(run),
                 "scope": str(run.scope),
                 **(self.measures(run) or dict.fromkeys(MEASURES)),
                 **({} if self.in_time is None else {"attained": attained}),
@@ -316,7 +319,7 @@ class Certificate(Summarised):
             f"upper{totals}": self.objective,
             f"lower{totals}": self.lower_bound,
             "gap": self.gap,
-            "slower_than": _number(self.slower_than()),
+            **self._slower_member(),
             "scope": str(self.scope),
             **({} if self.in_time is None else self.in_time.to_json()),
             "policies": judged,
@@ -325,6 +328,10 @@ class Certificate(Summarised):
             late = [run.policy for run in self.runs if run.outcome == UNFINISHED]
             return {**said, "unfinished": late, "provenance": self.provenance}
         return {**said, "provenance": self.provenance, "notes": list(self.notes)}
+
+    def _slower_member(self, run: JudgedRun | None = None) -> dict[str, float | None]:
+        """Return what is said of slower machines, nothing where they were not asked for."""
+        return {} if self.slower is None else {"slower_than": _number(self.slower_than(run))}
 
 
 def _number(phi: Fraction | None) -> float | None:

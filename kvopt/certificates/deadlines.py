@@ -190,9 +190,10 @@ class Attainment:
         times = run.first_tokens if first else run.completions
         return attained(times, run.arrivals, self._allowed)
 
-    def result(self, found: Certificate) -> InTime:
-        """Return both sides, and what the runs of a certificate attain."""
-        assert self._ceiling is not None, "the search comes first"
+    def result(self, found: Certificate) -> InTime | None:
+        """Return both sides, and what the runs of a certificate attain; None if none is known."""
+        if self._ceiling is None:
+            return None
         made = [run.on(self._instance, self._clock) for run in found.runs]
         counts = [None if run is None else self.count(run) for run in made]
         upper = found.best_run()

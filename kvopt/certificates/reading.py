@@ -76,7 +76,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
     provenance = dict(value.get("provenance", {}))
     notes = provenance.pop("notes", [])
     upper = None if claim is None else _upper(claim, instance, clock, provenance)
-    said = provenance.get("deadline")
+    said, slower = provenance.get("deadline"), value.get("slower")
     in_time = (
         None if "deadlines" not in value else _in_time(value["deadlines"], said, instance, clock)
     )
@@ -91,7 +91,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         budget=value.get("budget", 1),
         scope=Scope.parse(value.get("scope", "runs")),
         in_time=in_time,
-        slower=tuple(_slower(row, value["lower"], instance) for row in value.get("slower", ())),
+        slower=slower and tuple(_slower(row, value["lower"], instance) for row in slower),
     )
 
 

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
-from kvopt.bounds.seconds import SecondsBound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.engines import fleet_search, fleets
 from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
@@ -19,29 +17,26 @@ from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
-from kvopt.engines.timing import bound_for, run_by_beams
+from kvopt.engines.timing import begin
+from kvopt.engines.timing import improve as improve_in_seconds
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.seconds.runs import TimedSearch, search_runs
+from kvopt.heuristics.seconds.runs import TimedSearch
 from kvopt.kernels.compiling import Abandoned, left_when
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.policies.base import Need, Policy
-from kvopt.policies.patient import LeastShare
 from kvopt.routers.base import Router
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
 from kvopt.search.proofs import CheckedBound
-from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.clocks import Clock
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
-
-_WAYS = ((1, 0), (10, 30))
-"""Windows and patience of the orders that are tried for a good run in seconds."""
 
 
 class SidesInRounds:
@@ -255,80 +250,41 @@ class SidesInBlocks(SidesWithPauses):
 
 
 class SidesInSeconds:
-    """A run and a bound on the clock of a batch-time model."""
+    """A run and a bound on the clock of a batch-time model: those of the incumbent."""
 
     served = None
 
-    def __init__(self, search: Search, clock: Seconds, scope: Scope, router: str | Router) -> None:
-        self._search, self._clock, self._scope, self._router = search, clock, scope, router
-        self._best: PolicyRun | None = None
-        self._bound: SecondsBound | None = None
+    def __init__(self, search: TimedSearch, scope: Scope) -> None:
+        self._search, self._offered = search, set[str]()
+        search.scope = scope
 
     def known(self) -> tuple[PolicyRun | None, CheckedBound | None, str | None]:
-        """Return the best run, the bound, and the policy of the run."""
-        best, bound = self._best, self._bound
-        lower = None if bound is None else CheckedBound(bound.value_ns, "shares", bound.proof)
-        return best, lower, None if best is None else best.policy
+        """Return the best run, the bound, and what found the run."""
+        return self._search.run, self._search.checked, self._search.found_by
 
     def first(self) -> None:
-        """Look for a bound."""
-        self._bound = bound_for(self._search, self._clock, self._scope)
+        """Look for a run and a bound, before policies run."""
+        begin(self._search)
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side, unless it did more than the scope covers."""
-        if not self._scope.covers(made.scope):
-            return
-        known = None if self._best is None else self._best.objective
-        if made.objective is not None and (known is None or made.objective < known):
-            self._best = made
+        self._offered.add(made.policy)
+        if self._search.scope.covers(made.scope):
+            self._search.offer_run(made, made.policy)
 
     def rest(self) -> None:
-        """Run the orders in which the fluid of the bound serves requests, and roll from them."""
-        assert self._bound is not None, "the bound comes first"
-        model, lines = self._clock.batch_time, self._bound.proof.lines
-        for way in _WAYS:
-            order = LeastShare.of(self._search.instance, model, lines, *way)
-            made = attempt(self._search, order, order.name, self._clock, self._router)
-            if isinstance(made, PolicyRun):
-                self.offer(made)
-        if self._search.instance.workers > 1:
-            with _left_at_a_signal(self._search), self._search.surviving("routers"):
-                self._search_fleet()
-        if self._search.instance.workers == 1 and self._search.remaining > 0:
-            with _left_at_a_signal(self._search), self._search.surviving("beams"):
-                self._beams(lines)
-
-    def _search_fleet(self) -> None:
-        """Look for better runs behind every router, and by moves between workers."""
-        search = self._search
-        if search.remaining <= 0 or search.signal_number is not None:
-            return
-        timed = TimedSearch(
-            search.instance, self._clock, seed=search.seed, time_limit=search.remaining,
-            stop=lambda _: search.signal_number is not None,
-        )  # fmt: skip
-        if self._best is not None and not self._best.segments:
-            timed.offer_run(self._best, self._best.policy)
-        search_runs(timed)
-        if timed.run is not None:
-            self.offer(timed.run)
-
-    def _beams(self, lines: Sequence[int]) -> None:
-        search = self._search
-        made = run_by_beams(
-            search, self._clock, lines, search.remaining, lambda: search.signal_number is not None
-        )
-        if made is not None:
-            self.offer(made)
+        """Look for better runs in the time that policies left."""
+        with _left_at_a_signal(self._search):
+            improve_in_seconds(self._search, self._offered)
 
 
 Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses
 
 
-def sides_of(search: Search, clock: Clock, scope: Scope, router: str | Router = "central") -> Sides:
-    """Return what looks for both sides on a clock, among the schedules of a scope."""
-    if isinstance(clock, Seconds):
-        return SidesInSeconds(search, clock, scope, router)
+def sides_of(search: Search, scope: Scope) -> Sides:
+    """Return what looks for both sides on the clock of a search, among schedules of a scope."""
+    if isinstance(search, TimedSearch):
+        return SidesInSeconds(search, scope)
     if search.instance.workers > 1:
         return SidesOfFleet(search, scope)
     if search.instance.block_size > 1:

@@ -33,7 +33,7 @@ from kvopt.search.incumbent import Search
 from kvopt.search.inside import inside
 from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.search.result import Progress
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.clocks import Clock, Seconds
 
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
@@ -267,7 +267,7 @@ class _InRounds(_Machines):
             return proved or (objective is not None and objective < needed) or self.is_over()
 
         search = inside(whole, Search, instance, seconds, stop=is_decided, checkable=True)
-        sides = sides_of(search, ROUNDS, self._scope)
+        sides = sides_of(search, self._scope)
         sides.first()
         pauses = self._scope.covers(Scope.PAUSES)
         if search.schedule is not None and not pauses and has_configurations(search):

@@ -98,7 +98,7 @@ def _plain_text(certificate: Certificate) -> str:
     is_newer |= proof is not None and (
         proof["kind"] in _NEWER_KINDS or "mix" in proof or "parts" in proof
     )
-    is_newer |= bool(certificate.slower)
+    is_newer |= certificate.slower is not None
     members: dict[str, Any] = {
         "schema": f"{clock.schema}/{2 if is_newer else 1}",
         **({"scope": certificate.scope} if is_wider else {}),
@@ -106,7 +106,7 @@ def _plain_text(certificate: Certificate) -> str:
         **({"model": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}),
         "upper": None if best.value is None else _claim(best),
         "lower": lower and {"value": lower.value, "proof": proof},
-        **({"slower": _slower(certificate)} if certificate.slower else {}),
+        **({} if certificate.slower is None else {"slower": _slower(certificate)}),
         "policies": [
             {"policy": run.policy, "outcome": run.outcome, **_claim(run)}
             for run in certificate.runs
@@ -126,7 +126,7 @@ def _in_time(claim: InTime) -> dict[str, Any]:
 def _slower(certificate: Certificate) -> list[dict[str, Any]]:
     """Return the claims about slower machines; a proof that is that of the bound is left out."""
     lower, rows = certificate.lower, []
-    for bound in certificate.slower:
+    for bound in certificate.slower or ():
         phi = bound.phi
         row = {"machine": [phi.numerator, phi.denominator], "value": bound.value}
         if lower is None or bound.proof != lower.proof:
@@ -142,7 +142,7 @@ def _slowed(certificate: Certificate) -> list[tuple[Instance, Proof]]:
         (SlowRounds.of(instance, bound.phi).instance, bound.proof)
         if certificate.clock.is_even
         else (instance, bound.proof)
-        for bound in certificate.slower
+        for bound in certificate.slower or ()
     ]
 
 

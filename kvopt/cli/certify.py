@@ -21,6 +21,7 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
+from kvopt.cli.solve_in_seconds import in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 from kvopt.files.runs import read_run
@@ -93,10 +94,10 @@ def certify_command(
     slower: Annotated[
         bool,
         option(
-            "--slower/--no-slower",
-            "Look for slower machines on which no schedule is as good, with a fifth of the limit.",
+            "--slower",
+            "Also look for slower machines on which no schedule is as good: a fifth of the limit.",
         ),
-    ] = True,
+    ] = False,
     memory: common.Memory = None,
     workers: common.Workers = None,
     router: common.Router = "central",
@@ -140,7 +141,8 @@ def certify_command(
     say_assumed_clock(clock, model)
     given = None if schedule is None else read_either_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
-        with LiveProgress(common.label(source), quiet=json) as observer:
+        total = in_seconds if seconds else common.or_dash
+        with LiveProgress(common.label(source), quiet=json, total=total) as observer:
             found = certify(
                 instance,
                 [*made, *(names or ())],

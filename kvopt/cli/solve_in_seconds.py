@@ -52,7 +52,7 @@ def solve_files_in_seconds(
     results: list[TimedResult] = []
     with common.undisturbed() as signals:
         for file, instance in given:
-            with LiveProgress(common.label(file), quiet=json, total=_seconds) as observer:
+            with LiveProgress(common.label(file), quiet=json, total=in_seconds) as observer:
                 found = solve_in_seconds(
                     instance, clock, time_limit=time_limit, threads=threads, seed=seed,
                     observer=observer, stop=stop,
@@ -66,7 +66,8 @@ def solve_files_in_seconds(
         raise typer.Exit(common.NOTHING_FOUND)
 
 
-def _seconds(nanoseconds: int | None) -> str:
+def in_seconds(nanoseconds: int | None) -> str:
+    """Return a total in words."""
     return "-" if nanoseconds is None else f"{nanoseconds / NANOSECONDS:,.6g} s"
 
 

@@ -8,14 +8,14 @@ for those that wait for nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 
 from kvopt.engines.fleet_search import best_partition, members_of, places_of
 from kvopt.heuristics.seconds.runs import TimedSearch, joined_run
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import Seconds
+from kvopt.model.scopes import Scope
 
 MOST_REQUESTS = 6
 """Limit of requests."""
@@ -30,27 +30,35 @@ Active = tuple[tuple[int, int], ...]
 
 
 def search_all(search: TimedSearch) -> None:
-    """Search all runs that are better, where requests are few; else do nothing."""
+    """Search all runs that are better, where requests and rounds are few; else do nothing.
+
+    That none is better is claimed of runs without pauses and without prompts in pieces.
+    """
     instance, count = search.instance, len(search.instance)
     if not 0 < count <= MOST_REQUESTS or search.should_stop():
+        return
+    if (longest := max(request.output for request in instance)) > _DEEPEST:
+        search.note(f"{_NAME}: an output has {longest:,} tokens; the limit is {_DEEPEST:,}")
         return
     began, rounds = working_time(), [0]
     upper = math.inf if search.objective is None else search.objective
     known: dict[int, tuple[int, list[int]]] = {0: (0, [])}
     waits: dict[int, dict[int, int]] = {0: {}}
-    for bits in range(1, 1 << count):
+    everything = (1 << count) - 1
+    for bits in range(1 if instance.workers > 1 else everything, everything + 1):
         server = _Server(search, instance.of_one_worker(members_of(bits)), upper, rounds)
-        if not server.search():
-            search.note(f"{_NAME}: ended before all better schedules were ruled out")
-            return
+        is_complete = server.search()
         if server.starts is not None:
             known[bits], waits[bits] = (int(server.least), server.starts), server.waits
+        if not is_complete:
+            search.note(f"{_NAME}: ended before all better schedules were ruled out")
+            break
     parts = best_partition(instance, known, upper)
     if parts is not None:
         starts, workers = places_of(parts, known, count)
         resumed = {worker: waits[bits] for worker, bits in enumerate(parts)}
         search.offer_run(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
-    if search.objective is not None:
+    if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.scope):
         search.offer_claimed(search.objective, _NAME)
 
 
@@ -73,7 +81,7 @@ class _Server:
         self._search, self._rounds = search, rounds
         self._memory, self._requests = part.memory, part.requests
         self._model, self._arrivals = clock.batch_time, clock.arrivals(part)
-        self._alone = [list(_alone(clock, r.prompt, r.output)) for r in part]
+        self._alone = cache(self._time_alone)
         self._begun, self._waited = [0] * len(part), dict[int, int]()
 
     def search(self) -> bool:
@@ -127,8 +135,15 @@ class _Server:
     def _at_least(self, now: int, active: Active, left: frozenset[int]) -> int:
         """Return latency that is still to come at least: that of each request alone."""
         arrivals = self._arrivals
-        going = sum(now + self._alone[i][made] - arrivals[i] for i, made in active)
-        return going + sum(max(now, arrivals[i]) + self._alone[i][0] - arrivals[i] for i in left)
+        going = sum(now + self._alone(i, made) - arrivals[i] for i, made in active)
+        return going + sum(max(now, arrivals[i]) + self._alone(i, 0) - arrivals[i] for i in left)
+
+    def _time_alone(self, i: int, made: int) -> int:
+        """Return how long a request takes alone after it has produced some tokens."""
+        prompt, output = self._requests[i].shape
+        held = prompt + made + 1
+        next_one = self._model.round_ns(1, 0 if made else prompt, held)
+        return next_one + self._model.stretch_ns(1, held + 1, output - made - 1)
 
     def _fits(self, going: Active) -> bool:
         """Whether memory is enough at every completion if nothing else starts."""
@@ -138,11 +153,3 @@ class _Server:
             sum(held + ahead for more, held in rest if more >= ahead) <= self._memory
             for ahead, _ in rest
         )
-
-
-def _alone(clock: Seconds, prompt: int, output: int) -> Iterator[int]:
-    """Yield how long a request takes alone after it has produced 0, 1, .. tokens."""
-    model = clock.batch_time
-    rounds = [model.round_ns(1, 0 if made else prompt, prompt + made + 1) for made in range(output)]
-    for made in range(output):
-        yield sum(rounds[made:])

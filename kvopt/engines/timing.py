@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvopt.bounds.seconds import SecondsBound, seconds_bound
+from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.timed_exact import search_all
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.seconds.runs import (
     TimedSearch,
     offer_one_by_one,
+    offer_policies,
     search_runs,
 )
 from kvopt.kernels.dependencies import versions
@@ -22,7 +24,8 @@ from kvopt.model.frames import latex
 from kvopt.model.instance import Instance, refuse_blocks
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, share
-from kvopt.search.incumbent import Observer, Search, StopCriterion
+from kvopt.search.incumbent import Observer, StopCriterion
+from kvopt.search.proofs import SharesProof
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
 from kvopt.simulation.clocks import Seconds
@@ -165,55 +168,54 @@ def solve_in_seconds(
     )  # fmt: skip
     search.versions = versions()
     with signals_interrupt(search):
-        _both_sides(search)
+        begin(search)
+        improve(search)
     result = search.result("auto")
     return TimedResult(**{**vars(result), "scope": Scope.RUNS, "run": search.run})
 
 
-def _both_sides(search: TimedSearch) -> None:
+def begin(search: TimedSearch) -> None:
+    """Offer a run that is there at once, and a bound, whose weights have a share of the time.
+
+    The first step of the bound comes to its end even after a signal: nothing else gives one.
+    """
     offer_one_by_one(search)
     search.engine = "bound"
-    bound = bound_for(search, search.clock, Scope.RUNS)
-    search.offer_checked(bound.value_ns, "shares", bound.proof)
-    search.engine = "exact"
-    with search.surviving():
-        search_all(search)
-    if not search.should_stop() and search.instance.workers == 1:
-        search.engine = "beams"
-        with search.surviving():
-            _offer_beams(search, bound.proof.lines)
-    if not search.should_stop():
-        search.engine = "routers"
-        with search.surviving():
-            search_runs(search)
-
-
-def _offer_beams(search: TimedSearch, lines: Sequence[int]) -> None:
-    seconds = _BEAMS_SHARE * search.remaining
-    made = run_by_beams(search, search.clock, lines, seconds, search.should_stop)
-    if made is not None:
-        search.offer_run(made, "beams")
-
-
-def bound_for(search: Search, clock: Seconds, scope: Scope) -> SecondsBound:
-    """Return a bound, for which weights are searched in a share of the time.
-
-    Its first step comes to its end even after a signal: nothing else gives a bound.
-    """
-    return seconds_bound(
-        search.instance, clock.batch_time, scope=scope, time_limit=_BOUND_SHARE * search.remaining,
+    bound = seconds_bound(
+        search.instance, search.clock.batch_time, scope=search.scope,
+        time_limit=_BOUND_SHARE * search.remaining,
         should_stop=lambda: search.signal_number is not None,
     )  # fmt: skip
+    search.offer_checked(bound.value_ns, "shares", bound.proof)
 
 
-def run_by_beams(
-    search: Search, clock: Seconds, lines: Sequence[int], seconds: float,
-    should_stop: Callable[[], bool],
-) -> PolicyRun | None:  # fmt: skip
-    """Return the best run of some beams by the prices of the bound, which has these lines."""
+def improve(search: TimedSearch, known: Container[str] = ()) -> None:
+    """Look for better runs, after the bound: policies but for some, and all searches there are."""
+    stages: dict[str, Callable[[TimedSearch], None]] = {
+        "policies": partial(offer_policies, known=known),
+        "exact": search_all,
+        "beams": _offer_beams,
+        "routers": search_runs,
+    }
+    for search.engine, work in stages.items():
+        if search.should_stop():
+            return
+        with search.surviving():
+            work(search)
+
+
+def _offer_beams(search: TimedSearch) -> None:
+    """Offer the best run of some beams by the prices of the bound."""
+    if search.instance.workers > 1:
+        return
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
-    return beams_in_seconds(
-        search.instance, clock, lines, time_limit=seconds, threads=search.threads,
-        seed=search.seed, room=search.memory_left, should_stop=should_stop,
+    assert search.checked is not None, "the bound comes first"
+    assert isinstance(search.checked.proof, SharesProof)
+    made = beams_in_seconds(
+        search.instance, search.clock, search.checked.proof.lines,
+        time_limit=_BEAMS_SHARE * search.remaining, threads=search.threads, seed=search.seed,
+        room=search.memory_left, should_stop=search.should_stop,
     )  # fmt: skip
+    if made is not None:
+        search.offer_run(made, "beams")

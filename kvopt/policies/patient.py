@@ -11,10 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kvopt.bounds.seconds_evaluation import shares
 from kvopt.errors import InvalidInput
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance
 from kvopt.policies.base import View
 from kvopt.policies.prefix import Key
 from kvopt.policies.registry import register
@@ -112,14 +109,6 @@ class LeastShare(Patient):
     name = "least-share"
     source = "the order in which the fluid of the bound serves requests"
     takes: Sequence[int] = field(default=(), kw_only=True)
-
-    @classmethod
-    def of(
-        cls, instance: Instance, model: BatchTime, lines: Sequence[int], window: int, patience: int
-    ) -> LeastShare:
-        """Return the policy for an instance and some lines of a model."""
-        part = shares(instance, model, [model.lines[i] for i in lines], object)
-        return cls(takes=part.takes.tolist(), window=window, patience=patience)
 
     def key(self, view: View, i: int) -> Key:
         """Return what the request takes."""

@@ -88,7 +88,7 @@ class TestRounds:
         assert f"of '{SERVER}' nothing: it has pauses" in verified(found, tmp_path / "c")
 
     def test_without_anything_new_the_file_is_as_before(self) -> None:
-        found = certify(WORKED, ["mc-sf"], time_limit=1, slower=False)
+        found = certify(WORKED, ["mc-sf"], time_limit=1)
         text = certificate_text(found)
         assert '"kvopt.certificate/1"' in text
         assert "scope" not in text

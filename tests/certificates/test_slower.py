@@ -21,14 +21,20 @@ from pause_oracle import optimum as optimum_with_pauses
 from strategies import instance_of, plain, random_instances
 from timed_oracle import Server, timed_optimum
 
-from kvopt import BatchTime, Instance, Line, Request, certify
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
-from kvopt.certificates import Certificate, read_certificate, write_certificate
+from kvopt.certificates import (
+    Certificate,
+    building,
+    deadlines,
+    read_certificate,
+    write_certificate,
+)
 from kvopt.certificates.writing import certificate_text
 from kvopt.model.slower import SlowRounds, slow_model
 from kvopt.search.proofs import SlowerBound, VolumeProof
-from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
 SERVER = Server([(20, 1), (12, 2), (0, 5)], 0, 1)
@@ -133,7 +139,7 @@ class TestCertify:
         source, known = random.Random(4), 0
         for instance in tiny(many(25), 4):
             memory, requests = plain(instance)
-            found = certify(instance, ["svf", "fcfs"])
+            found = certify(instance, ["svf", "fcfs"], slower=True)
             for run in (None, *found.runs):
                 value = found.objective if run is None else run.value
                 phi = found.slower_than(run)
@@ -149,7 +155,7 @@ class TestCertify:
     @pytest.mark.slow
     def test_nothing_on_the_machine_is_as_good_in_seconds(self) -> None:
         for instance in map(timed, tiny(many(25), 5)):
-            found = certify(instance, ["svf", "fcfs"], clock=CLOCK)
+            found = certify(instance, ["svf", "fcfs"], clock=CLOCK, slower=True)
             for run in found.runs:
                 phi = found.slower_than(run)
                 assert phi is not None
@@ -159,8 +165,8 @@ class TestCertify:
     @pytest.mark.parametrize("scope", ["pauses", "chunks", "pauses+chunks"])
     def test_what_a_scope_asks_for_is_verified(self, tmp_path: Path, scope: str) -> None:
         instance = instance_of(10, [(0, 0, 9), (4, 5, 1), (5, 5, 2), (9, 2, 5)])
-        found = certify(instance, ["fcfs"], scope=scope)
-        timely = certify(timed(instance), ["fcfs"], clock=CLOCK, scope=scope)
+        found = certify(instance, ["fcfs"], scope=scope, slower=True)
+        timely = certify(timed(instance), ["fcfs"], clock=CLOCK, scope=scope, slower=True)
         for each in (found, timely):
             assert each.slower
             write_certificate(each, tmp_path / "some.cert.json")
@@ -168,6 +174,7 @@ class TestCertify:
 
     def test_a_larger_value_needs_a_slower_machine(self) -> None:
         found = some_in_rounds()
+        assert found.slower is not None
         assert [bound.phi for bound in found.slower] == sorted({b.phi for b in found.slower})
         assert [bound.value for bound in found.slower] == sorted({b.value for b in found.slower})
         best, worst = found.slower_than(), found.slower_than(found.runs[0])
@@ -175,22 +182,69 @@ class TestCertify:
         assert worst is not None
         assert 1 < best < worst
 
-    def test_on_a_backlog_it_is_value_by_bound(self) -> None:
-        found = certify(instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)]), ["mc-sf"])
+    def test_on_a_backlog_it_is_value_by_bound(self, tmp_path: Path) -> None:
+        backlog = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
+        found = certify(backlog, ["mc-sf"], slower=True)
         assert found.slower == ()
         assert found.slower_than() == 1
         assert found.slower_than(found.runs[0]) == Fraction(1038, 1000)  # 28 / 27, rounded up
         assert found.to_json()["policies"][0]["slower_than"] == 1.038
-        assert '"kvopt.certificate/1"' in certificate_text(found)
+        write_certificate(found, tmp_path / "c")
+        assert read_certificate(tmp_path / "c").slower_than() == 1
 
-    def test_what_is_not_looked_for_is_unknown(self) -> None:
-        found = certify(some_in_rounds().instance, ["fcfs"], slower=False)
-        assert found.slower == ()
-        assert found.to_json()["policies"][0]["slower_than"] is None
-        assert found.to_dataframe()["slower_than"].isna().all()
+    @pytest.mark.parametrize("clock", [ROUNDS, CLOCK])
+    @pytest.mark.parametrize("late", [0, 3])
+    def test_what_is_not_asked_for_is_not_there(self, clock: Clock, late: int) -> None:
+        instance = timed(instance_of(9, [(late, 1, 3), (0, 1, 4)]))
+        found = certify(instance, ["fcfs"], clock=clock)
+        assert found.slower is None
+        assert found.slower_than(found.runs[0]) is None
+        said = found.to_json()
+        assert "slower_than" not in said
+        assert "slower_than" not in said["policies"][0]
+        assert "slower_than" not in found.to_dataframe()
+        assert '"slower"' not in certificate_text(found)
+
+    def test_whole_blocks_are_refused_by_name(self) -> None:
+        with pytest.raises(InvalidInput, match="search for slower machines counts tokens"):
+            certify(Instance(8, [Request(0, 1, 2)], block_size=2), slower=True)
+
+    @pytest.mark.parametrize("scope", ["runs", "pauses", "chunks"])
+    def test_clocks_that_count_from_1970(self, tmp_path: Path, scope: str) -> None:
+        """Arrivals in nanoseconds, times 1000, leave 64 bits."""
+        epoch = [Request(0, 1, 3, arrival_seconds=1764000000.0 + i / 100) for i in range(3)]
+        rounds = Instance(8, [Request(0, 1, 2), Request(3 * 10**9, 1, 2)], round_ms=40)
+        for instance in (Instance(8, epoch), rounds):
+            found = certify(instance, ["svf"], clock=CLOCK, scope=scope, slower=True)
+            assert found.slower
+            assert not [note for note in found.notes if "failed" in note]
+            write_certificate(found, tmp_path / "c")
+            assert read_certificate(tmp_path / "c").slower == found.slower
+
+    def test_a_failure_is_a_note_and_both_sides_are_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whatever fails there: both sides are known by then."""
+
+        def fails(*_: object, **__: object) -> None:
+            raise OverflowError("too\nlarge")
+
+        monkeypatch.setattr(building, "slower_bounds", fails)
+        monkeypatch.setattr(deadlines, "deadline_ceiling", fails)
+        found = certify(some_in_rounds().instance, ["fcfs"], deadline=9, slower=True)
+        assert found.gap == 0
+        assert (found.slower, found.in_time) == ((), None)
+        for name in ("slower machines", "deadline"):
+            assert f"{name}: failed, OverflowError: too\\nlarge" in found.notes
+        write_certificate(found, tmp_path / "c")
+        assert read_certificate(tmp_path / "c").objective == found.objective
+        monkeypatch.undo()
+        monkeypatch.setattr(deadlines, "attained", fails)
+        found = certify(some_in_rounds().instance, ["fcfs"], deadline=9)
+        assert found.notes == ("deadline: failed, OverflowError: too\\nlarge",)
 
     def test_without_requests_nothing_is_claimed(self) -> None:
-        found = certify(Instance(9, []), ["fcfs"])
+        found = certify(Instance(9, []), ["fcfs"], slower=True)
         assert found.slower_than(found.runs[0]) is None
 
     def test_tables(self) -> None:
@@ -206,12 +260,12 @@ class TestCertify:
 def some_in_rounds() -> Certificate:
     """Return a certificate with two slower machines."""
     triples = [(0, 0, 5), (1, 3, 2), (2, 1, 1), (3, 0, 3), (9, 2, 2)]
-    return certify(instance_of(6, triples), ["fcfs"])
+    return certify(instance_of(6, triples), ["fcfs"], slower=True)
 
 
 @cache
 def some_in_seconds() -> Certificate:
-    return certify(timed(some_in_rounds().instance), ["fcfs"], clock=CLOCK)
+    return certify(timed(some_in_rounds().instance), ["fcfs"], clock=CLOCK, slower=True)
 
 
 CERTIFICATES = [some_in_rounds, some_in_seconds]
@@ -290,9 +344,7 @@ class TestVerify:
         source, passed, refused = random.Random(9), 0, 0
         for instance in tiny(many(12), 9):
             for each, clock in ((instance, None), (timed(instance), CLOCK)):
-                found = certify(each, ["fcfs"]) if clock is None else certify(
-                    each, ["fcfs"], clock=clock
-                )  # fmt: skip
+                found = certify(each, ["fcfs"], clock=clock or ROUNDS, slower=True)
                 whole = json.loads(certificate_text(found))
                 for _ in range(6 if found.slower else 0):
                     content = deepcopy(whole)

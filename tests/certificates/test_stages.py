@@ -49,9 +49,7 @@ def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     drawn = [(source.randrange(6000, 14_000), source.randrange(3, 9)) for _ in range(7)]
     small = Instance(MEMORY, [Request(source.randrange(4), *each) for each in drawn])
     later = [Request(r.arrival + 10_000, r.prompt, r.output) for r in small]
-    found = certify(
-        Instance(MEMORY, [*large.requests, *later]), time_limit=8, slower=False, params=UNSEARCHED
-    )
+    found = certify(Instance(MEMORY, [*large.requests, *later]), time_limit=8, params=UNSEARCHED)
     assert found.lower is not None
     assert isinstance(found.lower.proof, SplitProof)
     first, last = (part.proof for part in found.lower.proof.parts)

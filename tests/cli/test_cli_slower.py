@@ -38,12 +38,13 @@ def test_certify_says_how_much_slower_a_machine_may_be(
     run: Run, five: Path, clock: list[str]
 ) -> None:
     cert = five.with_name("c.json")
-    code, out, _ = run("certify", five, *clock, "--policy", "fcfs", "-o", cert, "--json")
+    asked = ("certify", five, *clock, "--policy", "fcfs", "--slower", "-o", cert)
+    code, out, _ = run(*asked, "--json")
     said = json.loads(out)
     (judged,) = said["policies"]
     assert code == 0
     assert 1 < said["slower_than"] <= judged["slower_than"] < 5
-    code, out, _ = run("certify", five, *clock, "--policy", "fcfs", "-o", cert)
+    code, out, _ = run(*asked)
     head, row, *_ = out.splitlines()[1:]
     names = [name.strip() for name in head.split("  ") if name]
     phi = row.split()[names.index("x slower")]
@@ -55,7 +56,7 @@ def test_certify_says_how_much_slower_a_machine_may_be(
 @pytest.mark.parametrize("clock", [[], ["--seconds"]])
 def test_without_them_a_file_is_as_it_was(run: Run, five: Path, clock: list[str]) -> None:
     cert = five.with_name("c.json")
-    code, out, _ = run("certify", five, *clock, "--policy", "fcfs", "--no-slower", "-o", cert)
+    code, out, _ = run("certify", five, *clock, "--policy", "fcfs", "-o", cert)
     assert code == 0
     assert "slower" not in out
     content = json.loads(cert.read_text())
@@ -68,16 +69,16 @@ def test_a_backlog_has_no_column_of_its_own(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "backlog.json"
     write_instance(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), path)
     cert = tmp_path / "c.json"
-    _, out, _ = run("certify", path, "--policy", "mc-sf", "-o", cert)
+    _, out, _ = run("certify", path, "--policy", "mc-sf", "--slower", "-o", cert)
     assert "slower" not in out
-    _, out, _ = run("certify", path, "--policy", "mc-sf", "-o", cert, "--json")
+    _, out, _ = run("certify", path, "--policy", "mc-sf", "--slower", "-o", cert, "--json")
     assert json.loads(out)["policies"][0]["slower_than"] == 1.038  # 28 / 27
 
 
 def test_a_run_that_did_not_end_has_none(run: Run, five: Path) -> None:
     cert = five.with_name("c.json")
     names = ["--policy", "alpha-protect:alpha=0.5", "--policy", "fcfs"]
-    code, out, _ = run("certify", five, *names, "-o", cert, "--json")
+    code, out, _ = run("certify", five, *names, "--slower", "-o", cert, "--json")
     first, second = json.loads(out)["policies"]
     assert (code, first["outcome"], first["slower_than"]) == (0, "livelock", None)
     assert second["slower_than"] > 1

@@ -112,7 +112,7 @@ def test_a_piece_of_a_trace_is_proved_and_checked(tmp_path: Path) -> None:
     assert found.status.value == "optimal"
     assert found.bounded_by == "exact"
     assert found.objective == solve(LARGE, "cpsat", time_limit=30).objective
-    certificate = certify(LARGE, time_limit=30, slower=False)
+    certificate = certify(LARGE, time_limit=30)
     assert certificate.lower is not None
     assert isinstance(certificate.lower.proof, SearchProof)
     write_certificate(certificate, tmp_path / "c.json")

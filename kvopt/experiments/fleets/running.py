@@ -249,7 +249,7 @@ class _Work:
             aimed = self._deadline is not None
             found = certify(
                 fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
-                slower=False, deadline=self._deadline, only_deadline=aimed,
+                deadline=self._deadline, only_deadline=aimed,
                 time_limit=self._of_a_certificate, threads=self._threads, command=self._command,
                 params=_OF_DEADLINES if aimed else None,
             )  # fmt: skip

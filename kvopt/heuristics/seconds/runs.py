@@ -10,7 +10,8 @@ that each worker does about what it did, and a request that moves keeps its time
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
@@ -19,6 +20,8 @@ from typing import Any
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.kernels.compiling import working_time
 from kvopt.model.instance import Instance
+from kvopt.model.scopes import Scope
+from kvopt.policies.base import Policy
 from kvopt.policies.patient import LeastShare
 from kvopt.search.incumbent import Search
 from kvopt.simulation.clocks import Seconds
@@ -27,6 +30,8 @@ from kvopt.simulation.running import run
 from kvopt.simulation.runs import Outcome, PolicyRun
 from kvopt.simulation.simulator import Stopped
 
+POLICIES = ("svf", "mc-sf", "fcfs")
+"""Policies that are tried first."""
 ROUTERS = (
     "central", "least-volume", "least-requests", "two-choices", "round-robin", "least-tokens",
     "random",
@@ -42,9 +47,18 @@ steps; with a limit ten times as many."""
 
 
 class TimedSearch(Search):
-    """Both sides of a search in seconds, in nanoseconds."""
+    """Both sides of a search in seconds, in nanoseconds.
+
+    Attributes
+    ----------
+    run
+        The best one.
+    scope
+        What bounds and claims have to cover.
+    """
 
     run: PolicyRun | None = None
+    scope = Scope.RUNS
 
     def __init__(self, instance: Instance, clock: Seconds, **limits: Any) -> None:
         super().__init__(instance, **limits)
@@ -130,13 +144,21 @@ def offer_one_by_one(search: TimedSearch) -> None:
         time, worker, number = free[0]
         prompt, output = instance.requests[i].shape
         begin = max(time, arrivals[i])
-        resumed.setdefault(worker, {})[number] = begin
+        if begin > time or not number:
+            resumed.setdefault(worker, {})[number] = begin
         starts[i], workers[i] = number, worker
         end = begin + model.round_ns(1, prompt, prompt + 1)
         end += model.stretch_ns(1, prompt + 2, output - 1)
         heapreplace(free, (end, worker, number + output))
     name = "one after another"
     search.offer_run(joined_run(search, name, starts, workers, resumed, began), name)
+
+
+def offer_policies(search: TimedSearch, known: Container[str] = ()) -> None:
+    """Offer the runs of policies, but for those that are known."""
+    for label in POLICIES:
+        if label not in known:
+            _offer_policy(search, label, label)
 
 
 def search_routed(search: TimedSearch) -> None:
@@ -147,19 +169,25 @@ def search_routed(search: TimedSearch) -> None:
     for router in ROUTERS if instance.workers > 1 else ROUTERS[:1]:
         for order in orders:
             label = f"{router} + {order.name}"
-            try:
-                made = run(
-                    instance, order.policy(everything), router=router, clock=search.clock,
-                    label=label, should_stop=search.should_stop,
-                )  # fmt: skip
-            except Stopped:
-                return
-            search.offer_run(made, label)
+            _offer_policy(search, order.policy(everything), label, router)
+
+
+def _offer_policy(
+    search: TimedSearch, policy: str | Policy, label: str, router: str = "central"
+) -> None:
+    if search.should_stop():
+        return
+    with suppress(Stopped):
+        made = run(
+            search.instance, policy, router=router, clock=search.clock, label=label,
+            should_stop=search.should_stop,
+        )  # fmt: skip
+        search.offer_run(made, label)
 
 
 def search_moves(search: TimedSearch, seed: int = 0) -> None:
     """Improve the run by moves and swaps between workers and by other keys, while they do."""
-    if search.run is None or len(search.instance) < 2:
+    if search.run is None or search.run.segments or len(search.instance) < 2:
         return
     count, workers = len(search.instance), search.instance.workers
     most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
