@@ -42,7 +42,8 @@ _FILE = re.compile(
 )
 _COMMAND = re.compile(r"^\$ (.*)\n", re.MULTILINE)
 _PROGRESS = re.compile(
-    r"^.*(  latency \S+  bound \S+  gap \S+|  compiling, .*|: compiling took .*)\n", re.MULTILINE
+    r"^.*(  latency \S+( s)?  bound \S+( s)?  gap \S+|  compiling, .*|: compiling took .*)\n",
+    re.MULTILINE,
 )
 _SECONDS = re.compile(r"(?<![\d.])\d+\.\d\d(?![\d.%])")
 _JSON_SECONDS = re.compile(r'(?<=seconds": )[\d.e-]+')

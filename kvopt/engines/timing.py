@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 _TOTALS = ("objective", "lower_bound")
 _BOUND_SHARE = 0.2
 """Share of a limit that the search for good weights may take."""
-_BEAMS_SHARE = 0.7
-"""Share of what is left then for beams; orders and their moves have the rest."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,7 +203,7 @@ def improve(search: TimedSearch, known: Container[str] = ()) -> None:
 
 
 def _offer_beams(search: TimedSearch) -> None:
-    """Offer the best run of some beams by the prices of the bound."""
+    """Offer the best run of some beams by the prices of the bound, which end when they are idle."""
     if search.instance.workers > 1:
         return
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
@@ -214,7 +212,7 @@ def _offer_beams(search: TimedSearch) -> None:
     assert isinstance(search.checked.proof, SharesProof)
     made = beams_in_seconds(
         search.instance, search.clock, search.checked.proof.lines,
-        time_limit=_BEAMS_SHARE * search.remaining, threads=search.threads, seed=search.seed,
+        time_limit=search.remaining, threads=search.threads, seed=search.seed,
         room=search.memory_left, should_stop=search.should_stop,
     )  # fmt: skip
     if made is not None:
