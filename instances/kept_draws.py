@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from kvopt import verify
-from kvopt.certificates.effort import AMPLE
 from kvopt.configurations.evaluation import evaluate
 from kvopt.configurations.states import Knots, States
 from kvopt.errors import InvalidInput
@@ -26,6 +25,7 @@ from kvopt.files.atomic import atomic_path
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import parse_json, read_text
 from kvopt.files.schedules import read_schedule
+from kvopt.verify import MOST_STATED
 from kvopt.version import __version__
 
 _COARSE = 64
@@ -221,7 +221,7 @@ def fault_of(draw: Draw, places: Container[str]) -> str | None:
         if sides != said or runs[record.policy] != record.value:
             return f"{instance.name}: its certificate says otherwise than its records"
     with written(draw) as path:
-        found = verify(path, AMPLE)
+        found = verify(path, MOST_STATED)
     return None if found.valid else f"{instance.name}: {found.lines[-1]}"
 
 

@@ -12,8 +12,9 @@ optimum is the least total latency of a schedule.
 A certificate claims that the optimum is at most ``upper``, with a schedule; that it is at least
 ``lower``, with a proof; and what policies reached, with their runs.  It is unreadable when it
 does not have the shape below, and invalid when it has but says something that is not so.  A
-file that takes more steps or memory to check than the budget allows is unreadable too, with the
-budget that it needs where that is known; ``--budget K`` allows K times the default.
+file may state how long its check takes, and is granted that up to about ten minutes.  One that
+takes more steps or memory is unreadable too, with the budget that it needs where that is known;
+``--budget K`` allows K times half a minute.
 
 Of a fleet there are ``workers`` such caches; a schedule names the worker of each request, and on
 each worker no more than M tokens may be held.
@@ -32,16 +33,16 @@ import os
 import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import accumulate, count, pairwise, repeat
+from itertools import accumulate, chain, count, pairwise, repeat
 from operator import add, itemgetter, le, mul, sub
 from types import ModuleType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 COVERED = (
     "covered: every schedule that runs each request to its end once started, or evicts it, loses "
@@ -72,12 +73,16 @@ COVERED_BY = {
 
 LARGEST_FILE = 90_000_000
 """Bytes; a larger file is refused unread."""
-SMALL_FILE = 10_000_000
-"""Bytes up to which a file has the budget below; a larger one has more, in proportion."""
 STEPS = 600_000_000
-"""Steps that a check may take by default: about half a minute, a step being about 50 ns."""
+"""Steps that a check may take if its file states no more: half a minute, each about 50 ns."""
 BYTES = 850_000_000
-"""Bytes that a check may hold at one time by default, beside the interpreter's own 20 MB."""
+"""Bytes of tables that it may hold at one time then."""
+MOST_STATED = 20
+"""Times as many steps that are granted to a file that states them: about ten minutes."""
+MOST_BYTES = 4_000_000_000
+"""Bytes that are granted to it at most."""
+UNLISTED = 3
+"""Times as many steps for a search of which a file does not state how large its rounds are."""
 MOST_PARTS = 10_000_000
 """Brackets and commas in a file, so that a short text cannot become huge objects."""
 MOST_DIGITS = 300
@@ -93,6 +98,8 @@ _MOST_LINES = 9
 """Lines of a model that the report names one by one."""
 _OF_RUNS = ("configurations", "search", "slot-prices")
 """Proofs that look ahead along a run."""
+_MARK = STEPS // 2
+"""Steps from one word of progress to the next."""
 _SMALL = 6
 """A block of 2^6 starts is looked at start by start."""
 
@@ -134,6 +141,7 @@ _PARTS = (*_PROOFS, _SEARCH, _SLOTS)
 _SPLIT = {"kind": "split", "parts": [{"from": int, "proof": _PARTS}]}
 _BLOCK_PRICES = {**_PROOFS[0], "kind": "block-prices"}
 _SLOWER = {"machine": [int], "value": int}
+_BUDGET = (int, {"times": int, "searches": [[int]]})
 _CERTIFICATE = {
     "schema": "kvopt.certificate/1",
     "instance": _INSTANCE,
@@ -176,7 +184,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "policies?": [({**_POLICY[0], **_FLEET}, _POLICY[1], {**_NAMED, **_PAUSED})],
         "slower?": [{**_SLOWER, "proof?": (*_PARTS, _SPLIT)}],
         "scope?": _SCOPES,
-        "budget?": int,
+        "budget?": _BUDGET,
         "deadlines?": {
             **_DEADLINES,
             "best": (None, {**_FLEET, **_MANY_IN_TIME}, {**_PAUSED, "attained": int}),
@@ -191,7 +199,7 @@ _SHAPES: dict[Any, dict[str, Any]] = {
         "policies?": [({**_TIMED, **_FLEET, **_NAMED}, _POLICY[1], {**_TIMED_PAUSED, **_NAMED})],
         "slower?": [{**_SLOWER, "proof?": _SHARES_2}],
         "scope?": _SCOPES,
-        "budget?": int,
+        "budget?": _BUDGET,
         "deadlines?": {
             **_DEADLINES,
             "best": (
@@ -234,11 +242,14 @@ class Request(NamedTuple):
     output: int
 
 
-class OverBudget(Unreadable):
-    """The check takes more than its budget."""
+_T = TypeVar("_T")
 
 
-def verify(path: str | os.PathLike[str], budget: float = 1) -> Verdict:
+def verify(
+    path: str | os.PathLike[str],
+    budget: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Verdict:
     """Check a certificate file; whatever the file holds, the answer is a verdict.
 
     Parameters
@@ -246,16 +257,21 @@ def verify(path: str | os.PathLike[str], budget: float = 1) -> Verdict:
     path
         The file.
     budget
-        How many times the default number of steps, and of bytes, the check may take.
+        How many times the default number of steps, and of bytes, the check may take; None for
+        what the file states, up to about ten minutes and 4 GB.
+    progress
+        Called with a line every quarter of a minute or so.
 
     Raises
     ------
     ValueError
         If the budget is not a positive number.
     """
-    work = _Work(budget)
+    work = _Work(budget, progress)
     try:
-        return Verdict(True, True, tuple(_checked(path, work)))
+        certificate = _read(path, work)
+        work.grant(certificate.get("budget"))
+        return Verdict(True, True, tuple(_report(certificate, work)))
     except Invalid as error:
         return Verdict(False, True, (f"INVALID: {error}",))
     except Unreadable as error:
@@ -264,70 +280,91 @@ def verify(path: str | os.PathLike[str], budget: float = 1) -> Verdict:
         return Verdict(False, False, ("UNREADABLE: needs more memory than there is",))
 
 
-def _checked(path: str | os.PathLike[str], work: _Work) -> list[str]:
-    certificate = _read(path, work)
-    # What the file says it needs is for people to decide on: no file grants itself time.
-    stated = certificate.get("budget")
-    if stated is not None and stated < 2:
-        raise Invalid("budget: must be at least 2")
-    try:
-        return _report(certificate, work)
-    except OverBudget as error:
-        if stated is None:
-            raise
-        raise Unreadable(f"{error}; the file says that it needs {_many(stated)} times") from None
-
-
 # ---- the budget -------------------------------------------------------------------------
 
 
 class _Work:
     """Counts what a check takes, so that no file keeps the checker busy for hours.
 
-    Every loop is charged before it runs: in steps, and in bytes where it fills tables.  Integers
-    of many digits are slow, and large: ``weight`` is how often a step counts then, ``entry`` the
-    bytes of a number in a list.
+    What is linear in the size of a file is bounded with that.  Everything else is charged before
+    it is done: in steps, and in bytes where it fills tables.  Integers of many digits are slow,
+    and large: ``weight`` is how often a step counts then, ``entry`` the bytes of a number in a
+    list.  Of each search to come ``searches`` has the sizes of rounds that the file states.
     """
 
-    def __init__(self, times: float = 1) -> None:
-        if not 0 < times < math.inf:  # which NaN is not
+    def __init__(
+        self, times: float | None = None, progress: Callable[[str], None] | None = None
+    ) -> None:
+        if times is not None and not 0 < times < math.inf:  # which NaN is not
             raise ValueError("budget: must be a positive number")
-        self.times, self.used, self.held, self.weight, self.entry = times, 0, 0, 1, 40
-        self.default_steps, self.default_bytes = STEPS, BYTES
+        self.is_told, self.progress, self.searches = times is not None, progress, list[list[int]]()
+        self.used, self.held, self.weight, self.entry, self.mark = 0, 0, 1, 40, _MARK
+        self.times = 1.0 if times is None else times
+        self.bytes = self.times * BYTES
+
+    def grant(self, stated: int | dict[str, Any] | None) -> None:
+        """Allow what a file states that its check needs, unless the reader decided on that."""
+        known = stated if isinstance(stated, dict) else {"times": stated, "searches": []}
+        times = known["times"]
+        if times is not None and times < 2:
+            raise Invalid("budget: must be at least 2")
+        if self.is_told or times is None:
+            return
+        if times > MOST_STATED:
+            raise Unreadable(f"the file says that it needs {_needed(times, 'steps')}")
+        self.times, self.bytes = times, min(times * BYTES, MOST_BYTES)
+        self.searches = known["searches"][::-1]
 
     def widen(self, digits: int) -> None:
         """Take note that integers may have so many digits."""
         self.weight = max(self.weight, 1 + digits // 100)
         self.entry = max(self.entry, 40 + digits // 2)
 
-    def grow(self, size: int) -> None:
-        """Allow a file of so many bytes more than a small one."""
-        if size > SMALL_FILE:
-            self.default_steps = STEPS * size // SMALL_FILE
-            self.default_bytes = BYTES * size // SMALL_FILE
-
     def spend(self, steps: int, why: str = "") -> None:
         """Take steps, each about the time of an entry of a table."""
         steps *= self.weight
         self.used += steps
-        if self.used > self.times * self.default_steps:
-            needed = -(-self.used // self.default_steps)
-            if steps > self.default_steps:  # a loop whose length is known, so most of it all
-                raise OverBudget(f"{why}needs about {_needed(needed, 'steps')}")
-            raise OverBudget(
-                f"{why}the budget of {int(self.times * self.default_steps):,} steps is used up: "
-                f"verify --budget {max(2 * math.ceil(self.times), needed)} allows more"
+        if self.used > self.times * STEPS:
+            needed = -(-self.used // STEPS)
+            if steps > STEPS:  # a loop whose length is known, so most of it all
+                raise Unreadable(f"{why}needs about {_needed(needed, 'steps')}")
+            raise Unreadable(
+                f"{why}the budget of {int(self.times * STEPS):,} steps is used up: "
+                f"{_option(max(2 * math.ceil(self.times), needed))}"
             )
+        if self.progress is not None and self.used >= self.mark:
+            self.mark = self.used + _MARK
+            share = int(100 * self.used / (self.times * STEPS))
+            self.progress(f"checking, {share}% of at most about {_minutes(self.times)}")
+
+    def each(self, items: Collection[_T], why: str) -> Iterator[_T]:
+        """Yield items; refuse when those that took half a minute foretell too much for all."""
+        began = self.used
+        for done, item in enumerate(items, 1):
+            yield item
+            if (spent := self.used - began) > STEPS:
+                foretold = self.used + spent * (len(items) - done) // done
+                if foretold > 2 * self.times * STEPS:
+                    raise Unreadable(f"{why}needs about {_needed(-(-foretold // STEPS), 'steps')}")
+
+    def sizes(self) -> Iterator[float]:
+        """Return the most partial schedules of each round of the next search."""
+        if self.searches:
+            return chain([1], (2 * size + 100 for size in self.searches.pop()), repeat(100))
+        if not self.is_told:
+            self.times = min(self.times, UNLISTED)
+        return repeat(math.inf)
 
     def left(self) -> float:
         """Return how many bytes more may be held."""
-        return self.times * self.default_bytes - self.held
+        return self.bytes - self.held
 
     def check_room(self, size: int, why: str = "") -> None:
         """Refuse to hold so many bytes more than what is held, if that is too much."""
         if size > self.left():
-            needed = -(-(self.held + size) // self.default_bytes)
-            raise OverBudget(f"{why}needs about {_needed(needed, 'memory')}")
+            raise Unreadable(
+                f"{why}needs about {_needed(-(-(self.held + size) // BYTES), 'memory')}"
+            )
 
     @contextmanager
     def room(self, size: int, why: str = "") -> Iterator[None]:
@@ -341,12 +378,18 @@ class _Work:
 
 
 def _needed(times: int, what: str) -> str:
-    more = f": verify --budget {times}" if times <= MOST_TIMES else ""
-    return f"{_many(times)} times the default budget of {what}{more}"
+    if times > MOST_TIMES:
+        return f"more than {MOST_TIMES:,} times the default budget of {what}"
+    return f"{times:,} times the default budget of {what}: {_option(times)}"
 
 
-def _many(times: int) -> str:
-    return f"{times:,}" if times <= MOST_TIMES else f"more than {MOST_TIMES:,}"
+def _option(times: int) -> str:
+    size = f"{times * BYTES / 10**9:,.1f} GB"
+    return f"verify --budget {times} allows it about {_minutes(times)} and {size}"
+
+
+def _minutes(times: float) -> str:
+    return "half a minute" if times <= 1 else f"{math.ceil(times / 2):,} min"
 
 
 # ---- reading ----------------------------------------------------------------------------
@@ -360,14 +403,11 @@ def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
             raw = stream.read(LARGEST_FILE + 1) if size <= LARGEST_FILE else b""
         if max(size, len(raw)) > LARGEST_FILE:
             raise Unreadable(f"has more than {LARGEST_FILE:,} bytes")
-        work.grow(len(raw))
         text = raw.decode("utf-8-sig")
         lists, objects, commas = map(text.count, "[{,")
         if lists + objects + commas > MOST_PARTS:
             raise Unreadable(f"has more than {MOST_PARTS:,} parts")
-        work.spend(2 * len(raw) + 8 * lists + 60 * objects + 8 * commas)
-        size = 64 * lists + 240 * objects + 48 * commas
-        work.check_room(size + 6 * len(raw))
+        work.held = 64 * lists + 240 * objects + 48 * commas
         value = json.loads(text, object_pairs_hook=_no_doubles,
                            parse_int=functools.partial(_short_integer, work),
                            parse_float=_finite, parse_constant=_finite)  # fmt: skip
@@ -375,7 +415,6 @@ def _read(path: str | os.PathLike[str], work: _Work) -> dict[str, Any]:
         raise Unreadable("is nested too deeply") from None
     except (OSError, ValueError) as error:  # a file that is not there, not text or not JSON
         raise Unreadable(f"cannot be read: {_shown(str(error))}") from None
-    work.held = size
     schema = value.get("schema") if type(value) is dict else None
     shape = _SHAPES.get(schema if type(schema) is str else None)
     if shape is None:
@@ -463,12 +502,9 @@ def _used(memory: int, requests: Sequence[Request]) -> int:
     return min(getattr(memory, "workers", 1), max(1, len(requests)))
 
 
-def _requests(instance: dict[str, Any], work: _Work) -> list[Request]:
+def _requests(instance: dict[str, Any]) -> list[Request]:
     """Return the requests of an instance that keeps its own rules."""
     memory, rows = instance["memory"], instance["requests"]
-    work.spend(100 * len(rows))  # with the hash
-    work.check_room(700 * len(rows))
-    work.held += 80 * len(rows)
     requests = [Request(row["arrival"], row["prompt"], row["output"]) for row in rows]
     for i, (arrival, prompt, output) in enumerate(requests):
         if not (0 <= arrival <= LARGEST_FIELD and prompt >= 0 and output >= 1):
@@ -528,9 +564,6 @@ def _peak_of(
     block: int = 1,
 ) -> int:
     """Check starts, lost work, memory and value of a run; return the most tokens it holds."""
-    count = _count_of(requests, claim)
-    work.spend(60 * count)
-    work.check_room((400 + 4 * work.entry) * count)
     pieces, _ = _pieces(requests, claim, what)
     value = sum(end for _, _, end, _ in pieces[: len(requests)])
     value -= sum(request.arrival for request in requests)
@@ -790,7 +823,6 @@ def _by_parts(
     borders = [part["from"] for part in parts]
     if not parts or any(a >= b for a, b in pairwise(borders)):
         raise Invalid("lower: must have a part, and their begins ascend")
-    work.spend(20 * len(requests) + 40 * len(parts))
     shares: list[list[Request]] = [[] for _ in parts]
     for request in requests:
         place = bisect_right(borders, request.arrival) - 1
@@ -801,7 +833,6 @@ def _by_parts(
     kinds = dict.fromkeys(part["proof"]["kind"] for part in parts)
     for part, own in zip(parts, shares, strict=True):
         if own:  # the bound of no requests is 0
-            work.spend(100)
             total += _judged(memory, own, work, part["proof"], pauses)[0]
     return total, f"{len(parts):,} part{'s' * (len(parts) > 1)} ({', '.join(kinds)})"
 
@@ -1016,7 +1047,7 @@ def _least_costs(
             else _BlockCosts(scale, [0] * gap + prices, longest, work, block)
         )
         paused = _PausedCosts(scale, [0] * gap + prices, work, block) if pauses else None
-        for (arrival, prompt, output), times in kinds.items():
+        for (arrival, prompt, output), times in work.each(kinds.items(), "lower: "):
             least = costs.least(arrival - begin, prompt, output)
             if paused is not None:
                 least = paused.least(arrival - begin, prompt, output, least)
@@ -1158,7 +1189,6 @@ class _BlockCosts:
         self.scale, self.last, self.work, self.block = scale, len(prices), work, block
         prices = prices + [0] * min(longest, self.last)
         self.paid = list(accumulate(prices, initial=0))
-        work.spend(4 * len(self.paid) + min(block, len(self.paid)), "lower: ")
         self.strided = list(self.paid)
         for x in range(block, len(self.paid)):
             self.strided[x] += self.strided[x - block]
@@ -1273,9 +1303,6 @@ def _volume_bound(
     of a fleet has as much of both.
     """
     together = _used(memory, requests)
-    work.spend(100 * len(requests), "lower: ")
-    # Volumes and completions, and what sorting and serving hold meanwhile.
-    work.check_room((300 + 10 * work.entry) * len(requests), "lower: ")
     volumes = [r.prompt * r.output + r.output * (r.output + 1) // 2 for r in requests]
     soonest = sorted(request.arrival + request.output for request in requests)
     ranks = list(map(max, soonest, _fluid(requests, volumes, together * memory)))
@@ -1283,8 +1310,8 @@ def _volume_bound(
     for thresholds in staircases:
         if not thresholds or sorted(thresholds) != thresholds or thresholds[0] < 1:
             raise Invalid("lower: thresholds of a staircase ascend, from 1 on")
-        reached = sum(bisect_right(thresholds, r.prompt + r.output) for r in requests)
-        steps = 100 * len(requests) + 5 * states + 4 * reached
+        steps = 100 * len(requests) + 5 * states
+        steps += 4 * sum(bisect_right(thresholds, r.prompt + r.output) for r in requests)
         work.spend(steps, "lower: its staircases would take too long to check: ")
         needed = [_passed(memory, thresholds, request) for request in requests]
         ranks = list(map(max, ranks, _fluid(requests, needed, together * len(thresholds))))
@@ -1378,11 +1405,11 @@ def _by_configurations(
         cells * (205 + 2 * work.entry),
         "lower: has too many requests and rounds for configurations: ",
     ):
-        return _by_stages(requests, stages, target, searched, work)
+        return _by_stages(requests, stages, target, searched)
 
 
 def _by_stages(
-    requests: list[Request], stages: list[_Stage], target: int | None, searched: bool, work: _Work
+    requests: list[Request], stages: list[_Stage], target: int | None, searched: bool
 ) -> tuple[int, str]:
     """Return what stages prove, one after the other, and in words what was looked at."""
     last, times = stages[0].last, 0
@@ -1400,7 +1427,7 @@ def _by_stages(
         budget = _budget(stage, target)
         if budget < 0:
             return target, how
-        left = _affordable(starts, costs, budget, work)
+        left = _affordable(starts, costs, budget)
         starts = list(map(list, left))
     if searched:
         assert target is not None
@@ -1425,13 +1452,14 @@ def _by_search(
     stage = _TokenStage(proof, memory, requests, offset, work)
     cells = stage.last * (len(requests) + 9)
     why = "lower: has too many requests and rounds for a search: "
+    work.spend(30 * cells, why)
     with work.room(cells * (205 + 2 * work.entry), why):
         starts = [range(r.arrival, max(r.arrival, stage.last) + 1) for r in requests]
         costs = stage.evaluate(starts)
         budget = _budget(stage, proof["target"])
         if budget < 0:
             return proof["target"], "prices"
-        left = _affordable(starts, costs, budget, work)
+        left = _affordable(starts, costs, budget)
         count = _Search(stage, left, proof["target"], budget).run()
     return proof["target"], (
         f"prices and a search of {count:,} partial schedules, none below {proof['target']:,},"
@@ -1444,10 +1472,9 @@ def _budget(stage: _Stage | _TokenStage, target: int) -> int:
 
 
 def _affordable(
-    starts: Sequence[Sequence[int]], costs: list[list[int]], budget: int, work: _Work
+    starts: Sequence[Sequence[int]], costs: list[list[int]], budget: int
 ) -> list[dict[int, int]]:
     """Return the reduced costs of the starts of each request that a better schedule may have."""
-    work.spend(8 * sum(map(len, starts)) + 20 * len(starts))
     pairs = [zip(*pair, strict=True) for pair in zip(starts, costs, strict=True)]
     return [{k: cost for k, cost in pair if cost <= budget} for pair in pairs]
 
@@ -1497,7 +1524,6 @@ class _TokenStage:
         timed = [*accumulate(t * price for t, price in enumerate(self.prices))]
         total, reduced = -self.before - sum(self.most), []
         for (arrival, prompt, output), own in zip(self.requests, starts, strict=True):
-            self.work.spend(20 * len(own) + 20)
             costs = []
             for k in own:
                 a, b = min(k, last), min(k + output, last)
@@ -1529,7 +1555,6 @@ class _Stage:
     ) -> None:
         self.memory, self.requests, self.work = memory, requests, work
         self.scale, self.rows = stage["denominator"], stage["numerators"]
-        work.spend(1000 + 10 * len(stage["times"]) + 30 * len(stage["peaks"]))
         if self.scale < 1 or min(stage["times"], default=0) < 1:
             raise Invalid("lower: needs a denominator and times of at least 1")
         self.times = [time - offset for time in stage["times"]]
@@ -1566,27 +1591,40 @@ class _Stage:
 
         Return the reduced cost of each start, or of the cheapest ones only.
         """
-        self.work.spend(9 * self.last + 30 * len(self.times) + 20 * len(starts))
         costs: list[list[int]] = [[]] * len(starts)
-        alike = defaultdict(list)
-        for i, request in enumerate(self.requests):
-            alike[request.prompt + request.output].append(i)
+        alike, rounds = defaultdict(list), Counter[int]()
+        for i, (_, prompt, output) in enumerate(self.requests):
+            alike[prompt + output].append(i)
+            known = len(self.places.get(prompt + output, ()))
+            rounds[prompt + output] = max(rounds[prompt + output], min(known, output))
+        steps = 9 * self.last + sum(self.last + 15 * len(own) + 20 for own in starts)
+        steps += rounds.total() * (6 * self.last + 17 * len(self.times)) + 30 * len(self.times)
+        self.work.spend(steps, "lower: ")
         states = [
             state for peak in alike for state in self._along(peak, alike[peak], starts, costs, keep)
         ]
         states.sort(reverse=True)
+        self._charge(states)
         heaviest = []
         for x, row in enumerate(self.rows):
-            self.work.spend(len(states))
             some = [(r, h, row[i], most[x]) for r, h, i, most in states if row[i] and most[x]]
-            alone = _heaviest(self.memory, some, self.work)
-            heaviest.append(_used(self.memory, self.requests) * alone)
+            heaviest.append(_used(self.memory, self.requests) * _heaviest(self.memory, some))
         # Rounded down as well: what states cost is an integer, at most the interpolation.
         self.most = _filled(self.times, heaviest)
         self.before = _sum_before(self.times, heaviest)
         least = list(map(min, costs))
         self.total = sum(least) - sum(self.most) - self.before
         return [[cost - low for cost in row] for row, low in zip(costs, least, strict=True)]
+
+    def _charge(self, states: list[tuple[int, int, int, list[int]]]) -> None:
+        """Charge the tables of all times before the first of them is filled."""
+        steps, why = 0, "lower: memory is too large for configurations: "
+        for x, row in enumerate(self.rows):
+            some = [(r, h, most[x]) for r, h, i, most in states if row[i] and most[x]]
+            cells, more = table_of(self.memory, some)
+            self.work.check_room(self.work.entry * cells, why)
+            steps += more
+        self.work.spend(steps, why)
 
     def _along(
         self,
@@ -1611,7 +1649,6 @@ class _Stage:
         paid, ends = ([0] * (2 * last + rounds + 1) for _ in range(2))
         done = {}  # from last + rounds on nothing is paid, and those may count as one
         for i in alike:
-            self.work.spend(4 * len(starts[i]) + last)
             done[i] = [min(k, last) + min(outputs[i], last + rounds) for k in starts[i]]
             for c in done[i]:
                 ends[c] += 1
@@ -1629,7 +1666,6 @@ class _Stage:
                 if not keep:
                     costs[i] = [min(costs[i])]
             if r < rounds:
-                self.work.spend(6 * last + 15 * len(windows))
                 column = _filled(self.times, [row[places[r]] for row in self.rows])
                 paid[r : r + last + 1] = map(add, paid[r : r + last + 1], column)
                 copies = [max(ends[a + 1 + r : b + r]) if a + 1 < b else 0 for a, b in windows]
@@ -1675,7 +1711,7 @@ def _sum_of_floors(count: int, divisor: int, step: int, begin: int) -> int:
         count, begin, divisor, step = height // divisor, height % divisor, step, divisor
 
 
-def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work) -> int:
+def _heaviest(memory: int, states: list[tuple[int, int, int, int]]) -> int:
     """Return the most that states (r, h, weight, copies) weigh which can stand together.
 
     They come by r descending.  A member fits if memory holds when it completes, when those
@@ -1686,10 +1722,6 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
     if not states:
         return 0
     members = min(sum(state[3] for state in states), memory // min(state[1] for state in states))
-    cells = (members + 1) * (memory + 1)
-    why = "lower: memory is too large for configurations: "
-    work.spend(cells + 20, why)
-    work.check_room(work.entry * cells, why)
     best = [[0] * (memory + 1) for _ in range(members + 1)]
     low = memory
     for r, h, weight, copies in states:
@@ -1697,19 +1729,34 @@ def _heaviest(memory: int, states: list[tuple[int, int, int, int]], work: _Work)
         counts: Sequence[int] = range(min(members, memory // (low + r)))
         # Counts upwards add a state to what may have it already, downwards they add one copy.
         if copies < memory // (h + r):
-            work.spend(len(counts) * copies)
             counts = [*reversed(counts)] * copies
-        work.spend(2 * len(counts))
         for c in counts:
             begin, end = c * low, memory - h - (c + 1) * r + 1
             if begin < end:
-                work.spend(2 * (end - begin) + 9)
                 fewer, more = best[c], best[c + 1]
                 pairs = zip(fewer[begin:end], more[begin + h : end + h], strict=True)
                 more[begin + h : end + h] = [
                     new if (new := old + weight) > known else known for old, known in pairs
                 ]
     return max(map(max, best))
+
+
+def table_of(memory: int, states: list[tuple[int, int, int]]) -> tuple[int, int]:
+    """Return the cells, and the steps, of the table of `_heaviest` for states (r, h, copies)."""
+    if not states:
+        return 0, 0
+    members = min(sum(copies for _, _, copies in states), memory // min(h for _, h, _ in states))
+    cells, low = (members + 1) * (memory + 1), memory
+    steps = cells + 20
+    for r, h, copies in states:
+        low = min(low, h)
+        counts = min(members, memory // (low + r))
+        # Ranges are as long as first, first - less, first - 2 less, ..., while that is positive.
+        first, less = memory - h - r + 1, low + r
+        filled = max(0, min(counts, -(-first // less)))
+        entries = 2 * filled * first - less * filled * (filled - 1) + 12 * counts
+        steps += entries * (copies if copies < memory // (h + r) else 1)
+    return cells, steps
 
 
 _Partial = tuple[tuple[int, ...], tuple[tuple[int, int], ...], int, int, tuple[int, ...]]
@@ -1773,16 +1820,22 @@ class _Search:
 
     def run(self) -> int:
         """Return how many partial schedules there were, none of them below the target."""
-        count = k = 0
+        count = 0
         # Before the first arrival nothing can be active, so all of those R are lost.
         lost = self.stage.before + self.stage.most[0]
         nothing: _Partial = ((0,) * len(self.shapes), (), lost, 0, ())
         layer = [nothing] if lost <= self.budget else []
-        while layer:
+        for k, most in enumerate(self.work.sizes(), 1):
+            if len(layer) > most:
+                raise Unreadable(
+                    f"lower: the search has {len(layer):,} partial schedules at round {k - 1:,}, "
+                    "the file says fewer: verify --budget K allows it K times half a minute"
+                )
+            if not layer:
+                break
             count += len(layer)
-            self.work.spend(20 * len(self.requests) + 200)
-            plans = [self._plan(members, k) for members in self.shapes]
-            k += 1
+            self.work.spend(20 * len(self.requests) + 200 + 10 * len(layer) * len(self.shapes))
+            plans = [self._plan(members, k - 1) for members in self.shapes]
             found: dict[Any, _Partial] = {}
             prices: dict[tuple[int, int], int] = {}
             for begin in range(0, len(layer), 100):
@@ -1826,7 +1879,6 @@ class _Search:
         room, steps = self.work.left() // self.width - others, 40 + size + len(self.shapes) // 4
         for partial in layer:
             started, active, bound, latency, held = partial
-            self.work.spend(10)
             if waits[started[shape]] == 0 and started[shape] not in gains:
                 grown.append(partial)
                 continue
@@ -1884,8 +1936,7 @@ class _Search:
         """Leave out what another is at least as good as, see above; of equals the first stays."""
         kept: dict[tuple[int, ...], list[_Partial]] = defaultdict(list)
         compared = len(layer).bit_length()  # times, about, that sorting looks at each of them
-        self.work.spend(len(layer) * (20 + compared))
-        self.work.spend(sum(len(partial[4]) for partial in layer) * compared // 5)
+        self.work.spend(sum(20 + compared * (1 + len(partial[4]) // 5) for partial in layer))
         for partial in sorted(layer, key=lambda partial: partial[3:]):
             held, rivals = partial[4], kept[partial[0]]
             self.work.spend((4 + len(held) // 2) * len(rivals))
@@ -1954,8 +2005,6 @@ class _Clock:
 def _arrivals(instance: dict[str, Any], work: _Work) -> list[int]:
     """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
     rows = instance["requests"]
-    work.spend(400 * len(rows))
-    work.check_room(400 * len(rows))
     known = [_clock(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
     if known and len(known) == len(rows):
         found = [round(Fraction(seconds) * 10**9) for seconds in known]
@@ -1994,8 +2043,6 @@ def _timed_peak(
 
     Of each worker ``seen`` is as for `_timed`.
     """
-    work.spend(60 * _count_of(timed.requests, claim))
-    work.check_room(300 * _count_of(timed.requests, claim))
     on = _workers_of(memory, timed.requests, claim, what)
     parts = [(what, timed, claim)]
     if getattr(memory, "workers", 1) > 1:
@@ -2069,8 +2116,7 @@ def _timed(
     assert clock is not None, "rounds of length 1 are not timed"
     count = _count_of(requests, claim) + len(claim.get("waits", []))
     count += sum(1 + len(row["tokens"]) for row in claim.get("chunks", []))
-    work.spend((300 + 8 * len(clock.lines)) * count)
-    work.check_room((900 + 6 * work.entry) * count)
+    work.spend(8 * len(clock.lines) * count)
     pieces, firsts = _pieces(requests, claim, what)
     chunks = _chunks(requests, claim, what)
     processed = {(row["request"], row["start"] + len(row["tokens"])): row for row in chunks}
@@ -2256,7 +2302,8 @@ def _company(
     prices = [*accumulate((change for _, change in changes), initial=0)]
     lows = [min(prices[i + 1 : i + 65]) for i in range(0, len(times), 64)]
     total, why = 0, "lower: company takes too long to check: "
-    for (arrival, _), parts, share, rate in zip(windows, works, company, rest, strict=True):
+    rows = [*zip(windows, works, company, rest, strict=True)]
+    for (arrival, _), parts, share, rate in budget.each(rows, why):
         work, paid = sum(added for _, added, _ in parts), 0
         for begin, added, early in parts if rate and work else ():  # without rest it waits for ever
             place = bisect_right(times, arrival + begin)
@@ -2354,7 +2401,6 @@ def _in_time(
     arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
     clock = None if rounds else _Clock(certificate["model"])
     first = claim["aim"] == "first-token"
-    work.spend(100 * len(requests))
     due = list(map(add, arrivals, _allowed(instance, claim["after"], rounds)))
     proved, misses = _most_in_time(certificate, requests, arrivals, due, clock, work)
     if claim["ceiling"] < proved:
@@ -2441,7 +2487,6 @@ def _token_times(
     seen: dict[int, dict[int, int]] = defaultdict(dict)
     for worker, number in zip(on, rounds, strict=False):  # what has too few starts is refused
         seen[worker][number] = 0
-    work.spend(300 * len(rounds))
     timed = _Timed(free, clock, arrivals)
     _timed_peak(memory, timed, work, claim, "deadlines", seen)
     return [seen[worker][number] for worker, number in zip(on, rounds, strict=True)]
@@ -2489,7 +2534,6 @@ def _most_in_time(
     table = _TimePrices(borders, prices)
     total, misses = workers * memory * sum(map(mul, prices, table.lengths)), 0
     for request, brief, arrival, end in zip(requests, short, arrivals, due, strict=True):
-        work.spend(60 + (600 if clock else 0), "deadlines: ")
         if clock is None:
             alone, amount, top = brief.output, brief.output, brief.prompt + brief.output
         else:
@@ -2500,18 +2544,16 @@ def _most_in_time(
         if clock is None and "pauses" not in scope:  # a run goes on after its first token
             end += request.output - brief.output
         left, right = table.cells(arrival, end)
-        work.spend(8 * (right - left), "deadlines: ")
+        work.spend(90 * (right - left), "deadlines: ")
         least = min(prices[left:right]) if table.holds(arrival, end) else 0
         size = request.prompt * request.output + request.output * (request.output + 1) // 2
         if clock is None and "pauses" not in scope:
             if least * size >= one:
                 continue
-            work.spend(100 + 80 * (right - left), "deadlines: ")
             cost = table.of_run(request, arrival, end - request.output)
         elif clock is not None and least * amount >= one:
             continue
         else:
-            work.spend(40 * (right - left), "deadlines: ")
             rate = 1 if clock is None else memory
             cost = table.of_cheapest(arrival, end, amount, top, int(clock is None), rate)
         total += max(0, one - cost)
@@ -2645,9 +2687,7 @@ def _slower(
     proof = claim.get("proof", lower and lower["proof"])
     if proof is None:
         raise Invalid("slower: needs a proof, as there is no lower bound")
-    work.spend(40 * len(timed.requests))
     work.widen(_digits(by) + 2 * _FEW_DIGITS)
-    work.check_room((120 + 2 * work.entry) * len(timed.requests))
     try:
         is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
     except Invalid as error:
@@ -2701,7 +2741,7 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     """Check everything; say what was checked and what it proves."""
     work = work or _Work()
     instance, claimed_hash = certificate["instance"], certificate["hash"]
-    memory, requests = _memory_of(instance), _requests(instance, work)
+    memory, requests = _memory_of(instance), _requests(instance)
     if claimed_hash != _hash(instance):
         raise Invalid("hash: is not that of the instance")
     lines = [
@@ -2832,18 +2872,18 @@ def _times(thousandths: int) -> str:
     return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
 
 
-def _arguments(given: Sequence[str]) -> tuple[str, float] | None:
+def _arguments(given: Sequence[str]) -> tuple[str, float | None] | None:
     """Return the file and the budget of a command line, None if it is not one."""
-    rest, budget = list(given), "1"
+    rest, times = list(given), None
     if "--budget" in rest[:-1]:
         place = rest.index("--budget")
         _, budget = rest.pop(place), rest.pop(place)
-    try:
-        times = float(budget)
-    except ValueError:
-        return None
-    fits = len(rest) == 1 and not rest[0].startswith("-") and 0 < times < math.inf
-    return (rest[0], times) if fits else None
+        try:
+            times = float(budget)
+        except ValueError:
+            return None
+    fits = len(rest) == 1 and not rest[0].startswith("-")
+    return (rest[0], times) if fits and (times is None or 0 < times < math.inf) else None
 
 
 def main() -> NoReturn:
@@ -2853,7 +2893,11 @@ def main() -> NoReturn:
         usage = "usage: python -m kvopt.verify FILE [--budget K], K a positive number"
         print(usage, file=sys.stderr)
         sys.exit(2)
-    verdict = verify(*arguments)
+    try:
+        verdict = verify(*arguments, progress=functools.partial(print, file=sys.stderr))
+    except KeyboardInterrupt:
+        print("interrupted, nothing is known of the file", file=sys.stderr)
+        sys.exit(130)
     print(*verdict.lines, sep="\n")
     sys.exit(verdict.exit_status)
 
@@ -2861,8 +2905,8 @@ def main() -> NoReturn:
 class _Callable(ModuleType):
     """Lets ``kvopt.verify`` be the function as well as the module that holds it."""
 
-    def __call__(self, path: str | os.PathLike[str], budget: float = 1) -> Verdict:
-        return verify(path, budget)
+    def __call__(self, *arguments: Any, **named: Any) -> Verdict:
+        return verify(*arguments, **named)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from kvopt.certificates.deadlines import InTime
+    from kvopt.certificates.effort import Budget
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +60,7 @@ class Certificate(Summarised):
     clock
         How long rounds last, and so what totals are: rounds, or nanoseconds.
     budget
-        Times the default budget that `kvopt.verify` needs at least, where a file said so.
+        What a check by `kvopt.verify` needs at least, where a file said so.
     scope
         What the lower bound covers, and the best schedule may make use of.
     in_time
@@ -77,7 +78,7 @@ class Certificate(Summarised):
     notes: tuple[str, ...] = ()
     signal_number: int | None = None
     clock: Clock = ROUNDS
-    budget: int = 1
+    budget: Budget = 1
     scope: Scope = Scope.RUNS
     in_time: InTime | None = None
     slower: tuple[SlowerBound, ...] | None = None

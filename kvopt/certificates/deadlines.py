@@ -92,8 +92,7 @@ class InTime:
             1 + bisect_left(borders, arrival + most) - bisect_right(borders, arrival)
             for arrival, most in zip(clock.arrivals(instance), allowed, strict=True)
         )
-        runs = 1 + len(self.attained)
-        return 90 * touched + (1000 + 700 * runs) * len(instance)
+        return 90 * touched
 
     def members(self) -> dict[str, Any]:
         """Return the object of a certificate file, but for the best run."""

@@ -1,8 +1,8 @@
 """How many times its default budget `kvopt.verify` needs for a certificate, known when written.
 
 Everything that can take long is estimated here in the steps that the verifier charges, from
-above where that is cheap: a table of states is charged by the ranges that it would fill, and a
-search by the labels that the engine kept in the same search.
+above where that is cheap: a table of states as the verifier does it, and a search by the labels
+that the engine kept in the same search.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.model.instance import Instance
@@ -27,15 +28,13 @@ from kvopt.search.proofs import (
     StatePrices,
     VolumeProof,
 )
-from kvopt.verify import SMALL_FILE, STEPS
+from kvopt.verify import STEPS, table_of
 
-AMPLE = 20
-"""Times the default budget that checks what kvopt itself has just written: ten minutes at most."""
+Budget = int | dict[str, Any]
+"""Times the default budget, or these as ``times`` and of ``searches`` the labels of each round."""
 
-_OF_A_RUN = 400
-"""Steps for a request in a schedule or run."""
 _OF_A_REQUEST = 1000
-"""Steps for a request that is read, and whose prices or volumes are looked at."""
+"""Steps for a request whose prices or volumes are looked at."""
 _OF_A_PRICE = 400
 """Steps for a time with a price, in the table by which the cheapest starts are found."""
 _OF_A_SLOT_PRICE, _OF_SLOTS = 200, 6000
@@ -60,33 +59,22 @@ _OF_A_TIME, _OF_A_START_OF_A_SEARCH = 60, 25
 _OF_RIVALS, _OF_A_LABEL_AT_MOST = 250, 80_000
 """There labels that hold differently are many, and each is compared with its rivals: pieces of a
 trace with 8 to 38 requests took 600 to 78,000 steps a label."""
-_OF_A_BYTE = 10
-"""Steps for a byte that is read."""
 
 
 def budget_needed(
-    size: int,
     instance: Instance,
-    runs: int,
     proof: Proof | None,
-    lost: int = 0,
     *,
     pauses: bool = False,
     more: int = 0,
     machines: Iterable[tuple[Instance, Proof]] = (),
-) -> int:
-    """Return how many times the default budget `verify` needs for a file of so many bytes.
+) -> Budget:
+    """Return how many times its default budget `verify` needs, as a certificate states it.
 
     Parameters
     ----------
-    size
-        Bytes of the file.
-    instance
-        Its instance.
-    runs, lost
-        Schedules and runs in it, and pieces of work beside that with which requests complete.
-    proof
-        Of its lower bound.
+    instance, proof
+        What the lower bound is of, and its proof.
     pauses
         Whether prices are those of schedules with pauses, in rounds.
     more
@@ -94,12 +82,21 @@ def budget_needed(
     machines
         Other machines: their instances, with proofs.
     """
-    count = len(instance)
-    steps = _OF_A_BYTE * size + (_OF_A_REQUEST + _OF_A_RUN * runs) * count + _OF_A_RUN * lost
-    steps += _of_proof(instance, proof, pauses) + more
-    for machine, own in machines:
-        steps += _OF_A_REQUEST * count + _of_proof(machine, own, pauses)
-    return max(1, math.ceil(steps / (STEPS * max(1.0, size / SMALL_FILE))))
+    known = [(instance, proof), *machines]
+    steps = sum(_OF_A_REQUEST * len(own) + _of_proof(own, said, pauses) for own, said in known)
+    searches = [kept for _, said in known for kept in _searches(said)]
+    times = max(1, math.ceil((steps + more) / STEPS))
+    return {"times": times, "searches": searches} if searches and times > 1 else times
+
+
+def _searches(proof: Proof | None) -> list[tuple[int, ...]]:
+    """Return how many labels each search of a proof kept of each round."""
+    match proof:
+        case SplitProof(parts):
+            return [kept for part in parts for kept in _searches(part.proof)]
+        case ConfigurationProof(kept=kept) | SearchProof(kept=kept) if kept:
+            return [kept]
+    return []
 
 
 def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
@@ -108,10 +105,10 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
     match proof:
         case Prices(numerators, _):
             steps = _OF_A_PRICE * len(numerators)
-            return steps + (_of_pauses(instance, proof) if pauses else 0)
+            return steps + (_of_starts(instance, proof, True) if pauses else 0)
         case BlockPrices(prices):
             steps = _OF_A_PRICE * len(prices.numerators)
-            return steps + _of_blocks(instance, prices, pauses)
+            return steps + _of_starts(instance, prices, pauses)
         case SlotPrices(prices, borders, slots):
             rounds = max(len(prices.numerators), *borders)
             return _OF_A_SLOT_PRICE * rounds + _OF_SLOTS * len(slots) * count
@@ -121,12 +118,12 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case ConfigurationProof(stages, target, _, kept):
             start = _OF_A_START if target is None else _OF_A_KEPT_START
             steps = sum(_of_stage(instance, stage, start) for stage in stages)
-            return steps + _OF_A_LABEL * kept
+            return steps + _OF_A_LABEL * sum(kept)
         case SearchProof(prices, _, kept):
             rounds = len(prices.numerators) + max((r.arrival for r in instance), default=0)
             longest = max((r.output for r in instance), default=0)
-            label = min(_OF_A_LABEL_AT_MOST, _OF_A_LABEL + longest * kept // _OF_RIVALS)
-            return rounds * (_OF_A_TIME + _OF_A_START_OF_A_SEARCH * count) + label * kept
+            label = min(_OF_A_LABEL_AT_MOST, _OF_A_LABEL + longest * sum(kept) // _OF_RIVALS)
+            return rounds * (_OF_A_TIME + _OF_A_START_OF_A_SEARCH * count) + label * sum(kept)
         case SharesProof(parts=parts):
             return (_OF_SHARES + _OF_A_PART * parts) * count
         case SplitProof(parts):
@@ -137,14 +134,7 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
             return 0
 
 
-def _of_pauses(instance: Instance, prices: Prices) -> int:
-    """Return the steps for the tables of requests that may pause."""
-    from kvopt.bounds.paused_scan import PausedScanner
-
-    return _OF_A_PLACE * PausedScanner(Kinds.of(instance)).places(prices)
-
-
-def _of_blocks(instance: Instance, prices: Prices, pauses: bool) -> int:
+def _of_starts(instance: Instance, prices: Prices, pauses: bool) -> int:
     """Return the steps for the starts whose blocks are priced, and for pauses."""
     from kvopt.bounds.paused_scan import PausedScanner
 
@@ -172,22 +162,5 @@ def _of_stage(instance: Instance, stage: StatePrices, start: int) -> int:
     nexts = [*stage.times[1:], last + 1]
     for until, row in zip(nexts, stage.numerators, strict=True):
         some = [(r, h, bisect_right(when, until - 1)) for r, h, at, when in priced if row[at]]
-        steps += len(priced) + _of_table(instance.memory, [state for state in some if state[2]])
-    return steps
-
-
-def _of_table(memory: int, states: list[tuple[int, int, int]]) -> int:
-    """Return the steps for a table of the configurations of states (r, h, copies)."""
-    if not states:
-        return 0
-    members = min(sum(copies for _, _, copies in states), memory // min(h for _, h, _ in states))
-    steps, low = (members + 1) * (memory + 1), memory
-    for r, h, copies in states:
-        low = min(low, h)
-        counts = min(members, memory // (low + r))
-        # Ranges are as long as first, first - less, first - 2 less, ..., while that is positive.
-        first, less = memory - h - r + 1, low + r
-        filled = max(0, min(counts, -(-first // less)))
-        entries = 2 * filled * first - less * filled * (filled - 1) + 12 * counts
-        steps += entries * (copies if copies < memory // (h + r) else 1)
+        steps += len(priced) + table_of(instance.memory, [s for s in some if s[2]])[1]
     return steps

@@ -37,7 +37,7 @@ from kvopt.simulation.runs import Chunks, Lost, PolicyRun, scope_of
 from kvopt.verify import verify
 
 
-def read_certificate(path: str | Path, budget: float = 1) -> Certificate:
+def read_certificate(path: str | Path, budget: float | None = None) -> Certificate:
     """Read a certificate, after `kvopt.verify` has checked every claim in it.
 
     Parameters
@@ -45,7 +45,8 @@ def read_certificate(path: str | Path, budget: float = 1) -> Certificate:
     path
         The file.
     budget
-        How many times the default number of steps, and of bytes, the check may take.
+        How many times the default number of steps, and of bytes, the check may take; None for
+        what the file states, up to about ten minutes.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from typing import Any
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import InTime
-from kvopt.certificates.effort import budget_needed
+from kvopt.certificates.effort import Budget, budget_needed
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.errors import TooLarge
 from kvopt.files import write_atomically
@@ -48,40 +48,24 @@ def write_certificate(certificate: Certificate, path: str | Path) -> None:
     TooLarge
         If ``kvopt verify`` would refuse a file of this size.
     """
-    write_with_budget(certificate, path)
-
-
-def write_with_budget(certificate: Certificate, path: str | Path) -> int:
-    """Write a certificate; return how many times its default budget ``kvopt verify`` needs.
-
-    That is 1 unless the file says otherwise, and about what it needs.
-    """
-    text, needed = _text_and_budget(certificate)
+    text = certificate_text(certificate)
     if len(text.encode()) > LARGEST_FILE:
         raise TooLarge(f"{path}: the certificate would have more than {LARGEST_FILE:,} bytes")
     write_atomically(path, text)
-    return needed
 
 
 def certificate_text(certificate: Certificate) -> str:
     """Return the JSON text of a certificate: a member a line, a request a line."""
-    return _text_and_budget(certificate)[0]
-
-
-def _text_and_budget(certificate: Certificate) -> tuple[str, int]:
-    text, best, lower = _plain_text(certificate), _best(certificate), certificate.lower
-    known = [run for run in (*certificate.runs, best) if run.value is not None]
-    lost = sum(len(run.lost or ()) + sum(map(len, run.segments)) for run in known)
-    lost += sum(len(chunks.tokens) for run in known for chunks in run.chunks)
-    proof = None if lower is None else lower.proof
-    needed = budget_needed(
-        len(text), certificate.instance, len(certificate.runs) + 1, proof, lost,
-        pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
-        more=0 if (claim := certificate.in_time) is None else claim.steps(certificate),
-        machines=_slowed(certificate),
-    )  # fmt: skip
-    needed = max(needed, certificate.budget)
-    return with_budget(text, f"{certificate.clock.schema}/2", needed), needed
+    lower, claim, needed = certificate.lower, certificate.in_time, certificate.budget
+    if needed == 1:
+        needed = budget_needed(
+            certificate.instance,
+            None if lower is None else lower.proof,
+            pauses=certificate.clock.is_even and certificate.scope.covers(Scope.PAUSES),
+            more=0 if claim is None else claim.steps(certificate),
+            machines=_slowed(certificate),
+        )
+    return with_budget(_plain_text(certificate), f"{certificate.clock.schema}/2", needed)
 
 
 def _best(certificate: Certificate) -> JudgedRun:
@@ -176,12 +160,12 @@ def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
     return sorted((r, time, own) for own, known in pairs for r, time in known.items() if time)
 
 
-def with_budget(text: str, newer: str, needed: int) -> str:
+def with_budget(text: str, newer: str, needed: Budget) -> str:
     """Return the text of a certificate with the budget that it needs, if that is more than one."""
     if needed == 1:
         return text
     after = text.index("\n", len("{\n"))  # the schema is the first member
-    return f'{{\n"schema": "{newer}",\n"budget": {needed},{text[after:]}'
+    return f'{{\n"schema": "{newer}",\n"budget": {json.dumps(needed)},{text[after:]}'
 
 
 def text_of(members: dict[str, Any], instance: Instance) -> str:

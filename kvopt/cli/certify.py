@@ -14,7 +14,7 @@ from rich.markup import escape
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.judged import JudgedRun
-from kvopt.certificates.writing import write_with_budget
+from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
@@ -161,7 +161,7 @@ def certify_command(
                 observer=observer,
                 command=command_line(),
             )
-        with certificate_written("--output", output, found, write_with_budget):
+        with certificate_written("--output", output, found, write_certificate):
             if json:
                 common.print_json(found.to_json())
             else:

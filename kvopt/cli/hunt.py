@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from kvopt.certificates.writing import write_with_budget
+from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs
@@ -63,7 +63,7 @@ def hunt_command(
         time_limit=_TIME_LIMIT if time_limit is None else time_limit,
         last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
     )  # fmt: skip
-    with certificate_written("--output", output, found.certificate, write_with_budget):
+    with certificate_written("--output", output, found.certificate, write_certificate):
         if json:
             common.print_json(found.to_json())
         else:

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -103,25 +104,13 @@ def name_of(path: Path) -> str:
 
 @contextmanager
 def certificate_written(
-    option: str, path: Path | None, found: Found | None, write: Callable[[Found, Path], int]
+    option: str, path: Path | None, found: Found | None, write: Callable[[Found, Path], object]
 ) -> Iterator[None]:
-    """Write a certificate if there is one, as `written` does; say which, and what its check needs.
-
-    ``write`` returns the budget that ``kvopt verify`` needs.
-    """
-    budgets: list[int] = []
-    if path is None or found is None:
+    """Write a certificate if there is one, as `written` does, and say so."""
+    with written(option, path, None if found is None else partial(write, found)) as is_there:
         yield
-        return
-    with written(option, path, lambda target: budgets.append(write(found, target))):
-        yield
-    for budget in budgets:  # none where writing failed
+    if is_there and path is not None:
         say(f"kvopt: wrote {name_of(path)}; kvopt verify checks it")
-        if budget > 1:
-            say(
-                f"kvopt: its check needs about {budget} times the default budget: "
-                f"kvopt verify {path} --budget {budget}"
-            )
 
 
 def _named(error: Exception, option: str, path: Path) -> KvoptError:

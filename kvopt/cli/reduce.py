@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from kvopt.certificates.writing import write_with_budget
+from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs, write_output
@@ -45,7 +45,7 @@ def reduce_command(
     if output is not None:
         write_output(output, partial(write_instance, given.instance()))
     found = decide(given, time_limit=time_limit, threads=threads)
-    with certificate_written("--certificate", certificate, found.certificate, write_with_budget):
+    with certificate_written("--certificate", certificate, found.certificate, write_certificate):
         if json:
             common.print_json(found.to_json())
         else:

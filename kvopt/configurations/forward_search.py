@@ -76,7 +76,7 @@ class ForwardSearch:
     Attributes
     ----------
     kept
-        Labels that the last search kept, of all rounds.
+        Labels that the last search kept, of each round.
     """
 
     states: States
@@ -86,7 +86,7 @@ class ForwardSearch:
     lookahead: Lookahead | None = None
     completions: Completions | None = None
     threads: int = 1
-    kept: int = field(default=0, init=False)
+    kept: list[int] = field(default_factory=list, init=False)
 
     def search_exhaustively(
         self,
@@ -138,7 +138,7 @@ class ForwardSearch:
         nothing = np.zeros(1, dtype=np.int64)
         layer = Layer(np.zeros((1, count), kind), nothing, nothing, nothing.astype(np.int32))
         trail = [(layer.waiting(), layer.parents)]
-        self.kept = 0
+        self.kept = []
         for step in steps:
             if should_stop():
                 raise Stopped
@@ -151,8 +151,8 @@ class ForwardSearch:
                 layer = _best_labels(layer, step, width, self.lookahead, table)
             if not len(layer.spent):
                 return None
-            self.kept += len(layer.spent)
-            if self.kept > in_all:
+            self.kept.append(len(layer.spent))
+            if sum(self.kept) > in_all:
                 raise TooWide(f"more than {in_all:,} labels in all")
             trail.append((layer.waiting(), layer.parents))
         return _starts(trail, int(layer.spent.argmin()), count)

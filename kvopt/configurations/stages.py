@@ -118,7 +118,9 @@ class Rising:
             return alone, ConfigurationProof((self._latest,))
         return value, self.proof(target)
 
-    def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> ConfigurationProof:
+    def proof(
+        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+    ) -> ConfigurationProof:
         """Return the proof of the last evaluation, or of a search with it below the target."""
         assert self._latest is not None
         stages = [*self._stages, self._latest]

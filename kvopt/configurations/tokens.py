@@ -62,7 +62,9 @@ class PricedTokens:
         largest = self._memory * prices
         return evaluation_of(self.states, starts, by_time, largest, self.prices.denominator)
 
-    def proof(self, target: int, *, searched: bool = False, kept: int = 0) -> SearchProof:
+    def proof(
+        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+    ) -> SearchProof:
         """Return the proof that a search below the target has ended."""
         assert searched, "without a search prices alone are the proof"
         return SearchProof(self.prices, target, kept)

@@ -50,7 +50,9 @@ class Priced(Protocol):
 
     states: States
 
-    def proof(self, target: int, *, searched: bool, kept: int) -> ConfigurationProof | SearchProof:
+    def proof(
+        self, target: int, *, searched: bool, kept: tuple[int, ...]
+    ) -> ConfigurationProof | SearchProof:
         """Return the proof that nothing is below a target."""
 
 
@@ -237,11 +239,11 @@ class Forward:
             search.offer_starts(found, "forward search")
             target = self._objective()
         if not look_ahead:
-            proof = self._priced.proof(target, searched=True, kept=forward.kept)
+            proof = self._priced.proof(target, searched=True, kept=tuple(forward.kept))
             search.offer_checked(target, NAME, proof)
         elif not search.checkable:
             search.offer_claimed(target, NAME)
-        return forward.kept
+        return sum(forward.kept)
 
     # ---- beam -------------------------------------------------------------------------
 

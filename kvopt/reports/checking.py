@@ -11,11 +11,6 @@ from kvopt.files.reading import parse_json, read_text
 from kvopt.reports.study import Study
 from kvopt.verify import verify
 
-_BUDGET = 20
-"""Times the default budget of a check, what studies allow their own certificates: ten minutes.
-
-It is not taken from `kvopt.certificates`, which would load solvers to make a page."""
-
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -34,7 +29,7 @@ def check_certificates(study: Study, progress: Callable[[int, int], None]) -> Ch
     faults = []
     for done, (certificate, records) in enumerate(sorted(owners.items()), 1):
         path = study.folder / certificate
-        verdict = verify(path, _BUDGET)
+        verdict = verify(path)
         wrong = None if verdict.valid else verdict.lines[-1]
         if verdict.valid:
             content = parse_json(read_text(path))

@@ -116,13 +116,13 @@ class ConfigurationProof:
     searched
         Whether, under the last prices, every schedule below the target was searched for, in vain.
     kept
-        Labels that this search kept, which says how long it takes to check.
+        Labels that this search kept of each round, which says how long it takes to check.
     """
 
     stages: tuple[StatePrices, ...]
     target: int | None = None
     searched: bool = False
-    kept: int = field(default=0, compare=False)
+    kept: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,12 @@ class SearchProof:
     target
         No schedule has a smaller total latency.
     kept
-        Labels that the search kept, which says how long it takes to check.
+        Labels that the search kept of each round, which says how long it takes to check.
     """
 
     prices: Prices
     target: int
-    kept: int = field(default=0, compare=False)
+    kept: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from kvopt import (
     read_certificate,
     write_certificate,
 )
+from kvopt.certificates.effort import Budget
 from kvopt.simulation.clocks import Seconds
 
 SMALL = generate("arrival-1", n=6, seed=3)
@@ -63,10 +64,11 @@ def test_what_a_file_does_not_say_stays_unknown(tmp_path: Path) -> None:
     assert (judged.outcome, judged.value, judged.evictions) == ("livelock", None, None)
 
 
-def test_a_budget_that_a_file_states_is_kept(tmp_path: Path) -> None:
-    write_certificate(replace(certify(SMALL), budget=7), tmp_path / "c.json")
+@pytest.mark.parametrize("budget", [7, {"times": 7, "searches": [[10**6] * 99]}])
+def test_a_budget_that_a_file_states_is_kept(tmp_path: Path, budget: Budget) -> None:
+    write_certificate(replace(certify(SMALL), budget=budget), tmp_path / "c.json")
     back = read_certificate(tmp_path / "c.json")
-    assert back.budget == 7
+    assert back.budget == budget
     write_certificate(back, tmp_path / "d.json")
     assert (tmp_path / "c.json").read_text() == (tmp_path / "d.json").read_text()
 

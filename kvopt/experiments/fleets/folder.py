@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvopt.certificates.certificate import Certificate
-from kvopt.certificates.effort import AMPLE
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.errors import InvalidInput
@@ -37,7 +36,7 @@ def read(
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
             continue
-        made = read_certificate(path, AMPLE)
+        made = read_certificate(path)
         fleet = replace(instance, workers=int(name))
         for what, here, given in (
             ("instance", made.instance.hash, fleet.hash),

@@ -11,7 +11,6 @@ from random import Random
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, write_certificate
-from kvopt.certificates.effort import AMPLE
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
@@ -310,4 +309,4 @@ def _is_verified(certificate: Certificate) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_certificate(certificate, path)
-        return bool(verify(path, AMPLE).valid)
+        return bool(verify(path).valid)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates.effort import AMPLE
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies.clocks import Result, StudyClock, reached, study_clock
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
@@ -127,7 +126,7 @@ def _verify(text: str | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
-        verdict = verify(path, AMPLE)
+        verdict = verify(path)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 
