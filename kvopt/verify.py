@@ -352,7 +352,7 @@ class _Work:
         if self.searches:
             return chain([1], (2 * size + 100 for size in self.searches.pop()), repeat(100))
         if not self.is_told:
-            self.times = min(self.times, UNLISTED)
+            self.times, self.bytes = min(self.times, UNLISTED), min(self.bytes, UNLISTED * BYTES)
         return repeat(math.inf)
 
     def left(self) -> float:

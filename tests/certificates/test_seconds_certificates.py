@@ -385,7 +385,7 @@ class TestHostile:
         found["lower"]["value"] = 0
         found["lower"]["proof"].update(weights=[0] * 400, company=share)
         assert judged(tmp_path / "c", found).valid
-        monkeypatch.setattr(checker, "STEPS", 800_000)
+        monkeypatch.setattr(checker, "STEPS", 600_000)
         verdict = judged(tmp_path / "c", found)
         assert verdict.exit_status == 2
         assert "company takes too long to check" in verdict.lines[0]

@@ -19,6 +19,7 @@ from strategies import instance_of
 
 import kvopt
 import kvopt.verify as checker
+from kvopt.certificates import effort
 from kvopt.certificates.effort import budget_needed
 from kvopt.certificates.writing import certificate_text, with_budget, write_certificate
 from kvopt.files import instance_from_json
@@ -63,7 +64,7 @@ def an_endless_search() -> dict[str, Any]:
     """Search without prices, and say that this takes as long as a file is granted."""
     stage = {"denominator": 1, "peaks": [], "times": [60], "numerators": [[]]}
     proof = {"kind": "configurations", "target": 900, "searched": True, "stages": [stage]}
-    shapes = [(0, 1 + i % 5, 2 + i) for i in range(20)]
+    shapes = [(0, 1 + i % 5, 2 + i) for i in range(14)]
     found = claimed(60, rows(*shapes), proof)
     return {**found, "schema": "kvopt.certificate/2", "budget": 20}
 
@@ -151,7 +152,6 @@ class TestSmallFiles:
         ("made", "status", "words"),
         [
             (a_long_output, 2, "the budget of 600,000,000 steps is used up: verify --budget 2"),
-            (an_endless_search, 2, "steps is used up: verify --budget 6 allows it about 3 min"),
             (a_long_staircase, 2, "staircases would take too long"),
             (a_repeated_line, 0, "VALID"),
             (a_long_gap, 2, "steps: verify --budget "),
@@ -240,6 +240,16 @@ class TestBudget:
         assert "about 500 min and 850.0 GB" in verdict.lines[0]
         assert verify(path, 1000).valid
 
+    def test_a_search_of_which_no_sizes_are_stated_is_soon_refused(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(checker, "STEPS", 5_000_000)
+        verdict = judged(tmp_path / "c", an_endless_search())
+        assert "budget of 15,000,000 steps is used up: verify --budget 6" in verdict.lines[0]
+        sizes = {"times": 20, "searches": [[100] * 60]}
+        verdict = judged(tmp_path / "c", {**an_endless_search(), "budget": sizes})
+        assert "partial schedules at round 1, the file says fewer" in verdict.lines[0]
+
     def test_no_file_is_granted_more_than_four_gigabytes(self) -> None:
         work = checker._Work()
         work.grant(20)
@@ -326,18 +336,24 @@ class TestWritten:
     """A certificate that needs more than the default budget says so, and is granted it."""
 
     @pytest.mark.slow
-    def test_a_long_search_is_accepted_by_default(self, tmp_path: Path) -> None:
-        instance = kvopt.generate("arrival-1", n=13, seed=2)
+    def test_a_long_search_is_accepted_by_default(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        instance = kvopt.generate("arrival-1", n=12, seed=1)
         found = kvopt.certify(instance, ["mc-sf"], time_limit=60, slower=False)
+        assert found.lower is not None
+        assert isinstance(found.lower.proof, ConfigurationProof)
+        for module in (checker, effort):
+            monkeypatch.setattr(module, "STEPS", 500 * sum(found.lower.proof.kept))
         write_certificate(found, tmp_path / "c")
         content = json.loads((tmp_path / "c").read_text())
         assert content["schema"] == "kvopt.certificate/2"
         (sizes,) = content["budget"]["searches"]
-        assert content["budget"]["times"] > 2
+        assert content["budget"]["times"] > 4
         assert verify(tmp_path / "c").valid
         # Where it says less, it is refused: at once where it says so of a round.
         verdict = judged(tmp_path / "c", {**content, "budget": 2})
-        assert "steps is used up" in verdict.lines[0]
+        assert "steps is used up: verify --budget 4" in verdict.lines[0]
         sizes[5] = 0
         verdict = judged(tmp_path / "c", content)
         assert "partial schedules at round 6, the file says fewer" in verdict.lines[0]
