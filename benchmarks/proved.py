@@ -53,7 +53,8 @@ def with_claims(content: Content, proof: Content, source: random.Random) -> Cont
     memory, rows = content["instance"]["memory"], content["instance"]["requests"]
     requests = [verifier.Request(r["arrival"], r["prompt"], r["output"]) for r in rows]
     try:
-        value = verifier._proved(memory, requests, json.loads(json.dumps(proof)))
+        said = json.loads(json.dumps(proof))
+        value = verifier._judged(memory, requests, verifier._Work(), said)[0]
     except verifier.Invalid:  # a schedule is below the target of a search
         value = 0
     return {**content, "lower": {"value": value + source.choice((0, 1)), "proof": proof}}
@@ -100,7 +101,8 @@ def of_a_fleet(instance: Instance, source: random.Random) -> Content:
     used = verifier._Memory(instance.memory)
     used.workers = workers
     rows = [verifier.Request(r.arrival, r.prompt, r.output) for r in instance]
-    value = verifier._proved(used, rows, json.loads(json.dumps(proof)))
+    said = json.loads(json.dumps(proof))
+    value = verifier._judged(used, rows, verifier._Work(), said)[0]
     content["lower"] = {"value": value + source.choice((0, 1)), "proof": proof}
     return content
 

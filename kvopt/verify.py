@@ -774,13 +774,6 @@ def _judged_in_blocks(
 # ---- proofs of lower bounds -------------------------------------------------------------
 
 
-def _proved(
-    memory: int, requests: list[Request], proof: dict[str, Any], pauses: bool = False
-) -> int:
-    """Return the lower bound that a proof gives."""
-    return _judged(memory, requests, _Work(), proof, pauses)[0]
-
-
 def _judged(
     memory: int,
     requests: list[Request],
@@ -2002,25 +1995,16 @@ class _Clock:
         ]
 
 
-def _arrivals(instance: dict[str, Any], work: _Work) -> list[int]:
+def _arrivals(instance: dict[str, Any]) -> list[int]:
     """Return arrivals in nanoseconds: those in seconds, else rounds of round_ms."""
     rows = instance["requests"]
     known = [_clock(row["arrival_seconds"]) for row in rows if "arrival_seconds" in row]
     if known and len(known) == len(rows):
-        found = [round(Fraction(seconds) * 10**9) for seconds in known]
-        work.widen(_digits(max(found)))
-        return found
+        return [round(Fraction(seconds) * 10**9) for seconds in known]
     if known or ("round_ms" not in instance and any(row["arrival"] for row in rows)):
         raise Invalid("instance: says not of every request at which second it arrives")
     length = Fraction(_clock(instance.get("round_ms", 0))) * 10**6
-    found = [round(row["arrival"] * length) for row in rows]
-    work.widen(_digits(max(found, default=0)))
-    return found
-
-
-def _digits(number: int) -> int:
-    """Return about how many digits a number has."""
-    return number.bit_length() * 3 // 10
+    return [round(row["arrival"] * length) for row in rows]
 
 
 class _Timed(NamedTuple):
@@ -2207,7 +2191,6 @@ def _by_shares(
         if not (len(mix) == len(set(chosen)) == len(chosen) and min(mix) >= 1):
             raise Invalid("lower: a mix has a number of at least 1 for each of different lines")
         scale, clock, chosen = sum(mix), clock.mixed(chosen, mix), [len(clock.lines)]
-        work.widen(_digits(scale * (1 + max(map(max, clock.lines)))))
         arrivals = [scale * arrival for arrival in arrivals]
     if any(company) and _used(memory, requests) > 1:
         raise Invalid("lower: company is of one worker")
@@ -2398,7 +2381,7 @@ def _in_time(
     """
     claim, instance = certificate["deadlines"], certificate["instance"]
     memory, rounds = _memory_of(instance), "model" not in certificate
-    arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance, work)
+    arrivals = [r.arrival for r in requests] if rounds else _arrivals(instance)
     clock = None if rounds else _Clock(certificate["model"])
     first = claim["aim"] == "first-token"
     due = list(map(add, arrivals, _allowed(instance, claim["after"], rounds)))
@@ -2687,7 +2670,6 @@ def _slower(
     proof = claim.get("proof", lower and lower["proof"])
     if proof is None:
         raise Invalid("slower: needs a proof, as there is no lower bound")
-    work.widen(_digits(by) + 2 * _FEW_DIGITS)
     try:
         is_above, how = _beyond(memory, timed, work, (by, of), value, proof, scope)
     except Invalid as error:
@@ -2754,7 +2736,7 @@ def _report(certificate: dict[str, Any], work: _Work | None = None) -> list[str]
     scope = certificate.get("scope", "restarts")
     pauses, chunks = "pauses" in scope, "chunks" in scope
     if "model" in certificate:
-        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance, work)
+        clock, arrivals = _Clock(certificate["model"]), _arrivals(instance)
         free = [request._replace(arrival=0) for request in requests]  # by its number of rounds
         timed = _Timed(free, clock, arrivals)
         peak_of = functools.partial(_timed_peak, memory, timed, work)

@@ -28,7 +28,7 @@ from kvopt.search.proofs import (
     StatePrices,
     VolumeProof,
 )
-from kvopt.verify import STEPS, table_of
+from kvopt.verify import MOST_STATED, STEPS, table_of
 
 Budget = int | dict[str, Any]
 """Times the default budget, or these as ``times`` and of ``searches`` the labels of each round."""
@@ -50,15 +50,15 @@ _OF_A_LABEL = 4000
 With less, a certificate would not say that its search needs more than the default budget."""
 _OF_A_PLACE = 5
 """Steps for an entry in the table of a request that may pause."""
-_OF_A_START = 6
+_OF_A_START = 15
 """Steps for a start of which whole blocks or states are priced."""
-_OF_A_KEPT_START = 15
-"""Steps for one that may be ruled out by the prices of its states."""
 _OF_A_TIME, _OF_A_START_OF_A_SEARCH = 60, 25
 """Steps for a time, and for a start at it, of a search under prices of tokens."""
 _OF_RIVALS, _OF_A_LABEL_AT_MOST = 250, 80_000
 """There labels that hold differently are many, and each is compared with its rivals: pieces of a
 trace with 8 to 38 requests took 600 to 78,000 steps a label."""
+_MOST_OF_A_SEARCH = (MOST_STATED - 1) * STEPS
+"""What is stated of such a search at most: most take a tenth of what they might."""
 
 
 def budget_needed(
@@ -115,15 +115,14 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
         case VolumeProof(staircases):
             each = 100 * count + 5 * instance.total_output
             return sum(each + 4 * count * len(thresholds) for thresholds in staircases)
-        case ConfigurationProof(stages, target, _, kept):
-            start = _OF_A_START if target is None else _OF_A_KEPT_START
-            steps = sum(_of_stage(instance, stage, start) for stage in stages)
-            return steps + _OF_A_LABEL * sum(kept)
+        case ConfigurationProof(stages, kept=kept):
+            return sum(_of_stage(instance, stage) for stage in stages) + _OF_A_LABEL * sum(kept)
         case SearchProof(prices, _, kept):
             rounds = len(prices.numerators) + max((r.arrival for r in instance), default=0)
             longest = max((r.output for r in instance), default=0)
             label = min(_OF_A_LABEL_AT_MOST, _OF_A_LABEL + longest * sum(kept) // _OF_RIVALS)
-            return rounds * (_OF_A_TIME + _OF_A_START_OF_A_SEARCH * count) + label * sum(kept)
+            steps = rounds * (_OF_A_TIME + _OF_A_START_OF_A_SEARCH * count) + label * sum(kept)
+            return min(steps, _MOST_OF_A_SEARCH)
         case SharesProof(parts=parts):
             return (_OF_SHARES + _OF_A_PART * parts) * count
         case SplitProof(parts):
@@ -142,10 +141,10 @@ def _of_starts(instance: Instance, prices: Prices, pauses: bool) -> int:
     return _OF_A_START * scanner.starts(prices) + _OF_A_PLACE * scanner.places(prices)
 
 
-def _of_stage(instance: Instance, stage: StatePrices, start: int) -> int:
-    """Return the steps of a stage, with so many for a start, as if none had been ruled out."""
+def _of_stage(instance: Instance, stage: StatePrices) -> int:
+    """Return the steps of a stage as if no start had been ruled out."""
     last, count = stage.times[-1], len(instance)
-    steps = 1000 + last * (9 + start * count)
+    steps = 1000 + last * (9 + _OF_A_START * count)
     earliest = defaultdict(list)  # for each state, from when on each request may be in it
     for request in instance:
         for r in range(request.output):

@@ -44,7 +44,7 @@ def verified(instance: Instance, proof: Proof) -> int:
     memory = checker._memory_of(instance_to_json(instance))
     rows = [checker.Request(*request.kind) for request in instance]
     said = json.loads(json.dumps(proof_to_json(proof)))
-    return checker._proved(memory, rows, said)
+    return checker._judged(memory, rows, checker._Work(), said)[0]
 
 
 def some_staircase(source: random.Random, memory: int) -> tuple[int, ...]:

@@ -151,7 +151,8 @@ class TestReplay:
 def given(instance: Instance, proof: Proof) -> int:
     """Return what the verifier makes of a proof."""
     requests = [checker.Request(*triple) for triple in plain(instance)[1]]
-    found: int = checker._proved(instance.memory, requests, json.loads(json.dumps(proof)))
+    said = json.loads(json.dumps(proof))
+    found: int = checker._judged(instance.memory, requests, checker._Work(), said)[0]
     return found
 
 

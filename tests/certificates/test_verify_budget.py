@@ -19,11 +19,13 @@ from strategies import instance_of
 
 import kvopt
 import kvopt.verify as checker
+from kvopt import BatchTime, Line
 from kvopt.certificates import effort
 from kvopt.certificates.effort import budget_needed
 from kvopt.certificates.writing import certificate_text, with_budget, write_certificate
 from kvopt.files import instance_from_json
 from kvopt.search.proofs import ConfigurationProof, StatePrices
+from kvopt.simulation.clocks import Seconds
 from kvopt.verify import verify
 
 HERE = Path(__file__).parents[2]
@@ -58,6 +60,9 @@ def a_long_output() -> dict[str, Any]:
         "stages": [stage],
     }
     return claimed(200_000, rows((0, 1, 100_000), (98_990, 1, 3)), proof)
+
+
+CLOCK = Seconds(BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80))
 
 
 def an_endless_search() -> dict[str, Any]:
@@ -357,6 +362,40 @@ class TestWritten:
         sizes[5] = 0
         verdict = judged(tmp_path / "c", content)
         assert "partial schedules at round 6, the file says fewer" in verdict.lines[0]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("family", "n", "asked"),
+        [
+            ("arrival-1", 11, {}),
+            ("arrival-2", 20, {}),
+            ("uniform", 9, {"slower": True}),
+            ("arrival-1", 9, {"scope": "pauses"}),
+            ("arrival-2", 25, {"scope": "pauses", "deadline": 20}),
+            ("arrival-1", 12, {"clock": CLOCK, "deadline": "3s"}),
+            ("arrival-1", 12, {"clock": CLOCK, "scope": "pauses+chunks", "slower": True}),
+        ],
+    )
+    @pytest.mark.parametrize("shape", [{}, {"workers": 2}, {"block_size": 4}])
+    def test_all_kinds_are_accepted_by_default(
+        self, tmp_path: Path, family: str, n: int, asked: dict[str, Any], shape: dict[str, int],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        if "block_size" in shape and asked.keys() & {"clock", "deadline", "slower"}:
+            pytest.skip("blocks go with total latency in rounds only")
+        if "workers" in shape and "chunks" in asked.get("scope", ""):
+            pytest.skip("pieces of prompts are of one worker")
+        drawn = kvopt.generate(family, n=n, seed=5)
+        memory = 4 * -(-drawn.memory // 4) + 4
+        instance = replace(drawn, memory=memory, **shape)
+        found = kvopt.certify(instance, ["mc-sf"], time_limit=3, **{"slower": False, **asked})
+        write_certificate(found, tmp_path / "c")
+        stated = json.loads((tmp_path / "c").read_text()).get("budget", 1)
+        times = stated["times"] if isinstance(stated, dict) else stated
+        works = [checker._Work()]
+        monkeypatch.setattr(checker, "_Work", lambda *_: works[0])
+        assert verify(tmp_path / "c").valid
+        assert works[0].used <= times * checker.STEPS
 
     def test_a_long_search_is_noted(self) -> None:
         instance = instance_of(9, [(0, 1, 3)] * 4)

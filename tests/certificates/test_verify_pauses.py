@@ -20,7 +20,7 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.files import instance_to_json
 from kvopt.model.instance import Instance
-from kvopt.verify import COVERED, COVERED_BY, Invalid, Request, _proved
+from kvopt.verify import COVERED, COVERED_BY, Invalid, Request, _judged, _Work
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 """14 without pauses; with one of a round 12."""
@@ -47,7 +47,7 @@ def paused_bound(memory: int, requests: Sequence[Triple], prices: dict[int, Frac
 
 def proved(instance: Instance, proof: dict[str, Any]) -> int:
     rows = [Request(*triple) for triple in plain(instance)[1]]
-    return _proved(instance.memory, rows, proof, pauses=True)
+    return _judged(instance.memory, rows, _Work(), proof, pauses=True)[0]
 
 
 class TestBounds:
@@ -60,7 +60,7 @@ class TestBounds:
             exact = paused_bound(*plain(instance), as_fractions(proof))
             assert proved(instance, proof) == math.ceil(exact)
             rows = [Request(*triple) for triple in plain(instance)[1]]
-            helped += proved(instance, proof) < _proved(instance.memory, rows, proof)
+            helped += proved(instance, proof) < _judged(instance.memory, rows, _Work(), proof)[0]
         assert helped > 20  # prices that rise, where a pause is cheaper
 
     @pytest.mark.slow
@@ -80,7 +80,7 @@ class TestBounds:
     def test_prices_that_rise_may_not_be_taken_for_runs(self) -> None:
         memory, requests = plain(RISING)
         rows = [Request(*triple) for triple in requests]
-        assert _proved(memory, rows, RISING_PRICES) == 10
+        assert _judged(memory, rows, _Work(), RISING_PRICES)[0] == 10
         assert proved(RISING, RISING_PRICES) <= optimum(memory, requests) == 9
 
     @pytest.mark.parametrize(

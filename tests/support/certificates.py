@@ -15,7 +15,7 @@ from strategies import plain, random_feasible_starts
 
 from kvopt.files import instance_to_json
 from kvopt.model.instance import Instance
-from kvopt.verify import Request, Verdict, _most_in_time, _proved, _Work, verify
+from kvopt.verify import Request, Verdict, _judged, _most_in_time, _Work, verify
 
 Place = tuple[str | int, ...]
 
@@ -50,7 +50,8 @@ def as_fractions(proof: dict[str, Any]) -> dict[int, Fraction]:
 
 def proved(instance: Instance, proof: dict[str, Any]) -> int:
     """Return what the verifier makes of a proof."""
-    return _proved(instance.memory, [Request(*triple) for triple in plain(instance)[1]], proof)
+    rows = [Request(*triple) for triple in plain(instance)[1]]
+    return _judged(instance.memory, rows, _Work(), proof)[0]
 
 
 def random_proof(source: random.Random, most: int = 12) -> dict[str, Any]:
@@ -121,7 +122,8 @@ def paused_certificate(instance: Instance, source: random.Random) -> dict[str, A
         upper = {"value": run["value"], "starts": run["starts"]}
     proof = source.choice((random_proof(source), random_proof(source), {"kind": "volume"}))
     rows = [Request(*triple) for triple in plain(instance)[1]]
-    lower = {"value": _proved(instance.memory, rows, proof, pauses=True), "proof": proof}
+    value = _judged(instance.memory, rows, _Work(), proof, pauses=True)[0]
+    lower = {"value": value, "proof": proof}
     return certificate(
         instance, source, schema="kvopt.certificate/2", scope="pauses", upper=upper, lower=lower,
         policies=[run, named],

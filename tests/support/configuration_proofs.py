@@ -111,7 +111,7 @@ def proved(problem: Problem, proof: Proof, using: Any = checker) -> int | None:
     memory, triples = problem
     requests = [using.Request(*triple) for triple in triples]
     try:
-        value: int = using._proved(memory, requests, proof)
+        value: int = using._judged(memory, requests, using._Work(), proof)[0]
     except using.Invalid:
         return None
     return value
