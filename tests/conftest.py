@@ -20,6 +20,7 @@ from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
+from kvopt.engines import meanwhile
 from kvopt.experiments.studies import description, running
 
 # The same examples in every run: a failure is always the fault of the change at hand.
@@ -37,6 +38,12 @@ _builtin_study = cache(description.builtin_study)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the examples of docs/ be written anew."""
     parser.addoption("--update-docs", action="store_true", help="fill in what commands print now")
+
+
+@pytest.fixture(autouse=True)
+def no_solver_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the same engine answer whether or not machine code is there already."""
+    monkeypatch.setattr(meanwhile, "MOST_REQUESTS", 0)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from kvopt.cli.common import or_dash, percent
 from kvopt.cli.messages import console, detail, is_loud, is_watched, say
-from kvopt.kernels.compiling import compile_seconds, compiling, working_time
+from kvopt.kernels.compiling import FIRST_USE, compile_seconds, compiling, working_time
 from kvopt.search.result import Progress
 
 _WORTH_SAYING = 1.0
@@ -68,10 +68,7 @@ class LiveProgress:
         if self._is_dirty:
             _show("")
         if (seconds := self._compiling_for()) >= _WORTH_SAYING:
-            say(
-                f"{self._label}: compiling took {seconds:.0f} s, this once; "
-                "limits and seconds are without it"
-            )
+            say(f"{self._label}: compiling took {seconds:.0f} s; limits and seconds are without it")
 
     def _tick(self) -> None:
         while not self._done.wait(_RENEW_EVERY):
@@ -79,10 +76,7 @@ class LiveProgress:
                 self._renew()
             elif compiling().is_running and not self._said_compiling:
                 self._said_compiling = True
-                say(
-                    f"{self._label}  compiling, as the first use after an installation does; "
-                    "limits do not count it"
-                )
+                say(f"{self._label}  {FIRST_USE}")
 
     def _renew(self) -> None:
         state = compiling()

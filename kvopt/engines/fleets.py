@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from kvopt.engines import fleet_search
+from kvopt.engines.meanwhile import solver_while_compiling
 from kvopt.engines.portfolio import climb, offer_volume, run_watched, solve_lp
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import unknown_name
@@ -45,19 +46,20 @@ def run(search: Search, *, presolve: bool = True) -> None:
     params, count = search.params.portfolio, len(search.instance)
     if search.schedule is None:
         begin(search)
-    if count <= fleet_search.MOST_REQUESTS:
-        fleet_search.run(search, share_of(search.remaining, params.bound_share))
-    if not search.should_stop():
-        seconds = share_of(search.remaining, params.bound_share)
-        climb(search, _CLIMBING * seconds)
-        solve_lp(search, (1 - _CLIMBING) * seconds)
-    provable = count <= params.provable and count * (count - 1) <= LARGEST_PAIRS
-    improve(search, share_of(search.remaining, params.improved_share if provable else 1.0))
-    if provable and not search.should_stop():
-        with search.surviving("cpsat"):
-            load_cp_model()
-            search.engine = "cpsat"
-            ENGINES.find("cpsat")(search, presolve=presolve)
+    with solver_while_compiling(search, presolve):
+        if count <= fleet_search.MOST_REQUESTS:
+            fleet_search.run(search, share_of(search.remaining, params.bound_share))
+        if not search.should_stop():
+            seconds = share_of(search.remaining, params.bound_share)
+            climb(search, _CLIMBING * seconds)
+            solve_lp(search, (1 - _CLIMBING) * seconds)
+        provable = count <= params.provable and count * (count - 1) <= LARGEST_PAIRS
+        improve(search, share_of(search.remaining, params.improved_share if provable else 1.0))
+        if provable and not search.should_stop():
+            with search.surviving("cpsat"):
+                load_cp_model()
+                search.engine = "cpsat"
+                ENGINES.find("cpsat")(search, presolve=presolve)
     if math.isfinite(search.remaining):
         improve(search)
 

@@ -16,11 +16,10 @@ from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.configurations.size import check_large, check_starts, is_quick
+from kvopt.engines.meanwhile import prover, solver_while_compiling
 from kvopt.engines.registry import ENGINES, register
 from kvopt.errors import TooLarge
-from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.kernels.dependencies import load_cp_model
 from kvopt.model.instance import Instance
 from kvopt.model.schedule import Schedule
 from kvopt.search.incumbent import Search
@@ -171,13 +170,14 @@ def run(search: Search, *, presolve: bool = True) -> None:
     """Bound by configurations and search what they leave; where that is too large, by prices."""
     if search.schedule is None:
         offer_list_schedules(search)
-    if has_configurations(search):
-        _LOGGER.debug("stage: exact engine, by configurations")
-        ENGINES.find("exact")(search, presolve=presolve)
-    else:
-        bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
-        search_tokens(search)
-        _search_large(search, presolve)
+    with solver_while_compiling(search, presolve):
+        if has_configurations(search):
+            _LOGGER.debug("stage: exact engine, by configurations")
+            ENGINES.find("exact")(search, presolve=presolve)
+        else:
+            bound_by_prices(search, share_of(search.remaining, search.params.portfolio.bound_share))
+            search_tokens(search)
+            _search_large(search, presolve)
     if math.isfinite(search.remaining) and not search.should_stop():
         improve(search)  # with the time that no engine could use
 
@@ -205,11 +205,7 @@ def _search_large(search: Search, presolve: bool) -> None:
         improve(search, share_of(search.remaining, share))
     if search.should_stop():
         return
-    search.engine = "highs"
-    if count * (count - 1) <= LARGEST_PAIRS:
-        with search.surviving("cpsat"):  # where it is not installed, HiGHS takes its place
-            load_cp_model()
-            search.engine = "cpsat"
+    search.engine = prover(search)
     _LOGGER.debug("stage: %s, for a proof", search.engine)
     with search.surviving():
         ENGINES.find(search.engine)(search, presolve=presolve)

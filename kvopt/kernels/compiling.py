@@ -9,6 +9,8 @@ Nothing here loads the compiler, `kvopt.kernels.compiled` does, and says when it
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,12 @@ Result = TypeVar("Result")
 
 THREAD = "kvopt-compiler"
 """Name of the threads in which the main thread lets compile."""
+
+FIRST_USE = "compiling, as the first use after an installation does; limits do not count it"
+"""What people are told meanwhile."""
+
+_AGAIN = 60.0
+"""Seconds after which they are told again, of something else that is compiled."""
 
 _GLANCE = 0.02
 """Seconds between two looks of the main thread at what ends its wait; shorter takes more time."""
@@ -66,6 +74,7 @@ class Compiling:
 _state = Compiling()  # replaced as a whole, so that signal handlers may read it at any time
 _guard = threading.Lock()
 _leaving: list[Callable[[], bool]] = []
+_told = -_AGAIN
 
 
 # ---- the clock ------------------------------------------------------------------------------
@@ -109,6 +118,20 @@ def begins(ours: bool) -> None:
             depth=state.depth + 1,
             started=state.started + ours,
         )
+    if ours:
+        _tell_who_watches(now)
+
+
+def _tell_who_watches(now: float) -> None:
+    """Say in a terminal or a notebook why it takes so long; commands, which log, say it better."""
+    global _told
+    stream = sys.stderr
+    is_watched = stream is not None and (
+        stream.isatty() or type(stream).__module__.startswith("ipykernel")
+    )
+    if is_watched and now - _told >= _AGAIN and not logging.getLogger("kvopt").handlers:
+        _told = now
+        print(f"kvopt: {FIRST_USE}", file=stream, flush=True)
 
 
 def ends() -> None:

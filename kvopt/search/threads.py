@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from kvopt.kernels.compiling import left_when
+from kvopt.kernels.compiling import compiling, left_when
 from kvopt.search.incumbent import Search
 
 _GRACE = 1.2
@@ -20,7 +20,7 @@ _LOOKS = 0.1
 
 
 def run_in_thread(
-    search: Search, work: Callable[[], None], cancel: Callable[[], None] = lambda: None
+    search: Search, work: Callable[[], None], cancel: Callable[[], None] | None = None
 ) -> bool:
     """Run a solver in a thread and watch the limits of time and memory from this one.
 
@@ -34,7 +34,8 @@ def run_in_thread(
     work
         Calls the solver.
     cancel
-        Asks the solver to return; called once.  Work that asks the search itself needs none.
+        Asks the solver to return; called once.  Work that asks the search itself needs none;
+        it is not waited for while something is compiled, as it cannot ask before that ends.
 
     Returns
     -------
@@ -64,8 +65,11 @@ def run_in_thread(
                 search.end_for_memory()
         if asked_at is None and search.should_stop():
             asked_at = time.monotonic()
-            cancel()
-        if asked_at is not None and time.monotonic() - asked_at > _GRACE:
+            if cancel is not None:
+                cancel()
+        if asked_at is not None and (
+            time.monotonic() - asked_at > _GRACE or (cancel is None and compiling().is_running)
+        ):
             break
     if is_full and not thread.is_alive():  # else what it holds stays, and nothing else may begin
         search.go_on_without_it()
