@@ -16,6 +16,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
 from kvopt.configurations.large import rising_large_bounds
 from kvopt.engines.bounding import bound
+from kvopt.engines.pausing import search_all
 from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
@@ -26,7 +27,6 @@ from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
-from kvopt.heuristics.paused.layers import search_layers
 from kvopt.heuristics.paused.orders import search_paused_orders
 from kvopt.heuristics.reduced_costs import worth_nothing
 from kvopt.heuristics.seconds.searching import beams_in_seconds
@@ -37,11 +37,9 @@ from kvopt.heuristics.windows.bursts import rerun_bursts
 from kvopt.heuristics.windows.orders import anneal_windows
 from kvopt.kernels.compiling import compile_seconds, compiling
 from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
 from kvopt.search.incumbent import Search
 from kvopt.search.params import SolveParams
-from kvopt.search.proofs import Prices
+from kvopt.search.paused import PausedSearch
 from kvopt.simulation.clocks import ROUNDS, Seconds
 from kvopt.simulation.running import run
 
@@ -147,14 +145,18 @@ def _fleets() -> int | None:
 
 
 def _prices() -> int | None:
+    """Price tokens, and slots where requests are large."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
-    return bound(chat, "lagrangian", params=_brief()).signal_number
+    number = bound(chat, "lagrangian", params=_brief()).signal_number
+    large = generate("arrival-1", n=20, seed=1)
+    return number or bound(large, "slots", params=_brief()).signal_number
 
 
 def _pauses() -> int | None:
-    """Arrivals make prices rise, where pauses may pay."""
+    """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
     backlog = generate("conversation", n=20, memory=1_000, seed=1)
     search_paused_orders(backlog, steps=2)
+    search_all(PausedSearch(generate("arrival-1", n=4, seed=1)))
     late = generate("arrival-2", n=8, seed=1)
     return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
 
@@ -199,9 +201,6 @@ def _hunting() -> None:
 
     optimum_below((9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7))), 28)
     paused_optimum_below((10, ((0, 0, 10), (6, 5, 1))), 14)
-    search_layers(
-        Instance(10, [Request(0, 0, 10), Request(6, 5, 1)]), Prices((), 1), 14, lambda: False
-    )
 
 
 _PARTS: dict[str, Callable[[], int | None]] = {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from commands import Run
+from doors import compiled_by
 
 import kvopt
 from kvopt.cli.messages import messages_shown
@@ -93,6 +94,14 @@ def test_commands_compile_nothing_after_it(tmp_path: Path) -> None:
         call("certify", file, "--policy", "svf", "-t", "2", "-o", certificate)
         call("certify", file, "--scope", "pauses", "-t", "2", "-o", certificate)
         assert kept(cache) - before == set(), file
+
+
+@pytest.mark.thorough
+def test_python_compiles_nothing_after_it(tmp_path: Path) -> None:
+    """On both clocks, of all scopes and of fleets, for up to 60 requests."""
+    cold = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([*COMMAND, "warmup", "--json"], env=cold, stdout=-1, check=True)
+    assert compiled_by(cold) == []
 
 
 def test_what_is_not_kept_is_said(
