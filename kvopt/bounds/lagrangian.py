@@ -42,6 +42,8 @@ _BYTES = 400
 
 _FIRST_COSTS = 20_000_000
 """Limit of the costs that a first bound looks at without compiled code."""
+_FREE_COSTS = 200_000
+"""Limit of the costs on a backlog with pauses for which prices may rise over time."""
 _LOADING = 0.6
 """Seconds of the time limit from which on loading compiled code is worth while."""
 
@@ -140,14 +142,15 @@ def offer_lagrangian_bound(
     rounds = refuse_long(search, search.instance)
     kinds = Kinds.of(search.instance)
     offer = partial(_offer, search, paused_price_bound if pauses else price_bound)
-    if len(kinds) * rounds * (kinds.longest if pauses else 1) <= _FIRST_COSTS:
+    costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
+    if costs <= _FIRST_COSTS:
         offer(fluid_prices(search.instance), None)
         if min(search.remaining, time_limit) < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
     from kvopt.bounds.scan import Interrupted, Scanner
 
-    falling = pauses and not search.instance.last_arrival
+    falling = pauses and costs > _FREE_COSTS and not search.instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
 
     try:

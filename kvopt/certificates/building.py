@@ -8,16 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
-from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
+from kvopt.certificates.sides import Sides, attempt, incumbent_for, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.files.instances import as_instance
-from kvopt.heuristics.seconds.runs import TimedSearch
 from kvopt.kernels.dependencies import versions
 from kvopt.model.deadlines import Deadline
 from kvopt.model.instance import Instance, refuse_blocks
@@ -31,10 +29,11 @@ from kvopt.policies.svf import Svf
 from kvopt.routers.base import Router
 from kvopt.search.incumbent import Observer, Search, checked_limit
 from kvopt.search.params import SolveParams
+from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulation.clocks import ROUNDS, Clock
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
@@ -135,19 +134,23 @@ def certify(
     if slower:
         refuse_blocks(instance, "a search for slower machines")
     is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
-    limits: dict[str, Any] = {
-        "time_limit": seconds * (1 - _SLOWER_SHARE * (slower and not is_known)),
-        "threads": threads, "seed": seed, "observer": observer, "checkable": True, "ram": ram,
-        "params": params,
-    }  # fmt: skip
-    search = Search(instance, **limits)
-    if isinstance(clock, Seconds):
-        search = TimedSearch(instance, clock, **limits)
-    runs = [] if schedule is None else [_given(search, schedule, clock)]
+    runs = [] if schedule is None else [_given(instance, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    labelled = [_labelled(search, choice, clock) for choice in chosen]
+    labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
+    search = incumbent_for(instance, clock, covered)(
+        instance,
+        time_limit=seconds * (1 - _SLOWER_SHARE * (slower and not is_known)),
+        threads=threads,
+        seed=seed,
+        observer=observer,
+        checkable=True,
+        ram=ram,
+        params=params,
+    )
+    if schedule is not None:
+        _begin(search, schedule)
     sides = sides_of(search, covered)
     aimed = deadline_of(deadline)
     if aimed is not None or not clock.is_even:
@@ -157,8 +160,6 @@ def certify(
         for label, one in labelled:
             if not isinstance(one, PolicyRun):
                 refuse_misfit(instance, one, label, clock, router)
-        if isinstance(schedule, PausedSchedule) and covered.covers(Scope.PAUSES):
-            sides.offer(PausedRun.of(schedule, GIVEN))
         if attainment is not None:
             with _beside(search, "deadline"):
                 attainment.search(covered)
@@ -262,11 +263,20 @@ def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
     return replace(judged, waited=run.measures())
 
 
-def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) -> JudgedRun:
+def _begin(search: Search, schedule: Schedule | PausedSchedule) -> None:
+    """Offer a schedule that was made elsewhere, unless it pauses where that does not count."""
+    plain = schedule if isinstance(schedule, Schedule) else schedule.without_pauses()
+    if plain is not None:
+        search.offer_starts(plain.starts, "given schedule", plain.workers)
+    elif isinstance(search, PausedSearch):
+        search.offer_paused(PausedSchedule(search.instance, schedule.segments), "given schedule")
+
+
+def _given(instance: Instance, schedule: Schedule | PausedSchedule, clock: Clock) -> JudgedRun:
     if not clock.is_even:
         raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
     check = schedule.check()
-    if schedule.instance.hash != search.instance.hash or not check.feasible:
+    if schedule.instance.hash != instance.hash or not check.feasible:
         reason = check.violations[0] if check.violations else "is for another instance"
         raise InvalidInput(reason, field="schedule")
     if isinstance(schedule, PausedSchedule):
@@ -274,19 +284,18 @@ def _given(search: Search, schedule: Schedule | PausedSchedule, clock: Clock) ->
         if plain is None:
             return JudgedRun.of(PausedRun.of(schedule, GIVEN))
         schedule = plain
-    search.offer_starts(schedule.starts, "given schedule", schedule.workers)
     return JudgedRun.scheduled(GIVEN, schedule)
 
 
 def _labelled(
-    search: Search, choice: str | Policy | PolicyRun, clock: Clock
+    instance: Instance, choice: str | Policy | PolicyRun, clock: Clock
 ) -> tuple[str, Policy | PolicyRun]:
     if not isinstance(choice, PolicyRun):
         policy = policy_from(choice) if isinstance(choice, str) else choice
         label = choice if isinstance(choice, str) else policy.name
         return label, policy
     field = f"policy {choice.policy}"
-    if choice.instance.hash != search.instance.hash:
+    if choice.instance.hash != instance.hash:
         raise InvalidInput("is a run on another instance", field=field)
     if choice.clock != clock:
         raise InvalidInput("is a run on another clock", field=field)

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
-from kvopt.engines import fleet_search, fleets
+from kvopt.engines import fleet_search, fleets, pausing
 from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
 from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices, improve, offer_volume
+from kvopt.engines.portfolio import both_sides, bound_by_prices, offer_volume
 from kvopt.engines.portfolio import run as portfolio
 from kvopt.engines.registry import engines_for
 from kvopt.engines.timing import begin
@@ -31,12 +32,17 @@ from kvopt.policies.base import Need, Policy
 from kvopt.routers.base import Router
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
+from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import CheckedBound
-from kvopt.simulation.clocks import Clock
+from kvopt.simulation.clocks import Clock, Seconds
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
+
+
+Known = tuple[Schedule | PausedSchedule | PolicyRun | None, CheckedBound | None, str | None]
+"""The best schedule or run, the best bound with a proof, and what found the first."""
 
 
 class SidesInRounds:
@@ -53,9 +59,9 @@ class SidesInRounds:
         self._stages: Divided | None = None
         self.served: Schedule | None = None
 
-    def known(self) -> tuple[Schedule | PolicyRun | None, CheckedBound | None, str | None]:
+    def known(self) -> Known:
         """Return the best schedule, the best bound with a proof, and what found the schedule."""
-        return self._search.schedule, self._search.checked, self._search.found_by
+        return self._search.best, self._search.checked, self._search.found_by
 
     def first(self) -> None:
         """Look for both sides, before policies run."""
@@ -71,7 +77,9 @@ class SidesInRounds:
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side."""
         found, found_by = made.schedule, f"policy {made.policy}"
-        if found is not None and found.instance is self._search.instance:
+        if isinstance(made, PausedRun) and isinstance(self._search, PausedSearch):
+            self._search.offer_paused(made.paused_schedule, found_by)
+        elif found is not None and found.instance is self._search.instance:
             self._search.offer_schedule(found, found_by)
         elif found is not None:
             self._search.offer_starts(found.starts, found_by, found.workers)
@@ -93,7 +101,7 @@ class SidesOfFleet(SidesInRounds):
         self._pauses = scope.covers(Scope.PAUSES)
         self._paused: tuple[int, PolicyRun] | None = None
 
-    def known(self) -> tuple[Schedule | PolicyRun | None, CheckedBound | None, str | None]:
+    def known(self) -> Known:
         """Return the best schedule, or a run with pauses, the best bound, and where it is from."""
         schedule, bound = self._search.schedule, self._search.checked
         if self._paused is None or (schedule and schedule.objective <= self._paused[0]):
@@ -144,81 +152,31 @@ def _paused_bounds(part: Search, _: float) -> None:
     PAUSED_BOUNDS.find("auto")(part)
 
 
-class SidesWithPauses:
+class SidesWithPauses(SidesInRounds):
     """A schedule in which requests may pause, and a bound in rounds that covers it."""
 
-    served = None
-
-    def __init__(self, search: Search) -> None:
-        self._search = search
-        self._stages = Divided(search)
-        self._best: PausedSchedule | None = None
-        self._found_by: str | None = None
-
-    def known(self) -> tuple[Schedule | PausedSchedule | None, CheckedBound | None, str | None]:
-        """Return the best schedule, the best bound with a proof, and what found the schedule."""
-        search = self._search
-        if self._best is not None:
-            return self._best, search.checked, self._found_by
-        return search.schedule, search.checked, search.found_by
+    _search: PausedSearch
 
     def first(self) -> None:
         """Look for a schedule without pauses, and for a bound, before policies run."""
         search = self._search
         with _left_at_a_signal(search):
+            offer_volume(search)
             offer_list_schedules(search)
-            share = share_of(search.remaining, search.params.portfolio.bound_share)
             search.engine = "bound"
-            self._stages.work(_paused_bounds, share)
-
-    def offer(self, made: PolicyRun) -> None:
-        """Take what a policy did for an upper side."""
-        if isinstance(made, PausedRun):
-            self._take(made.paused_schedule, f"policy {made.policy}")
-        elif made.schedule is not None:
-            self._search.offer_starts(made.schedule.starts, f"policy {made.policy}")
+            share = share_of(search.remaining, search.params.portfolio.bound_share)
+            pausing.bound_with_pauses(search, share)
 
     def rest(self) -> None:
-        """Look for better schedules in the time that policies left, last for some with pauses."""
+        """Bring the sides together in the time that policies left."""
         search = self._search
         search.engine = "solve"
         with _left_at_a_signal(search):
-            if not self._is_over():
-                self._search_orders(0.0)
-            if math.isfinite(search.remaining) and not self._is_over():
-                self._stages.work(improve, search.remaining / 2)
-            if not self._is_over():
-                self._search_orders(search.remaining)
-
-    def _search_orders(self, seconds: float) -> None:
-        from kvopt.heuristics.paused.orders import search_paused_orders  # loads numba
-
-        instance, seed = self._search.instance, self._search.seed
-        try:
-            found = search_paused_orders(instance, seconds, seed=seed, should_stop=self._is_over)
-        except TooLarge as error:  # both sides are known without it
-            self._search.note(f"no schedule with pauses was looked for: {error}")
-        except MemoryError:
-            self._search.note("orders with pauses: ended, as the machine ran out of memory")
-        else:
-            self._take(found, "orders with pauses")
-
-    def _take(self, found: PausedSchedule, found_by: str) -> None:
-        plain = found.without_pauses()
-        if plain is not None:
-            self._search.offer_starts(plain.starts, found_by)
-            return
-        best, _, _ = self.known()
-        if best is None or found.objective < best.objective:
-            self._best, self._found_by = found, found_by
-
-    def _is_over(self) -> bool:
-        best, bound, _ = self.known()
-        proved = best is not None and bound is not None and best.objective == bound.value
-        return proved or self._search.should_stop()
+            if not search.should_stop():
+                pausing.run(search)
 
 
-class SidesInBlocks(SidesWithPauses):
+class SidesInBlocks(SidesInRounds):
     """A schedule and a bound in rounds where memory is given out in whole blocks."""
 
     def __init__(self, search: Search, scope: Scope) -> None:
@@ -232,21 +190,13 @@ class SidesInBlocks(SidesWithPauses):
         with _left_at_a_signal(search):
             both_sides_in_blocks(search, self._scope)
 
-    def offer(self, made: PolicyRun) -> None:
-        """Take what a policy did for an upper side, unless it did more than the scope covers."""
-        if self._scope.covers(made.scope):
-            super().offer(made)
-
     def rest(self) -> None:
         """Look for better schedules in the time that policies left."""
         search = self._search
         search.engine = "solve"
         with _left_at_a_signal(search):
-            if not self._is_over():
-                work = engines_for(self._scope).find("auto")
-                found = schedules_in_blocks(search, work, self._scope)
-                if found is not None:
-                    self._take(found, "schedule of more tokens")
+            if not search.should_stop():
+                schedules_in_blocks(search, engines_for(self._scope).find("auto"))
 
 
 class SidesInSeconds:
@@ -278,7 +228,15 @@ class SidesInSeconds:
             improve_in_seconds(self._search, self._offered)
 
 
-Sides = SidesInRounds | SidesWithPauses | SidesInSeconds  # SidesInBlocks is one with pauses
+Sides = SidesInRounds | SidesInSeconds
+
+
+def incumbent_for(instance: Instance, clock: Clock, scope: Scope) -> Callable[..., Search]:
+    """Return what makes a search that keeps the schedules of a scope on a clock."""
+    if isinstance(clock, Seconds):
+        return partial(TimedSearch, clock=clock)
+    pauses = scope.covers(Scope.PAUSES) and instance.workers == 1
+    return PausedSearch if pauses else Search
 
 
 def sides_of(search: Search, scope: Scope) -> Sides:
@@ -289,7 +247,7 @@ def sides_of(search: Search, scope: Scope) -> Sides:
         return SidesOfFleet(search, scope)
     if search.instance.block_size > 1:
         return SidesInBlocks(search, scope)
-    return SidesWithPauses(search) if scope.covers(Scope.PAUSES) else SidesInRounds(search)
+    return SidesWithPauses(search) if isinstance(search, PausedSearch) else SidesInRounds(search)
 
 
 def refuse_misfit(

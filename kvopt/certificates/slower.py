@@ -21,7 +21,7 @@ from kvopt.bounds.prices import bound_by, denominator_for, rounded_prices
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.sides import sides_of
+from kvopt.certificates.sides import incumbent_for, sides_of
 from kvopt.engines.portfolio import has_configurations
 from kvopt.kernels.compiling import working_time
 from kvopt.model.arrivals import arrivals_ns
@@ -33,7 +33,7 @@ from kvopt.search.incumbent import Search
 from kvopt.search.inside import inside
 from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.search.result import Progress
-from kvopt.simulation.clocks import Clock, Seconds
+from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
 
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""
@@ -266,7 +266,8 @@ class _InRounds(_Machines):
             proved = bound is not None and bound >= needed
             return proved or (objective is not None and objective < needed) or self.is_over()
 
-        search = inside(whole, Search, instance, seconds, stop=is_decided, checkable=True)
+        kind = incumbent_for(instance, ROUNDS, self._scope)
+        search = inside(whole, kind, instance, seconds, stop=is_decided, checkable=True)
         sides = sides_of(search, self._scope)
         sides.first()
         pauses = self._scope.covers(Scope.PAUSES)

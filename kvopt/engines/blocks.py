@@ -81,29 +81,23 @@ def _beside_prices(search: Search, pauses: bool) -> str | None:
     return "configuration" if has_configurations(inner) else None
 
 
-def schedules_in_blocks(
-    search: Search, work: Callable[[Any], None], scope: Scope
-) -> PausedSchedule | None:
-    """Let an engine look for schedules that fit into blocks, and offer the best one.
+def schedules_in_blocks(search: Search, work: Callable[[Any], None]) -> None:
+    """Let an engine look for schedules that fit into blocks, and offer the best one."""
+    inflated = search.instance.inflated()
 
-    Returns
-    -------
-    PausedSchedule | None
-        Where requests may pause, what was found; then it is not offered.
-    """
-    instance, inflated = search.instance, search.instance.inflated()
-    if not scope.covers(Scope.PAUSES):
+    def hear(_: Progress) -> None:
+        if inner.schedule is not None:
+            search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
 
-        def hear(_: Progress) -> None:
-            if inner.schedule is not None:
-                search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
-
+    if not isinstance(search, PausedSearch):
         inner = inside(search, Search, inflated, observer=hear)
         _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
-        return None
+        return
     paused = inside(search, PausedSearch, inflated)
     _work(search, paused, lambda: work(paused))
-    return None if paused.paused is None else PausedSchedule(instance, paused.paused.segments)
+    if paused.paused is not None:
+        found = PausedSchedule(search.instance, paused.paused.segments)
+        search.offer_paused(found, "schedule of more tokens")
 
 
 def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
@@ -131,9 +125,7 @@ def solve_in_blocks(search: Search, work: Callable[[Any], None], scope: Scope) -
         return
     both_sides_in_blocks(search, scope)
     if not search.should_stop():
-        found = schedules_in_blocks(search, work, scope)
-        if found is not None and isinstance(search, PausedSearch):
-            search.offer_paused(found, "schedule of more tokens")
+        schedules_in_blocks(search, work)
     search.note(
         f"{search.instance.in_blocks}: schedules are those that fit if each request holds "
         f"{search.instance.block_size - 1} tokens more"

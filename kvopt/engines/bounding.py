@@ -11,7 +11,7 @@ from kvopt.bounds.volume import volume_bound
 from kvopt.engines.blocks import bound_in_blocks
 from kvopt.engines.parts import Divided
 from kvopt.engines.portfolio import (
-    bound_by_prices,
+    bound_within,
     climb,
     climb_slots,
     climb_states,
@@ -19,6 +19,7 @@ from kvopt.engines.portfolio import (
     offer_volume,
     solve_lp,
 )
+from kvopt.engines.registry import ENGINES
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.model.instance import Instance
@@ -28,6 +29,9 @@ from kvopt.search.params import SolveParams
 from kvopt.search.proofs import VolumeProof
 from kvopt.search.result import BoundResult
 from kvopt.search.threads import signals_interrupt
+
+_MOST_SEARCHED = 14
+"""Requests up to which `auto` searches what bounds leave."""
 
 
 @register("volume")
@@ -77,14 +81,18 @@ def _configuration(search: Search) -> None:
 
 @register("auto")
 def _auto(search: Search) -> None:
-    """Take the quick ones, then configurations or, where they are too many, prices."""
+    """Take the quick ones, then configurations or, where they are too many, prices.
+
+    With few requests what configurations leave is searched, which takes no longer.
+    """
     offer_volume(search)
     if search.schedule is None:
         offer_list_schedules(search)
-    if has_configurations(search):
-        _configuration(search)
+    few = len(search.instance) <= _MOST_SEARCHED and search.instance.workers == 1
+    if has_configurations(search) and few:
+        ENGINES.find("exact")(search)
     else:
-        bound_by_prices(search)
+        bound_within(search)
 
 
 def bound(
@@ -146,6 +154,7 @@ def bound(
         seed=seed,
         threads=threads,
         observer=observer,
+        checkable=True,
         ram=ram,
         params=params,
     )
@@ -157,12 +166,13 @@ def bound(
         else:
             search.offer_checked(0, method, VolumeProof())
     result = search.result(method)
+    value = result.lower_bound if result.checked is None else result.checked.value
     note = "; ".join(result.notes) or None
-    if result.lower_bound is None and note is None:
+    if value is None and note is None:
         note = str(result.stop_reason)
     return BoundResult(
         method,
-        result.lower_bound,
+        value,
         result.seconds,
         note,
         result.signal_number,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from kvopt.engines import fleet_search
 from kvopt.engines.meanwhile import solver_while_compiling
-from kvopt.engines.portfolio import climb, offer_volume, run_watched, solve_lp
+from kvopt.engines.portfolio import bound_within, offer_volume, run_watched
 from kvopt.engines.registry import ENGINES
 from kvopt.errors import unknown_name
 from kvopt.formulations.cpsat import LARGEST_PAIRS
@@ -21,9 +21,6 @@ _LOGGER = logging.getLogger("kvopt")
 
 NAMES = ("auto", "exact", "highs", "cpsat", "pyomo")
 """Engines that know more than one worker."""
-
-_CLIMBING = 0.7
-"""Share of the time for bounds in which prices climb; the LP has the rest."""
 
 
 def engine_for_fleets(name: str, work: Callable[[Search], None]) -> Callable[[Search], None]:
@@ -50,9 +47,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
         if count <= fleet_search.MOST_REQUESTS:
             fleet_search.run(search, share_of(search.remaining, params.bound_share))
         if not search.should_stop():
-            seconds = share_of(search.remaining, params.bound_share)
-            climb(search, _CLIMBING * seconds)
-            solve_lp(search, (1 - _CLIMBING) * seconds)
+            bound_within(search, share_of(search.remaining, params.bound_share))
         provable = count <= params.provable and count * (count - 1) <= LARGEST_PAIRS
         improve(search, share_of(search.remaining, params.improved_share if provable else 1.0))
         if provable and not search.should_stop():

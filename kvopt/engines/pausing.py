@@ -1,32 +1,38 @@
 """What `solve` does where requests may pause, in rounds: both sides of the answer.
 
-Volumes and prices bound from below, orders and annealing give schedules, and where few requests
-are left with a gap an exhaustive search over rounds closes it.  The whole is solved at once: a
-bound of parts between idle gaps adds up as without pauses, but nothing here needs it.
+Volumes and prices bound from below, part by part between idle gaps.  Orders and annealing give
+schedules, and where few requests are left with a gap an exhaustive search over rounds closes it.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from kvopt.bounds.registry import PAUSED_BOUNDS
 from kvopt.engines.blocks import solve_in_blocks
-from kvopt.engines.portfolio import climb, offer_volume, run_watched
+from kvopt.engines.parts import Divided
+from kvopt.engines.portfolio import improve, offer_volume, run_watched
 from kvopt.engines.registry import PAUSED_ENGINES, PausedEngine
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.kernels.dependencies import versions
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.scopes import Scope
+from kvopt.search.incumbent import Search
+from kvopt.search.inside import inside
 from kvopt.search.params import share_of
 from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import Prices, VolumeProof
-from kvopt.search.result import SolveResult
+from kvopt.search.result import Progress, SolveResult
 from kvopt.search.threads import signals_interrupt
 
 MOST_SEARCHED = 12
 """Requests up to which all schedules are searched: a round has up to 2^12 sets of them."""
 _ORDER_SHARE, _BOUND_SHARE = 0.4, 0.3
 """Shares of the time left for orders, and then for prices."""
+_IMPROVED_SHARE = 0.5
+"""Share of what is left at the end for schedules without pauses; orders have the rest."""
 _FEW_ORDERS, _GROUP_SHARE = 0.05, 0.3
 """Shares where all schedules can be searched: for orders, which the search betters itself, and for
 prices of groups.
@@ -80,19 +86,19 @@ def solve_with_pauses(
 @PAUSED_ENGINES.register("auto")
 def run(search: PausedSearch) -> None:
     """Search orders, let prices rise, then search all schedules of few requests."""
-    search_with_pauses(search)
-    if not search.should_stop():
-        climb(search, share_of(search.remaining, _BOUND_SHARE), pauses=True)
-    if not search.should_stop() and len(search.instance) <= MOST_SEARCHED:
+    few = len(search.instance) <= MOST_SEARCHED
+    search_with_pauses(search, share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE))
+    bound_with_pauses(search, share_of(search.remaining, _BOUND_SHARE))
+    if not search.should_stop() and few:
         search_all(search)
+    if math.isfinite(search.remaining) and not search.should_stop():  # what no search could use
+        _improve_without_pauses(search, share_of(search.remaining, _IMPROVED_SHARE))
+        search_with_pauses(search, search.remaining)
 
 
-def search_with_pauses(search: PausedSearch) -> None:
+def search_with_pauses(search: PausedSearch, seconds: float) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
     from kvopt.heuristics.paused.orders import search_paused_orders  # it loads numba
-
-    few = len(search.instance) <= MOST_SEARCHED
-    seconds = share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE)
 
     def work() -> None:
         found = search_paused_orders(
@@ -100,7 +106,29 @@ def search_with_pauses(search: PausedSearch) -> None:
         )
         search.offer_paused(found, "orders with pauses")
 
-    run_watched(search, search.engine, work)
+    run_watched(search, "orders with pauses", work)
+
+
+def bound_with_pauses(search: Search, seconds: float) -> None:
+    """Let prices rise part by part, unless they did before."""
+    if search.should_stop() or search.bounded_by not in (None, "volume"):
+        return
+    bound = PAUSED_BOUNDS.find("auto")
+    Divided(search).work(lambda part, _: bound(part), seconds)
+
+
+def _improve_without_pauses(search: PausedSearch, seconds: float) -> None:
+    """Look for better schedules without pauses, which are schedules with pauses too."""
+
+    def hear(_: Progress) -> None:
+        if inner.schedule is not None:
+            search.offer_schedule(inner.schedule, inner.found_by or inner.engine)
+
+    inner = inside(search, Search, search.instance, seconds, observer=hear)
+    if search.schedule is not None:
+        inner.offer_schedule(search.schedule, search.found_by or inner.engine)
+    Divided(inner).work(improve)
+    search.take_notes(inner)
 
 
 def search_all(search: PausedSearch) -> None:

@@ -75,6 +75,14 @@ def _passes(check: Callable[[Instance, int], None], search: Search) -> bool:
     return True
 
 
+def bound_within(search: Search, seconds: float = math.inf) -> None:
+    """Bound by configurations or, where they are too many, by prices."""
+    if has_configurations(search):
+        climb_states(search, seconds)
+    else:
+        bound_by_prices(search, seconds)
+
+
 def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
     """Bound what has too many configurations to search, unless prices are known.
 

@@ -150,12 +150,8 @@ def solve(
         search.engine = engine
         if instance.block_size > 1:
             solve_in_blocks(search, work, scope)
-        elif instance.workers > 1:
-            with search.surviving():
-                if not search.should_stop():
-                    work(search)
         else:
-            stages = Divided(search, prices)
+            stages = Divided(search, prices if instance.workers == 1 else None)
             stages.work(lambda part, _: None if part.should_stop() else work(part))
     return replace(search.result(engine), scope=scope)
 

@@ -20,6 +20,7 @@ from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge
 from kvopt.kernels import memory
 from kvopt.kernels.compiling import compile_seconds, working_time
 from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.search.params import DEFAULT, SolveParams
 from kvopt.search.proofs import CheckedBound, Proof
@@ -35,7 +36,9 @@ StopCriterion = Callable[[Progress], bool]
 
 
 def gap_below(target: float) -> StopCriterion:
-    """Stop as soon as the certified gap is at most ``target`` (0.05 for 5%)."""
+    """Stop as soon as the certified gap is at most ``target``, a share: 0.05 for 5%."""
+    if not 0 <= target < 1:
+        raise InvalidInput(f"must be a share below 1, 0.05 for 5%, got {target}", field="gap")
     return lambda progress: progress.gap is not None and progress.gap <= target
 
 
@@ -241,6 +244,11 @@ class Search:
     def remaining(self) -> float:
         """Seconds left, infinite without a limit, never negative."""
         return max(0.0, self._deadline - working_time())
+
+    @property
+    def best(self) -> Schedule | PausedSchedule | None:
+        """The best schedule."""
+        return self.schedule
 
     @property
     def objective(self) -> int | None:

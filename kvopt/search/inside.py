@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from kvopt.model.instance import Instance
@@ -11,7 +12,7 @@ AnySearch = TypeVar("AnySearch", bound=Search)
 
 
 def inside(
-    whole: Search, kind: type[AnySearch], instance: Instance, seconds: float | None = None, *,
+    whole: Search, kind: Callable[..., AnySearch], instance: Instance, seconds: float | None = None, *,
     observer: Observer | None = None, stop: StopCriterion | None = None,
     checkable: bool | None = None,
 ) -> AnySearch:  # fmt: skip

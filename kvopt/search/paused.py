@@ -42,6 +42,12 @@ class PausedSearch(Search):
             return True
 
     @property
+    def best(self) -> Schedule | PausedSchedule | None:
+        """The best schedule, by its starts where nothing pauses."""
+        plain = None if self.paused is None else self.paused.without_pauses()
+        return self.paused if plain is None else plain
+
+    @property
     def objective(self) -> int | None:
         """Total latency of the best schedule, None without one."""
         return None if self.paused is None else self.paused.objective

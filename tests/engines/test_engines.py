@@ -205,6 +205,12 @@ def test_a_gap_that_is_good_enough_ends_the_search() -> None:
     assert result.gap <= 0.9
 
 
+@pytest.mark.parametrize("target", [5, 1, 1.0, -0.1, float("nan")])
+def test_a_gap_is_a_share_below_1(target: float) -> None:
+    with pytest.raises(InvalidInput, match=r"gap: must be a share below 1, 0.05 for 5%, got"):
+        gap_below(target)
+
+
 def test_observers_see_both_sides_move() -> None:
     seen: list[Progress] = []
     result = solve(WORKED[3][0], "cpsat", observer=seen.append, quick_start=False)

@@ -15,6 +15,7 @@ from kvopt.engines.registry import engines_for
 from kvopt.model.scopes import Scope
 from kvopt.search.incumbent import Search
 from kvopt.search.params import LagrangianParams, SolveParams
+from kvopt.search.paused import PausedSearch
 
 _STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
 """Prices need not be the best ones to be compared."""
@@ -50,9 +51,10 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
-    search = Search(instance, threads=1, params=_STEPS, time_limit=0.2)
-    found = schedules_in_blocks(search, engines_for(scope).find("auto"), scope)
-    schedule = search.schedule if found is None else found
+    kind = PausedSearch if scope.covers(Scope.PAUSES) else Search
+    search = kind(instance, threads=1, params=_STEPS, time_limit=0.2)
+    schedules_in_blocks(search, engines_for(scope).find("auto"))
+    schedule = search.best
     assert schedule is not None
     assert schedule.check().feasible, schedule.check().violations
     return schedule.objective
