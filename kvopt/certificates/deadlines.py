@@ -14,6 +14,7 @@ from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import InvalidInput
+from kvopt.heuristics.attaining.exhaustive import AllRuns
 from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
@@ -182,6 +183,12 @@ class Attainment:
             if self._instance.workers > 1:
                 attaining = attaining_on_workers
             self._found = attaining(self._instance, model, self._allowed, aim, costs, **limits)
+        if self._found is not None and self._instance.workers == 1:
+            runs = AllRuns(self._instance, model, self._allowed, aim)
+            better = runs.best(
+                self._found.count, self._ceiling.value, lambda: is_over() or search.remaining <= 0
+            )
+            self._found = better or self._found
 
     def count(self, run: PolicyRun) -> int:
         """Return how many attain in a run."""

@@ -25,29 +25,39 @@ class Server(NamedTuple):
         return most + self.prompt_ns * prompts + self.kv_ns * held
 
 
-def timed_tel(server: Server, requests: Sequence[Triple], starts: Sequence[int]) -> int:
-    """Return the total latency of a schedule given by rounds, round by round.
+def timed_completions(
+    server: Server, requests: Sequence[Triple], starts: Sequence[int]
+) -> list[int]:
+    """Return when each request of a schedule given by rounds completes, round by round.
 
     Arrivals are nanoseconds.  A round begins when the one before it has ended and all that
     start with it are there; rounds without work take no time.
     """
-    now = total = 0
+    now, ends = 0, [0] * len(requests)
     last = max(k + o for k, (_, _, o) in zip(starts, requests, strict=True))
     for r in range(1, last + 1):
         active = [
-            (r - k, *request)
-            for k, request in zip(starts, requests, strict=True)
+            (i, r - k, *request)
+            for i, (k, request) in enumerate(zip(starts, requests, strict=True))
             if k < r <= k + request[2]
         ]
-        new = [(a, s) for j, a, s, _ in active if j == 1]
+        new = [(a, s) for _, j, a, s, _ in active if j == 1]
         if not active:
             continue
         now = max([now, *(a for a, _ in new)])
         prompts = sum(s for _, s in new)
-        held = sum(s + j for j, _, s, _ in active)
+        held = sum(s + j for _, j, _, s, _ in active)
         now += server.round_ns(len(active) + prompts, prompts, held)
-        total += sum(now - a for j, a, _, o in active if j == o)
-    return total
+        for i, j, _, _, o in active:
+            if j == o:
+                ends[i] = now
+    return ends
+
+
+def timed_tel(server: Server, requests: Sequence[Triple], starts: Sequence[int]) -> int:
+    """Return the total latency of a schedule given by rounds."""
+    ends = timed_completions(server, requests, starts)
+    return sum(end - a for end, (a, _, _) in zip(ends, requests, strict=True))
 
 
 def timed_schedules(memory: int, requests: Sequence[Triple]) -> Iterator[tuple[int, ...]]:
@@ -64,3 +74,18 @@ def timed_optimum(server: Server, memory: int, requests: Sequence[Triple]) -> in
     if not requests:
         return 0
     return min(timed_tel(server, requests, k) for k in timed_schedules(memory, requests))
+
+
+def timed_most(
+    server: Server, memory: int, requests: Sequence[Triple], allowed: Sequence[int]
+) -> int:
+    """Return how many can complete so many nanoseconds after their arrival."""
+    return max(
+        sum(
+            end - a <= most
+            for end, (a, _, _), most in zip(
+                timed_completions(server, requests, starts), requests, allowed, strict=True
+            )
+        )
+        for starts in timed_schedules(memory, requests)
+    )
