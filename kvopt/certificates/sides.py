@@ -197,6 +197,8 @@ class SidesInBlocks(SidesInRounds):
         with _left_at_a_signal(search):
             if not search.should_stop():
                 schedules_in_blocks(search, engines_for(self._scope).find("auto"))
+            if isinstance(search, PausedSearch):
+                pausing.search_few(search)
 
 
 class SidesInSeconds:

@@ -3,7 +3,8 @@
 Bounds: prices that count whole blocks, and every bound of the instance that counts the tokens of
 all blocks, since blocks only restrict.  Schedules: those of the instance in which each request
 holds ``B - 1`` tokens more (`Instance.inflated`), all of which fit into the blocks.  Between the
-two lies a gap that no search closes: the best schedule of that instance need not be the best one.
+two lies a gap, as the best schedule of that instance need not be the best one; only with pauses a
+search of few requests closes it (`kvopt.engines.pausing`).
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ def solve_with_pauses(
         search.engine = engine
         if instance.block_size > 1:
             solve_in_blocks(search, work, Scope.PAUSES)
+            search_few(search)
         elif not search.proved:
             with search.surviving():
                 work(search)
@@ -89,8 +90,7 @@ def run(search: PausedSearch) -> None:
     few = len(search.instance) <= MOST_SEARCHED
     search_with_pauses(search, share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE))
     bound_with_pauses(search, share_of(search.remaining, _BOUND_SHARE))
-    if not search.should_stop() and few:
-        search_all(search)
+    search_few(search)
     if math.isfinite(search.remaining) and not search.should_stop():  # what no search could use
         _improve_without_pauses(search, share_of(search.remaining, _IMPROVED_SHARE))
         search_with_pauses(search, search.remaining)
@@ -131,8 +131,10 @@ def _improve_without_pauses(search: PausedSearch, seconds: float) -> None:
     search.take_notes(inner)
 
 
-def search_all(search: PausedSearch) -> None:
-    """Search all schedules that are better than the one at hand."""
+def search_few(search: PausedSearch) -> None:
+    """Search all schedules that are better than the one at hand, where requests are few."""
+    if search.should_stop() or not 0 < len(search.instance) <= MOST_SEARCHED:
+        return
     from kvopt.heuristics.paused.groups import improved_prices  # they load numba
     from kvopt.heuristics.paused.layers import search_layers
 

@@ -17,7 +17,7 @@ below the value; so what is found is exact.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,8 @@ class Given(NamedTuple):
 
     Parameters
     ----------
-    memory, unit
-        Tokens, and the denominator of the prices.
+    memory, block, unit
+        Tokens, those of a block, and the denominator of the prices.
     arrivals, prompts, outputs
         Of the requests.
     shifts
@@ -60,6 +60,7 @@ class Given(NamedTuple):
     """
 
     memory: int
+    block: int
     unit: int
     arrivals: Integers
     prompts: Integers
@@ -167,7 +168,7 @@ def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
     bits = [int(output).bit_length() for output in outputs]
     sizes = [each.table.shape[1] for each in groups]
     given = Given(
-        instance.memory, prices.denominator, arrivals, prompts, outputs,
+        instance.memory, instance.block_size, prices.denominator, arrivals, prompts, outputs,
         np.cumsum([0, *bits[:-1]]),
         np.array([g for g, each in enumerate(groups) for _ in each.members], dtype=np.int64),
         np.array([stride for each in groups for stride in each.strides], dtype=np.int64),
@@ -208,6 +209,12 @@ def _tokens_of(given: Given, label: int, i: int) -> int:
 
 
 @compiled
+def _in_blocks(given: Given, tokens: Any) -> Any:
+    """Return the tokens of the blocks that so many take."""
+    return (tokens + given.block - 1) // given.block * given.block
+
+
+@compiled
 def _extend(
     given: Given, costs: Integers, labels: Integers, waits: Integers, begin: int, time: int,
     upper: int, made: Integers, waited: Integers,
@@ -234,7 +241,7 @@ def _extend(
             if bits < given.outputs[i] and given.arrivals[i] <= time:
                 first[g] = size - width[g]
                 width[g] += 1
-                needed[size] = given.prompts[i] + bits + 1
+                needed[size] = _in_blocks(given, given.prompts[i] + bits + 1)
                 gained[size] = np.int64(1) << given.shifts[i]
                 stride[size] = given.strides[i]
                 size += 1
@@ -285,7 +292,8 @@ def _active_times(
         before = _tokens(given, layers[time - 1])
         steps = _tokens(given, np.array([label])) - before
         unfinished = (before < given.outputs) & (given.arrivals < time)
-        fits = (steps * (given.prompts + before + 1)).sum(axis=1) <= given.memory
+        held = _in_blocks(given, given.prompts + before + 1)
+        fits = (steps * held).sum(axis=1) <= given.memory
         fits &= ((steps == 0) | (steps == 1) & unfinished).all(axis=1)
         fits &= waits[time - 1] + unfinished.sum(axis=1) == value
         place = int(np.flatnonzero(fits)[0])
