@@ -134,6 +134,8 @@ def certify(
     if slower:
         refuse_blocks(instance, "a search for slower machines")
     is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
+    if isinstance(schedule, PausedSchedule):
+        schedule = schedule.without_pauses() or schedule
     runs = [] if schedule is None else [_given(instance, schedule, clock)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
@@ -149,8 +151,10 @@ def certify(
         ram=ram,
         params=params,
     )
-    if schedule is not None:
-        _begin(search, schedule)
+    if isinstance(schedule, Schedule):
+        search.offer_starts(schedule.starts, "given schedule", schedule.workers)
+    elif schedule is not None and isinstance(search, PausedSearch):
+        search.offer_paused(schedule, "given schedule")
     sides = sides_of(search, covered)
     aimed = deadline_of(deadline)
     if aimed is not None or not clock.is_even:
@@ -263,15 +267,6 @@ def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
     return replace(judged, waited=run.measures())
 
 
-def _begin(search: Search, schedule: Schedule | PausedSchedule) -> None:
-    """Offer a schedule that was made elsewhere, unless it pauses where that does not count."""
-    plain = schedule if isinstance(schedule, Schedule) else schedule.without_pauses()
-    if plain is not None:
-        search.offer_starts(plain.starts, "given schedule", plain.workers)
-    elif isinstance(search, PausedSearch):
-        search.offer_paused(PausedSchedule(search.instance, schedule.segments), "given schedule")
-
-
 def _given(instance: Instance, schedule: Schedule | PausedSchedule, clock: Clock) -> JudgedRun:
     if not clock.is_even:
         raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
@@ -280,10 +275,7 @@ def _given(instance: Instance, schedule: Schedule | PausedSchedule, clock: Clock
         reason = check.violations[0] if check.violations else "is for another instance"
         raise InvalidInput(reason, field="schedule")
     if isinstance(schedule, PausedSchedule):
-        plain = schedule.without_pauses()
-        if plain is None:
-            return JudgedRun.of(PausedRun.of(schedule, GIVEN))
-        schedule = plain
+        return JudgedRun.of(PausedRun.of(schedule, GIVEN))
     return JudgedRun.scheduled(GIVEN, schedule)
 
 

@@ -40,7 +40,6 @@ from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
 from kvopt.simulation.simulator import Stopped
 
-
 Known = tuple[Schedule | PausedSchedule | PolicyRun | None, CheckedBound | None, str | None]
 """The best schedule or run, the best bound with a proof, and what found the first."""
 

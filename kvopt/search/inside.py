@@ -12,9 +12,9 @@ AnySearch = TypeVar("AnySearch", bound=Search)
 
 
 def inside(
-    whole: Search, kind: Callable[..., AnySearch], instance: Instance, seconds: float | None = None, *,
-    observer: Observer | None = None, stop: StopCriterion | None = None,
-    checkable: bool | None = None,
+    whole: Search, kind: Callable[..., AnySearch], instance: Instance,
+    seconds: float | None = None, *, observer: Observer | None = None,
+    stop: StopCriterion | None = None, checkable: bool | None = None,
 ) -> AnySearch:  # fmt: skip
     """Return a search of another instance with the engine and the limits of one.
 

@@ -89,9 +89,9 @@ def python(instance: Instance, scope: Scope) -> Answers:
             assert solved.objective is not None
             found.upper[f"solve {checkable}"] = solved.objective
             found.lower[f"solve {checkable}"] = solved.lower_bound
-        found.checked["solve"] = solved.checked.value
+            found.checked["solve"] = solved.checked.value  # the last one
     found.add("bound", bound(instance, scope=scope).value)
-    named = POLICIES
+    named: tuple[str, ...] = POLICIES
     if pauses and instance.workers == 1:
         named = (*named, f"{SERVER}{instance.block_size}")
     for names in (), named:
