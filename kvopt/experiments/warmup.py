@@ -16,7 +16,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
 from kvopt.configurations.large import rising_large_bounds
 from kvopt.engines.bounding import bound
-from kvopt.engines.pausing import search_all
+from kvopt.engines.pausing import search_few
 from kvopt.engines.solving import solve
 from kvopt.engines.subsets import hunt_below
 from kvopt.families import generate
@@ -156,7 +156,7 @@ def _pauses() -> int | None:
     """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
     backlog = generate("conversation", n=20, memory=1_000, seed=1)
     search_paused_orders(backlog, steps=2)
-    search_all(PausedSearch(generate("arrival-1", n=4, seed=1)))
+    search_few(PausedSearch(generate("arrival-1", n=4, seed=1)))
     late = generate("arrival-2", n=8, seed=1)
     return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
 
