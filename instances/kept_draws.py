@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import lzma
 import tempfile
@@ -12,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
 import numpy as np
 
@@ -25,13 +27,18 @@ from kvopt.files.atomic import atomic_path
 from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import parse_json, read_text
 from kvopt.files.schedules import read_schedule
+from kvopt.model.instance import Instance
 from kvopt.verify import MOST_STATED
 from kvopt.version import __version__
 
-_COARSE = 64
-"""Denominator of the prices of states that are kept."""
-_LOST = Fraction(1, 1000)
-"""Share of a bound that rounding may cost: a width of 3% becomes one of 3.1%."""
+_COARSE = (16, 32, 64)
+"""Denominators of the prices of states that are kept, the first that costs little enough."""
+_LOST = Fraction(3, 2000)
+"""Share of a bound that rounding may cost: a width of 3% becomes one of 3.15%."""
+_COARSE_WITH_SEARCH = 32
+"""Denominator of prices where a search follows, which finds the same bound in a little longer."""
+_LOST_WITH_SEARCH = Fraction(1, 200)
+"""Share that it may cost to leave the search out, which has up to five times as many prices."""
 
 Draw = dict[str, Any]
 """A line: records, their certificate, and how each side came about."""
@@ -104,26 +111,57 @@ def coarser(draw: Draw) -> Draw:
 
     What its certificate says is believed here: what comes out is verified before it is kept.
     """
-    proof = draw["certificate"]["lower"]["proof"]
-    if proof["kind"] != "configurations" or proof["searched"]:
-        return draw
-    if len(proof["stages"]) == 1 and proof["stages"][0]["denominator"] <= _COARSE:
+    lower, upper = draw["certificate"]["lower"], draw["certificate"]["upper"]
+    proof = lower["proof"]
+    if proof["kind"] == "split":
+        return _with_proofs(draw, _with_coarse_search)
+    if proof["kind"] != "configurations" or _is_coarse(proof):
         return draw
     instance = instance_from_json(draw["certificate"]["instance"])
-    stage = proof["stages"][-1]
-    exact = np.array(stage["numerators"]) * _COARSE
-    numerators = (2 * exact + stage["denominator"]) // (2 * stage["denominator"])
+    known, lost = lower["value"], _LOST_WITH_SEARCH if proof["searched"] else _LOST
+    is_optimum = upper is not None and upper["value"] == known
+    least = known if is_optimum else known * (1 - lost)
+    for denominator in _COARSE:
+        stage = _rounded(proof["stages"][-1], denominator)
+        value = _value_of(stage, instance)
+        if value >= least:
+            rest = {"target": None, "searched": False, "stages": [stage]}
+            return _with_lower(draw, value, {**proof, **rest})
+    return _with_proofs(draw, _with_coarse_search)
+
+
+def _with_coarse_search(proof: Draw) -> Draw:
+    """Return a proof with coarse prices where a search follows, which makes up for them."""
+    if not proof["searched"] or _is_coarse(proof):
+        return proof
+    return _with_stages(proof, lambda stage: _rounded(stage, _COARSE_WITH_SEARCH))
+
+
+def _with_stages(proof: Draw, change: Callable[[Draw], Draw]) -> Draw:
+    return {**proof, "stages": [change(stage) for stage in proof["stages"]]}
+
+
+def _is_coarse(proof: Draw) -> bool:
+    finest = max(stage["denominator"] for stage in proof["stages"])
+    return bool(finest <= (_COARSE_WITH_SEARCH if proof["searched"] else _COARSE[-1]))
+
+
+def _rounded(stage: Draw, denominator: int) -> Draw:
+    """Return prices of states over another denominator, the nearest ones."""
+    exact, old = np.array(stage["numerators"]), stage["denominator"]
+    numerators = (2 * exact * denominator + old) // (2 * old)
+    return {**stage, "denominator": denominator, "numerators": numerators.tolist()}
+
+
+def _value_of(stage: Draw, instance: Instance) -> int:
+    """Return the bound that prices of states give without a search."""
     knots, states = Knots(np.array(stage["times"])), States.of(instance)
-    value = evaluate(states, knots, states.all_starts(knots.last), numerators, _COARSE).bound
-    if value < _value(draw, "lower") * (1 - _LOST):
-        return draw
-    prices = {
-        "denominator": _COARSE,
-        "peaks": stage["peaks"],
-        "times": stage["times"],
-        "numerators": numerators.tolist(),
-    }
-    proof = {**proof, "target": None, "stages": [prices]}
+    numerators, denominator = np.array(stage["numerators"]), stage["denominator"]
+    starts = states.all_starts(knots.last)
+    return evaluate(states, knots, starts, numerators, denominator).bound
+
+
+def _with_lower(draw: Draw, value: int, proof: Draw) -> Draw:
     found = {**draw["certificate"], "lower": {"value": value, "proof": proof}}
     return with_values({**draw, "certificate": found})
 
@@ -159,47 +197,73 @@ def read(path: Path) -> list[Draw]:
     """Return the draws that a file keeps, none if it is not there."""
     if not path.exists():
         return []
-    with lzma.open(path, "rt", encoding="utf-8") as lines:
-        return [unpacked(json.loads(line)) for line in lines]
+    with lzma.open(path, "rt", encoding="utf-8") as lines, ZipFile(prices_beside(path)) as prices:
+        return [_with_prices(json.loads(line), prices) for line in lines]
 
 
 def write(draws: Iterable[Draw], path: Path) -> None:
-    """Write draws into a file, small."""
-    text = "".join(json.dumps(packed(draw), separators=(",", ":")) + "\n" for draw in draws)
+    """Write draws into a file, and beside it the prices of states of their bounds.
+
+    Prices take nearly all of the bytes. In a file of their own they need not be written again
+    where something else changes.
+    """
     path.parent.mkdir(exist_ok=True)
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(lzma.compress(text.encode()))
+    with atomic_path(path) as text, atomic_path(prices_beside(path)) as prices:
+        with ZipFile(prices, "w") as archive:
+            rows = [_without_prices(draw, archive) for draw in draws]
+        lines = (json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+        text.write_bytes(lzma.compress("".join(lines).encode()))
 
 
-def packed(draw: Draw) -> Draw:
-    """Return a draw with prices of states as changes from time to time: small, and often alike."""
-
-    def change(stage: Draw) -> Draw:
-        rows = stage["numerators"]
-        changes = np.diff(rows, axis=0).tolist()
-        return {**stage, "numerators": rows[:1], "changes": changes}
-
-    return with_stages(draw, change)
+def prices_beside(path: Path) -> Path:
+    """Return the file of the prices of the draws of a file."""
+    return path.with_name(path.name.removesuffix(".jsonl.xz") + ".prices.zip")
 
 
-def unpacked(draw: Draw) -> Draw:
-    """Return a draw as it was before it was packed."""
+def _without_prices(draw: Draw, archive: ZipFile) -> Draw:
+    """Return a draw whose prices of states are in an archive, as changes from time to time.
 
-    def change(stage: Draw) -> Draw:
+    They stand there state by state, as those of one state are alike, and without a sign.
+    """
+
+    def moved(stage: Draw) -> Draw:
+        rows = np.array(stage["numerators"])
+        changes = np.diff(rows, axis=0).T
+        positive = np.where(changes < 0, -2 * changes - 1, 2 * changes)
+        file = io.BytesIO()
+        np.save(file, positive.astype(np.min_scalar_type(positive.max(initial=0)), order="C"))
+        member = ZipInfo(f"{len(archive.namelist())}.npy")  # its date is always the same
+        archive.writestr(member, file.getvalue(), ZIP_LZMA)
+        return {**stage, "numerators": rows[0].tolist(), "changes": member.filename}
+
+    return _with_proofs(draw, lambda proof: _with_stages(proof, moved))
+
+
+def _with_prices(draw: Draw, archive: ZipFile) -> Draw:
+    """Return a draw as it was before it was written."""
+
+    def restored(stage: Draw) -> Draw:
         rest = {name: value for name, value in stage.items() if name != "changes"}
-        rows = [*stage["numerators"], *stage.get("changes", [])]
-        return {**rest, "numerators": np.cumsum(rows, axis=0).tolist() if rest != stage else rows}
+        positive = np.load(io.BytesIO(archive.read(stage["changes"]))).T.astype(np.int64)
+        changes = np.where(positive % 2, -(positive + 1), positive) // 2
+        rows = np.vstack([stage["numerators"], changes])
+        return {**rest, "numerators": rows.cumsum(axis=0).tolist()}
 
-    return with_stages(draw, change)
+    return _with_proofs(draw, lambda proof: _with_stages(proof, restored))
 
 
-def with_stages(draw: Draw, change: Callable[[Draw], Draw]) -> Draw:
-    """Return a draw with its stages of prices changed, if its bound has any."""
+def _with_proofs(draw: Draw, change: Callable[[Draw], Draw]) -> Draw:
+    """Return a draw whose proof by prices of states is changed, or those of its parts."""
+
+    def changed(proof: Draw) -> Draw:
+        if proof["kind"] == "split":
+            parts = [{**part, "proof": changed(part["proof"])} for part in proof["parts"]]
+            return {**proof, "parts": parts}
+        return change(proof) if proof["kind"] == "configurations" else proof
+
     certificate, lower = draw["certificate"], draw["certificate"]["lower"]
-    if lower["proof"]["kind"] != "configurations":
-        return draw
-    proof = {**lower["proof"], "stages": [change(stage) for stage in lower["proof"]["stages"]]}
-    return {**draw, "certificate": {**certificate, "lower": {**lower, "proof": proof}}}
+    found = {**lower, "proof": changed(lower["proof"])}
+    return {**draw, "certificate": {**certificate, "lower": found}}
 
 
 # ------------------------------------------------------------------------------------------- checks

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
+import pytest
 from environments import project
 from packaging.requirements import Requirement
 
@@ -59,3 +61,19 @@ def test_every_requirement_has_a_tested_release() -> None:
     for requirement in {Requirement(line) for lines in lists for line in lines}:
         if requirement.name != "kvopt":
             assert requirement.specifier.contains(pinned[requirement.name.lower()]), requirement
+
+
+def test_files_stay_small() -> None:
+    """A file that is committed stays in every clone for good; the kept prices are the exception."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    named = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    files = {name: ROOT / name for name in named.stdout.decode().split("\0") if name}
+    sizes = {name: path.stat().st_size for name, path in files.items() if path.is_file()}
+    tables = [size for name, size in sizes.items() if fnmatch(name, "instances/tables/*")]
+    assert sum(tables) < 15_000_000
+    assert [
+        name
+        for name, size in sizes.items()
+        if size > 2_000_000 and not fnmatch(name, "instances/tables/*.prices.zip")
+    ] == []

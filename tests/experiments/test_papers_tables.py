@@ -37,7 +37,7 @@ sys.path.append(str(Path(__file__).parents[2] / "instances"))
 import kept_draws
 import tables
 
-SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.iterdir())]
+SHIPPED = [path.name.removesuffix(".jsonl.xz") for path in sorted(tables.KEPT.glob("*.jsonl.xz"))]
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +195,15 @@ def test_prices_that_are_kept_take_fewer_bytes_and_stay_valid(tmp_path: Path) ->
     )
     draw = {"certificate": json.loads(path.read_text()), "records": []}
     coarse = kept_draws.coarser(draw)
-    assert kept_draws.unpacked(kept_draws.packed(coarse)) == coarse == kept_draws.coarser(coarse)
+    assert coarse == kept_draws.coarser(coarse)
+    for name, each in (("fine", draw), ("coarse", coarse)):
+        kept_draws.write([each], tmp_path / name)
+        assert kept_draws.read(tmp_path / name) == [each]
     assert 0.999 * value <= coarse["certificate"]["lower"]["value"] <= value
     with kept_draws.written(coarse) as found:
         assert verify(found).valid
-    sizes = [len(json.dumps(each)) for each in (draw, coarse, kept_draws.packed(coarse))]
-    assert sizes == sorted(sizes, reverse=True)
+    fine, small = (kept_draws.prices_beside(tmp_path / name) for name in ("fine", "coarse"))
+    assert small.stat().st_size < fine.stat().st_size / 2
 
 
 def test_another_study_in_the_folder_is_told(
@@ -221,6 +224,8 @@ def test_the_same_draws_are_the_same_bytes(study: Study, folder: Path, tmp_path:
     tables.keep(study, second, kept_draws.draws_of(folder))
     tables.keep(study, second, kept_draws.draws_of(folder))
     assert lzma.decompress(first.read_bytes()) == lzma.decompress(second.read_bytes())
+    prices = [kept_draws.prices_beside(path).read_bytes() for path in (first, second)]
+    assert prices[0] == prices[1]
 
 
 def test_a_folder_that_is_there_is_not_unpacked_into(study: Study, tmp_path: Path) -> None:
