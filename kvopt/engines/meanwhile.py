@@ -13,7 +13,6 @@ from kvopt.kernels.compiling import compiling
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.incumbent import Search
 from kvopt.search.inside import inside
-from kvopt.search.result import BoundSource
 
 MOST_REQUESTS = 10
 """Requests up to which a solver mostly needs less time than the compiler."""
@@ -55,7 +54,7 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
     def tell(_: object) -> None:
         if inner.schedule is not None:
             search.offer_schedule(inner.schedule, inner.found_by or name)
-        if inner.lower_bound is not None and inner.bound_source is BoundSource.SOLVER:
+        if inner.lower_bound is not None:
             search.offer_claimed(inner.lower_bound, inner.bounded_by or name)
 
     inner = inside(
