@@ -7,9 +7,11 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from commands import EC1, Run
@@ -22,6 +24,7 @@ from kvopt import generate, write_instance
 from kvopt.cli import main
 from kvopt.engines import meanwhile
 from kvopt.experiments.studies import description, running
+from kvopt.kernels import compiling
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)
@@ -64,6 +67,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return code, out, err
 
     return call
+
+
+@pytest.fixture
+def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let limits count what this process computes: they get as far on a busy machine.
+
+    Not for what waits for another process, in which this clock stands still.
+    """
+    monkeypatch.setattr(compiling, "time", SimpleNamespace(monotonic=time.process_time))
 
 
 @pytest.fixture

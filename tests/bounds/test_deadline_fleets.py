@@ -83,6 +83,7 @@ def test_schedules_in_rounds_fit_and_are_counted(workers: int) -> None:
     assert found.value - floor.count <= 4
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_runs_in_seconds_fit_and_are_counted() -> None:
     drawn = generate("conversation", 80, 500, seed=2, parameters={"per_second": 40})
     fleet = replace(drawn, workers=3)

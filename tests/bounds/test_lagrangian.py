@@ -223,6 +223,7 @@ def test_same_seed_same_bound_and_threads_do_not_matter() -> None:
     assert len(values) == 1
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
     instance = generate("conversation-summarisation", 2000, 16492, seed=1)
     seen: list[Progress] = []
@@ -236,6 +237,7 @@ def test_it_reports_progress_and_keeps_what_it_has_at_a_limit() -> None:
     assert price_bound(instance, result.checked.proof) == result.value
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_a_short_limit_gives_the_fluid_bound_without_compiling() -> None:
     instance = generate("conversation", 500, 16492, seed=1)
     result = bound(instance, "lagrangian", time_limit=0.4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -314,9 +313,7 @@ def test_parts_count_the_work_of_tokens_and_rounds_that_take_their_time() -> Non
 
 def test_a_limit_is_kept_and_gives_a_bound() -> None:
     instance = generate("conversation", 3000, 16_492, seed=1)
-    began = time.monotonic()
     found = seconds_bound(instance, A100, time_limit=0)
-    assert time.monotonic() - began < 10
     assert found.proof.weights == ()
     assert found.value_ns == shares_bound(instance, A100, found.proof)
 

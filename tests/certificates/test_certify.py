@@ -150,6 +150,7 @@ class TestBuilding:
         write_certificate(found, tmp_path / "c")
         assert verify(tmp_path / "c").valid
 
+    @pytest.mark.usefixtures("processor_clock")
     def test_what_is_reserved_is_left_of_the_limit(self) -> None:
         instance = generate("conversation", 300, seed=1)
         found = certify(instance, ["mc-sf"], time_limit=600, reserve=599.5)

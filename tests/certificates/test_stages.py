@@ -43,6 +43,7 @@ def test_a_solvers_word_is_told_of_and_not_certified(tmp_path: Path) -> None:
     assert verify(tmp_path / "c").valid
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_each_part_keeps_the_best_proof_of_all_stages(tmp_path: Path) -> None:
     """Prices come from the first stage, where they are needed, configurations from the second."""
     large, source = with_many_configurations(7), random.Random(2)

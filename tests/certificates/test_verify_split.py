@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +161,7 @@ class TestAbsoluteClocks:
         assert proved_by_states(far, proof_of([stage])) is not None
 
     @pytest.mark.slow
-    def test_a_certificate_takes_as_long(self, tmp_path: Path) -> None:
+    def test_a_certificate_takes_as_many_steps(self) -> None:
         requests = tuple((a % 3, 1 + a % 4, 2 + a % 5) for a in range(14))
         stage: dict[str, Any] = {
             "denominator": 4,
@@ -171,18 +169,14 @@ class TestAbsoluteClocks:
             "times": list(range(1, 80)),
             "numerators": [[(r + x) % 7 for r in range(32)] for x in range(79)],
         }
-        taken: dict[int, list[float]] = {0: [], FAR: []}
-        values = set()
-        for offset in (0, FAR) * 5:
+        taken, values = set(), set()
+        for offset in (0, FAR):
             moved = tuple((a + offset, s, o) for a, s, o in requests)
             late = {**stage, "times": [time + offset for time in stage["times"]]}
-            began = time.process_time()
             work = checker._Work()
             values.add(checker._judged(*plainly((30, moved)), work, proof_of([late]))[0])
-            taken[offset].append(time.process_time() - began)
-        assert len(values) == 1
-        # A tenth more at most, and what the clock of a busy machine adds.
-        assert statistics.median(taken[FAR]) < 1.1 * statistics.median(taken[0]) + 0.02
+            taken.add(work.used)
+        assert len(values) == len(taken) == 1
 
 
 NAMES = [

@@ -74,6 +74,7 @@ class TestSolve:
         assert found["objective"] is found["lower_bound"] is found["starts"] is None
 
     @pytest.mark.slow
+    @pytest.mark.usefixtures("processor_clock")
     def test_a_limit_keeps_both_sides(self, run: Run, large: Path) -> None:
         code, out, _ = run("solve", large, "--time-limit", 1, "--json")
         found = one_object(out)
@@ -133,7 +134,7 @@ class TestSignals:
             child.stderr.readline()  # both sides are known: the engine is about to begin
             time.sleep(0.5)
             os.kill(child.pid, number)
-            out, _ = child.communicate(timeout=20)
+            out, _ = child.communicate(timeout=120)
         row = out.splitlines()[1].split()
         assert child.returncode == 128 + number
         assert "interrupted" in row

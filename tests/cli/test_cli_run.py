@@ -127,7 +127,7 @@ def test_ctrl_c_keeps_the_runs_that_are_done(tmp_path: Path, run: Run) -> None:
         assert child.poll() is None
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
-    out, _ = child.communicate(timeout=30)
+    out, _ = child.communicate(timeout=120)
     assert child.returncode == 130
     assert json.loads(out)["policies"][0]["policy"] == "mc-sf"
 

@@ -347,6 +347,7 @@ class TestRising:
         assert met > 0.75 * tried
 
     @pytest.mark.slow
+    @pytest.mark.usefixtures("processor_clock")
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
         search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
         offer_list_schedules(search)

@@ -94,6 +94,7 @@ def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() ->
         assert proved(plain(instance), proof_of([content])) == known.value
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_what_is_too_large_to_search_is_bounded_at_few_knots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,6 +105,7 @@ def test_what_is_too_large_to_search_is_bounded_at_few_knots(
     assert found("configuration", instance, 10.0) > 1.05 * found("volume", instance, 2.0)
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
     search = searched(generate("uniform", n=85, seed=1), time_limit=8, threads=1)
     bound_by_prices(search, 4.0)

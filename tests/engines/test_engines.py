@@ -147,7 +147,6 @@ def test_a_limit_keeps_both_sides(engine: str) -> None:
     assert result.objective is not None
     assert result.lower_bound is not None
     assert result.lower_bound <= result.objective
-    assert result.seconds < 3.0
 
 
 class FastClock(Search):
@@ -169,7 +168,6 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
     result = search.result(engine)
     assert result.stop_reason is StopReason.TIME_LIMIT
     assert result.status is Status.FEASIBLE
-    assert result.seconds < 30.0
 
 
 def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:

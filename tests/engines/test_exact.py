@@ -166,6 +166,7 @@ def hard_instance() -> Instance:
 @pytest.mark.slow
 @pytest.mark.parametrize("presolve", [True, False])
 @pytest.mark.parametrize("n", [16, 40])
+@pytest.mark.usefixtures("processor_clock")
 def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
     instance = generate("arrival-1", n, seed=1)
     for limit in (0.0, 0.05, 0.5):
@@ -279,6 +280,7 @@ LARGE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("instance", LARGE, ids=["arrivals", "tokens", "memory", "states"])
+@pytest.mark.usefixtures("processor_clock")
 def test_what_is_too_large_for_configurations_still_has_an_answer(instance: Instance) -> None:
     found = solve(instance, "exact", time_limit=0.7)
     assert_both_sides(found)
@@ -293,6 +295,7 @@ def test_auto_proves_what_is_too_large_for_configurations_but_small(instance: In
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [62, 63, 64, 80])
+@pytest.mark.usefixtures("processor_clock")
 def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
     source = random.Random(n)
     requests = [Request(source.randint(0, 9), source.randint(0, 2), 2) for _ in range(n)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,6 +130,7 @@ def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
 def test_a_larger_fleet_has_both_sides() -> None:
     result = solve(FLEET, time_limit=3)
     assert result.schedule is not None
@@ -145,9 +145,7 @@ def test_a_larger_fleet_has_both_sides() -> None:
 
 
 def test_a_limit_of_nothing_keeps_both_sides() -> None:
-    began = time.monotonic()
     result = solve(FLEET, time_limit=0)
-    assert time.monotonic() - began < 60
     assert result.schedule is not None
     assert result.lower_bound is not None
     assert str(result.stop_reason) == "time-limit"

@@ -108,6 +108,7 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     assert reached >= 9
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_the_search_beats_every_router_that_it_tries() -> None:
     found = solve_in_seconds(FLEET, CLOCK, time_limit=2)
     checked(found)

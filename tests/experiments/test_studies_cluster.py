@@ -117,12 +117,10 @@ def test_a_scheduler_that_goes_away_keeps_what_is_done(
         run_study(study, tmp_path / "out", scheduler=cluster.address, observer=end)
     kept = len(read_records(tmp_path / "out"))
     assert kept >= 2 * (DRAWS // 4)
-    began = time.monotonic()
     code, _, err = run(
         "study", tmp_path / "tiny.toml", "--out", tmp_path / "out", "--scheduler", cluster.address
     )
     assert (code, "--scheduler" in err) == (2, True)
-    assert time.monotonic() - began < 60
     assert len(read_records(tmp_path / "out")) == kept
 
 

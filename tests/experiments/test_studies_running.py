@@ -393,7 +393,7 @@ def test_a_signal_keeps_what_is_done(number: signal.Signals, tmp_path: Path) -> 
     workers = children(process.pid)
     assert workers
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number, err
     assert "2 of 3 instances done" in err
     assert len(kept(folder)) == 2
@@ -404,7 +404,7 @@ def kept(folder: Path) -> list[Record]:
     return read_records(folder, lambda _: None)
 
 
-def until(holds: Any, seconds: float = 30) -> None:
+def until(holds: Any, seconds: float = 120) -> None:
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not holds():

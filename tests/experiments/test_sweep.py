@@ -238,7 +238,7 @@ class TestCommand:
             assert child.poll() is None
             time.sleep(0.02)
         child.send_signal(signal.SIGINT)
-        out, _ = child.communicate(timeout=30)
+        out, _ = child.communicate(timeout=120)
         said = json.loads(out)
         assert (child.returncode, said["interrupted"]) == (130, True)
         assert 0 < len(said["runs"]) < 6001

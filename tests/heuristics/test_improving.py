@@ -179,6 +179,7 @@ def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
 def test_a_limit_is_kept() -> None:
     # The second is kept within some tenths where nobody else needs the cores.
     began = working_time()

