@@ -25,18 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kvopt.bounds.columns import lp_vertex
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kind, Kinds
 from kvopt.bounds.lagrangian import first_prices
-from kvopt.bounds.lp import program_by_kinds
 from kvopt.errors import TooLarge
-from kvopt.formulations.highs import solved_relaxation
 from kvopt.kernels.arrays import Floats, Integers
-from kvopt.kernels.dependencies import load_highspy
 from kvopt.model.instance import Instance
 from kvopt.model.parts import split
 from kvopt.model.schedule import Schedule
-from kvopt.search.incumbent import Search
 
 MOST_STEPS, LEAST_STEPS = 100, 10
 """Steps along the averaged excess of memory, at most and at least; more hardly move the order."""
@@ -64,19 +61,20 @@ def lp_mean_starts(instance: Instance, starts: Sequence[int]) -> list[float]:
 
 
 def _lp_mean_starts(instance: Instance, starts: Sequence[int]) -> Floats:
-    kinds = _kinds(instance)
-    counts = {kind: len(members) for kind, members in kinds.items()}
-    model = program_by_kinds(instance.memory, counts, Schedule(instance, starts).makespan)
-    highs = solved_relaxation(model, Search(model.instance))  # which Ctrl-C ends too
-    optimal = load_highspy().HighsModelStatus.kOptimal
-    if highs is None or highs.getModelStatus() != optimal:
-        raise TooLarge(f"HiGHS found no optimum of an LP of {model.num_columns:,} columns")
-    solution, means = np.array(highs.getSolution().col_value), np.empty(len(instance))
-    for members, window, begin in zip(
-        kinds.values(), model.layout.windows, model.begins[:-1], strict=True
-    ):
-        mass = np.maximum(solution[begin : begin + len(window)], 0.0)
-        means[members] = dealt(np.array(window), mass, len(members))
+    members, means = _kinds(instance), np.empty(len(instance))
+    averaged, end = averaged_minimisers(instance), Schedule(instance, starts).makespan
+    latest = end - averaged.kinds.outputs
+    columns = [
+        (place, starts[i])
+        for place, kind in enumerate(averaged.kinds.rows())
+        for i in members[kind]
+    ]
+    for each in averaged.starts:
+        columns += enumerate(np.minimum(each, latest).tolist())
+    places, begins, mass = lp_vertex(instance, end, columns)
+    for place, kind in enumerate(averaged.kinds.rows()):
+        own = places == place
+        means[members[kind]] = dealt(begins[own], mass[own], len(members[kind]))
     return means
 
 

@@ -257,6 +257,8 @@ def _judged(
             yield JudgedRun(label, UNFINISHED)
         else:
             sides.offer(made)
+            if made.note is not None:
+                search.note(f"{label}: {made.note}")
             yield _counted(JudgedRun.of(made), made)
 
 

@@ -63,9 +63,21 @@ def solved_relaxation(model: Program, search: Search, time_limit: float = math.i
         run_crossover="off",
         time_limit=time_limit,
     )
+    return highs if interruptible(highs, search)() else None
+
+
+def interruptible(highs: Highs, search: Search) -> Callable[[], bool]:
+    """Return what runs HiGHS in a thread that Ctrl-C and the search can end, again and again.
+
+    It returns False if HiGHS did not return in time.
+    """
     ask = interrupt_of(highs)
-    try:
-        return highs if run_in_thread(search, highs.run, cancel=ask) else None
-    except BaseException:
-        ask()
-        raise
+
+    def run() -> bool:
+        try:
+            return run_in_thread(search, highs.run, cancel=ask)
+        except BaseException:
+            ask()
+            raise
+
+    return run

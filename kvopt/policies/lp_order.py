@@ -24,6 +24,8 @@ from kvopt.policies.registry import register
 from kvopt.policies.svf import Svf
 from kvopt.simulation.running import run
 
+_LP = "a vertex of the LP"
+_AVERAGES = "Lagrangian averages, not the LP"
 _DIGITS = 6
 """Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""
 
@@ -38,9 +40,10 @@ class LpOrderPolicy(PlannedPolicy):
     ----------
     means
         ``lp``, ``lagrangian`` (averaged minimisers of the Lagrangian, which need no LP) or
-        ``auto``: the LP as long as all LPs of the run together stay within ``nonzeros``.
+        ``auto``: the LP as long as all LPs of the run together stay within ``nonzeros``.  The
+        note of the run says which it was.
     nonzeros
-        For ``auto``.  An LP as large as the default takes half a minute.
+        For ``auto``.  An LP as large as the default takes some seconds.
     """
 
     needs = (Need.OUTPUTS, Need.LP)
@@ -78,7 +81,7 @@ class LpOrderPolicy(PlannedPolicy):
 
     def _mean_starts(self, instance: Instance) -> list[float]:
         if self._is_for_the_lagrangian(instance):
-            self._plans["Lagrangian"] += 1
+            self._plans[_AVERAGES] += 1
             return lagrangian_mean_starts(instance)
         schedule = run(instance, Svf()).schedule
         assert schedule is not None, "true outputs never overflow"
@@ -89,9 +92,9 @@ class LpOrderPolicy(PlannedPolicy):
                 if self.means == "lp":
                     raise
             else:
-                self._plans["LP"] += 1
+                self._plans[_LP] += 1
                 return means
-        self._plans["Lagrangian"] += 1
+        self._plans[_AVERAGES] += 1
         return lagrangian_mean_starts(instance, schedule.starts)
 
     def _is_for_the_lagrangian(self, instance: Instance) -> bool:
@@ -115,7 +118,7 @@ class LpOrderPolicy(PlannedPolicy):
 
     def note(self) -> str | None:
         """Return where the mean starts came from."""
-        sources = ", ".join(f"{count} {name}" for name, count in sorted(self._plans.items()))
+        sources = "; ".join(f"{count} by {name}" for name, count in sorted(self._plans.items()))
         return f"plans by mean starts: {sources}" if sources else None
 
 

@@ -14,6 +14,8 @@ from strategies import instances, random_instances
 
 from kvopt import Instance, Request, Schedule, run
 from kvopt.bounds import fluid
+from kvopt.bounds.columns import lp_vertex
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.mean_starts import (
     _dealt_to_one,
     averaged_minimisers,
@@ -57,6 +59,21 @@ def test_lp_means_add_up_to_the_value_of_the_lp() -> None:
     for instance in random_instances(60, 1, least_requests=1, most_requests=8, most_memory=14):
         means = lp_mean_starts(instance, listed(instance))
         assert latency(instance, means) == pytest.approx(lp_value(instance), abs=1e-5)
+
+
+@pytest.mark.slow
+def test_a_vertex_of_the_lp_is_found_at_the_size_of_table_4() -> None:
+    """155,964 columns; an interior-point method on another form of the LP gave the value."""
+    instance = generate("uniform", n=100, memory=100, seed=0)
+    starts = listed(instance)
+    assert latency(instance, lp_mean_starts(instance, starts)) == pytest.approx(34172.1126)
+    end, kinds = Schedule(instance, starts).makespan, list(Kinds.of(instance).rows())
+    places, begins, mass = lp_vertex(
+        instance, end, [(kinds.index(r.kind), k) for r, k in zip(instance, starts, strict=True)]
+    )
+    assert (mass > 0).sum() <= len(kinds) + end  # what no vertex has more of, its rows
+    assert np.bincount(places, mass) == pytest.approx(Kinds.of(instance).counts)
+    assert (begins >= 0).all()
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,9 +14,10 @@ from literal import wang as literal
 from literal import wang_phase1
 from strategies import instances
 
-from kvopt import Instance, Prediction, Request, generate, run
+from kvopt import Instance, Prediction, Request, certify, generate, run, write_instance
 from kvopt.bounds.mean_starts import lagrangian_mean_starts, lp_mean_starts
 from kvopt.errors import InvalidInput, TooLarge
+from kvopt.experiments.studies import read_records, read_study, run_study
 from kvopt.policies import Need, policy
 from kvopt.policies.base import shuffled_ranks
 from kvopt.simulation.runs import Outcome, PolicyRun
@@ -25,6 +27,7 @@ Means = Callable[[Instance, Sequence[int]], list[float]]
 EXAMPLE_3_1 = Instance(64, [Request(0, 63, 1)] + [Request(0, 1, 2)] * 21)
 SEED = 3
 MEANS: dict[str, Means] = {"lp": lp_mean_starts, "lagrangian": lagrangian_mean_starts}
+LP, AVERAGES = "a vertex of the LP", "Lagrangian averages, not the LP"
 SOLVERS = ["exact", "dp", "swap", "quantile", "auto"]
 ONLINE = [
     *(f"sorted-f:phase1={name}" for name in SOLVERS),
@@ -268,21 +271,36 @@ def test_plans_go_only_as_far_as_they_are_needed() -> None:
 
 def test_notes_say_where_a_plan_came_from() -> None:
     crowded = Instance(20, [Request(0, 10, 3 + at % 3) for at in range(8)])
-    assert run(crowded, "sorted-lp").note == "plans by mean starts: 1 LP"
-    assert run(crowded, "lp-swap:nonzeros=100").note == "plans by mean starts: 1 Lagrangian"
+    assert run(crowded, "sorted-lp").note == f"plans by mean starts: 1 by {LP}"
+    assert run(crowded, "lp-swap:nonzeros=100").note == f"plans by mean starts: 1 by {AVERAGES}"
     assert run(crowded, "sorted-f:phase1=swap").note is None
     assert run(Instance(9, []), "sorted-lp:hindsight=1").objective == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["sorted-lp:means=lp", "lp-swap:means=lagrangian"])
+def test_certificates_and_records_say_whether_it_was_the_lp(label: str, tmp_path: Path) -> None:
+    crowded = Instance(20, [Request(0, 10, 3 + at % 3) for at in range(8)])
+    said = f"plans by mean starts: 1 by {LP if 'means=lp' in label else AVERAGES}"
+    assert f"{label}: {said}" in certify(crowded, [label], time_limit=5).notes
+    write_instance(crowded, tmp_path / "crowded.json")
+    (tmp_path / "study.toml").write_text(
+        f'name = "one"\npolicies = ["{label}"]\n'
+        '[limits]\ntime_limit = 1\npolicy_time_limit = 120\n[[instances]]\nfile = "crowded.json"\n'
+    )
+    run_study(read_study(tmp_path / "study.toml"), tmp_path / "out", jobs=1)
+    assert [record.note for record in read_records(tmp_path / "out")] == [said]
 
 
 def test_the_budget_goes_to_plans_that_fit_into_it() -> None:
     requests = [Request(0, 10, 3)] * 8 + [Request(40, 10, 3)] * 3
     found = run(Instance(20, requests), "sorted-lp:nonzeros=100")
-    assert found.note == "plans by mean starts: 1 LP, 1 Lagrangian"
+    assert found.note == f"plans by mean starts: 1 by {AVERAGES}; 1 by {LP}"
 
 
 def test_what_no_lp_solver_takes_needs_none() -> None:
     wide = Instance(2**52, [Request(0, 2**51, 1)] * 3)
-    assert run(wide, "sorted-lp").note == "plans by mean starts: 1 Lagrangian"
+    assert run(wide, "sorted-lp").note == f"plans by mean starts: 1 by {AVERAGES}"
     with pytest.raises(TooLarge):
         run(wide, "sorted-lp:means=lp")
 

@@ -118,6 +118,7 @@ class StudyClock:
             "evictions": run.evictions,
             "makespan": run.makespan if finished else None,
             "peak_memory": run.peak_memory,
+            "note": run.note,
         }
         return said if self.clock.is_even else {**said, "times": Times.of(run)}
 

@@ -30,7 +30,7 @@ OUTCOMES = ("completed", "livelock", "unfinished", "error")
 
 _OF_DEADLINES = ("attained", "ceiling", "best_attained")
 """Fields of a record in a study with deadlines."""
-_NEWER = ("times", "slower_than", *_OF_DEADLINES)
+_NEWER = ("times", "slower_than", "note", *_OF_DEADLINES)
 """Fields that a line has only where they are known."""
 
 
@@ -103,6 +103,8 @@ class Record:
         the best run known; None where there is no deadline.
     slower_than
         A factor: no schedule on a machine more than so many times slower is as good.
+    note
+        What a reader of the run should know, such as whether an LP was solved for a plan.
     """
 
     key: str
@@ -128,6 +130,7 @@ class Record:
     ceiling: int | None = None
     best_attained: int | None = None
     slower_than: float | None = None
+    note: str | None = None
 
     @property
     def in_seconds(self) -> bool:
@@ -158,8 +161,9 @@ class Record:
             content["times"] = self.times.to_json()
         if "deadline" not in self.limits:
             content = {key: value for key, value in content.items() if key not in _OF_DEADLINES}
-        if self.slower_than is None:
-            del content["slower_than"]
+        for name in ("slower_than", "note"):
+            if content[name] is None:
+                del content[name]
         content |= {"ratio": list(self.ratio), "proved": self.proved}
         return content | {"digest": _digest(content)}
 
