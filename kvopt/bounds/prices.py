@@ -145,12 +145,17 @@ def _prefix(values: Numbers) -> Numbers:
 
 def least_cost(sums: Sums, kind: Kind, unit: int) -> int:
     """Return the least cost of a request over all its starts, in units of prices."""
-    last, (arrival, prompt, output) = sums.last, kind
-    if arrival >= last:
+    arrival, _, output = kind
+    if arrival >= sums.last:
         return unit * output
+    return int(start_costs(sums, kind).min()) + unit * (output - arrival)
+
+
+def start_costs(sums: Sums, kind: Kind) -> Numbers:
+    """Return the costs of the starts from the arrival to the last price, less output - arrival."""
+    last, (arrival, prompt, output) = sums.last, kind
     active = min(output, last)  # nothing is paid after that
     now = slice(arrival, last + 1)
     then = slice(arrival + active, last + active + 1)
     costs = sums.begun[now] - prompt * sums.paid[now]
-    costs += (prompt + active) * sums.paid[then] - sums.held[then]
-    return int(costs.min()) + unit * (output - arrival)
+    return costs + (prompt + active) * sums.paid[then] - sums.held[then]
