@@ -57,6 +57,7 @@ _HOMES = {
     "search.incumbent": "gap_below",
     "search.params": "SolveParams",
     "search.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
+    "simulation.causality": "check_online",
     "simulation.comparison": "Comparison compare",
     "simulation.running": "run",
     "simulation.runs": "Outcome PolicyRun",

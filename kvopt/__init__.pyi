@@ -45,6 +45,7 @@ from kvopt.search.result import (
     Status,
     StopReason,
 )
+from kvopt.simulation.causality import check_online
 from kvopt.simulation.comparison import Comparison, compare
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import Outcome, PolicyRun
@@ -91,6 +92,7 @@ __all__ = [
     "bound",
     "bounds_by_workers",
     "certify",
+    "check_online",
     "compare",
     "export",
     "gap_below",

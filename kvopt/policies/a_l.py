@@ -29,7 +29,7 @@ class AL(PrefixPolicy):
     def begin(self, view: View) -> None:
         """Believe the lower ends; no request was removed yet."""
         super().begin(view)
-        self._belief = list(view.beliefs.lower)
+        self._belief: dict[int, int] = {}
         self._joined = 0
         self._place: dict[int, int] = {}
         self._removed: set[int] = set()
@@ -45,6 +45,7 @@ class AL(PrefixPolicy):
 
     def arrived(self, view: View, i: int) -> None:
         """Join the end of the queue, or the place that is still one's own."""
+        self._belief.setdefault(i, view.beliefs.lower[i])
         if i not in self._place:
             self._place[i] = self._joined
             self._joined += 1
@@ -97,11 +98,11 @@ class ASwitch(Policy):
 
     name = "a-switch"
     source = "chen-2025, section 5.1"
-    needs = (Need.INTERVALS,)
+    needs = (Need.INTERVALS, Need.RANGE)
 
     def begin(self, view: View) -> None:
         """Choose, and let the chosen one answer from now on."""
-        low, high = min(view.beliefs.lower, default=1), max(view.beliefs.upper, default=1)
+        low, high = view.range
         short = low * low - 3 * low * high + high * high > 0
         self._chosen: AL | AMin = AL(seed=self.seed) if short else AMin(seed=self.seed)
         self._chosen.begin(view)

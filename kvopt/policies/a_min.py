@@ -23,9 +23,14 @@ class LeastBelief(PrefixPolicy):
     def begin(self, view: View) -> None:
         """Start from the lower ends and draw the places that break ties."""
         super().begin(view)
-        self._least = list(view.beliefs.lower)
+        self._least: dict[int, int] = {}
         self._lessons = 0
         self._rank = shuffled_ranks(len(view.prompts), self.seed)
+
+    def arrived(self, view: View, i: int) -> None:
+        """Believe the lower end until more is known."""
+        self._least.setdefault(i, view.beliefs.lower[i])
+        super().arrived(view, i)
 
     def belief(self, view: View, i: int) -> int:
         """Return the least output that was known when the request last started."""

@@ -3,6 +3,8 @@
 The simulator owns the clock and the truth.  At each round it tells a policy what completed
 and what arrived, asks what to evict, and asks what to start.  A policy sees prompts,
 arrivals and beliefs of what has arrived, and the tokens that active requests have produced.
+The numbers of other requests are there only for a policy that declares it in its `needs`; to
+any other they refuse whatever is done with them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any, ClassVar
 
-from kvopt.errors import InvalidInput
+from kvopt.errors import InvalidInput, PolicyFault
 from kvopt.model.instance import Instance
 from kvopt.model.predictions import Beliefs, Believed, Intervals, PredictionModel
 from kvopt.model.scopes import Scope
@@ -31,8 +33,37 @@ class Need(StrEnum):
     """An interval for the output of every request that has arrived."""
     ARRIVALS = "arrivals"
     """Every request in advance."""
+    RANGE = "range"
+    """The smallest lower and the largest upper end of all intervals in advance."""
     LP = "lp"
     """An LP solver."""
+
+
+_OPERATIONS = """
+lt le gt ge eq hash bool int index float iter getitem neg abs add radd sub rsub mul rmul
+truediv rtruediv floordiv rfloordiv mod rmod
+"""
+
+
+class NotArrived:
+    """Stands for each number of a request that has not arrived, and refuses all that is done."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def __repr__(self) -> str:
+        return "a number of a request that has not arrived"
+
+    def _refuse(self, *_: object) -> Any:
+        place = file_of(type(self._policy)) or type(self._policy).__name__
+        raise PolicyFault(
+            f"{place}: {self._policy.name}: uses {self!r}: wait for arrived(view, i), or write "
+            "Need.ARRIVALS among its needs"
+        )
+
+
+for _operation in _OPERATIONS.split():
+    setattr(NotArrived, f"__{_operation}__", NotArrived._refuse)
 
 
 class View:
@@ -51,18 +82,39 @@ class View:
         The round.
     active
         Start round of each active request.
+    arrivals, prompts
+        Of each request, by position; how many there will be is known.
+    range
+        The smallest lower and the largest upper end of all intervals.
     """
 
-    __slots__ = ("_base", "active", "arrivals", "beliefs", "memory", "now", "prompts")
+    __slots__ = ("_base", "active", "arrivals", "beliefs", "memory", "now", "prompts", "range")
 
     def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
         self.memory = instance.memory
         self.arrivals = [request.arrival for request in instance]
         self.prompts = [request.prompt for request in instance]
         self.beliefs = beliefs
+        self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
         self.now = 0
         self.active: dict[int, int] = {}
         self._base = 0  # sum of prompt - start over active requests
+
+    @property
+    def columns(self) -> tuple[list[int], ...]:
+        """What is known of each request from its arrival on, by position."""
+        return self.prompts, self.beliefs.output, self.beliefs.lower, self.beliefs.upper
+
+    def before_arrivals(self, policy: Policy) -> View:
+        """Return what a policy sees of this before anything arrives."""
+        if Need.ARRIVALS in policy.needs:
+            return self
+        hidden: Any = NotArrived(policy)
+        view = View(Instance(self.memory, []), Beliefs([], [], []))
+        for column in (view.arrivals, *view.columns):
+            column += [hidden] * len(self.prompts)
+        view.range = self.range if Need.RANGE in policy.needs else hidden
+        return view
 
     @property
     def next_load(self) -> int:

@@ -53,7 +53,7 @@ class Worker(Simulation):
         self.requests = self.volume = 0
         self.is_deciding = self.is_called = False
         self.expects_more = True
-        pairs = zip(self.view.prompts, self.view.beliefs.output, strict=True)
+        pairs = zip(self.truth.prompts, self.truth.beliefs.output, strict=True)
         self._volumes = [volume_of(prompt, output) for prompt, output in pairs]
         self._is_over = self._is_known = False
         self._following: tuple[int, int] | None = None  # the next round, and when it begins
@@ -184,7 +184,7 @@ def run_fleet(
     arrivals = clock.arrivals(instance)
     workers = [Worker(instance, deepcopy(policy), clock, arrivals) for _ in range(instance.workers)]
     if isinstance(router, ArrivalRouter):
-        route(instance, arrivals, workers[0].view.beliefs.output, workers, router, should_stop)
+        route(instance, arrivals, workers[0].truth.beliefs.output, workers, router, should_stop)
         for worker in workers:
             worker.expects_more = False
             worker.come_to(inf)

@@ -112,11 +112,11 @@ def _simulated(
 ) -> PolicyRun:
     """Simulate one worker; arguments as of `run`."""
     began = working_time()
-    with _at_fault(policy, label):
+    with at_fault(policy, label):
         simulation = Simulation(instance, policy, clock)
     if not clock.is_even and Need.ARRIVALS in policy.needs and any(simulation.arrivals):
         raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
-    with _at_fault(policy, label):
+    with at_fault(policy, label):
         outcome = simulation.to_the_end(should_stop)
     found = PolicyRun(
         instance=instance,
@@ -142,7 +142,7 @@ def _shared(
 ) -> FleetRun:
     """Simulate a fleet; arguments as of `run`."""
     way, name = _router(router)
-    with _at_fault(policy, label):
+    with at_fault(policy, label):
         return _checked(run_fleet(instance, policy, way, clock, (label, name), should_stop))
 
 
@@ -247,7 +247,7 @@ def _checked(found: Made) -> Made:
 
 
 @contextmanager
-def _at_fault(policy: Policy, label: str) -> Iterator[None]:
+def at_fault(policy: Policy, label: str) -> Iterator[None]:
     """Say which policy could not go on, and in which line of whose file."""
     try:
         yield

@@ -38,6 +38,8 @@ class Simulation:
 
     Attributes
     ----------
+    truth
+        What the policy would see of requests if all had arrived.
     time
         When the current round begins, on the clock.
     resumed
@@ -57,7 +59,9 @@ class Simulation:
         self.arrivals = clock.arrivals(instance) if arrivals is None else arrivals
         self.time = 0
         self.resumed: dict[int, int] = {}
-        self.view = View(instance, policy.prediction_model().beliefs(instance))
+        self.truth = View(instance, policy.prediction_model().beliefs(instance))
+        self.view = self.truth.before_arrivals(policy)
+        self._columns = list(zip(self.view.columns, self.truth.columns, strict=True))
         self.outputs = [request.output for request in instance]
         self.starts: list[int | None] = [None] * len(instance)
         self.lost: list[Lost] = []
@@ -146,6 +150,8 @@ class Simulation:
         while self.arriving and self.arrivals[self.arriving[-1]] <= self.time:
             i = self.arriving.pop()
             self.waiting.add(i)
+            for seen, known in self._columns:
+                seen[i] = known[i]
             view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
             self.policy.arrived(view, i)
 

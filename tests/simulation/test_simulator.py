@@ -15,12 +15,15 @@ from strategies import instances, plain
 from kvopt import (
     Instance,
     InvalidInput,
+    Need,
     Outcome,
     Policy,
     PolicyFault,
     Prediction,
+    PrefixPolicy,
     Request,
     View,
+    check_online,
     run,
 )
 from kvopt.policies import registry
@@ -82,7 +85,7 @@ def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance
 def test_nobody_sees_the_future(text: str, instance: Instance, now: int, change: int) -> None:
     """Requests that arrive after a round do not change what starts up to that round.
 
-    a-switch chooses once from all intervals, so it is told of them.
+    a-switch chooses once from the range of all intervals, which it declares.
     """
     if text == "a-switch":
         return
@@ -94,6 +97,95 @@ def test_nobody_sees_the_future(text: str, instance: Instance, now: int, change:
         return sorted((i, start) for i, start, _ in found.pieces() if start <= now)
 
     assert before(one) == before(two), later
+
+
+@dataclass
+class Clairvoyant(PrefixPolicy):
+    """Serve the shortest or the longest first, as the sum of all outputs is even or odd."""
+
+    name = "clairvoyant"
+
+    def begin(self, view: View) -> None:
+        super().begin(view)
+        self._sign = (-1) ** sum(view.beliefs.output)
+
+    def key(self, view: View, i: int) -> tuple[int, ...]:
+        return (self._sign * view.beliefs.output[i],)
+
+
+class Declared(Clairvoyant):
+    needs = (Need.OUTPUTS, Need.ARRIVALS)
+
+
+class ThroughTheLimit(Clairvoyant):
+    """Read the instance that another method is given."""
+
+    def begin(self, view: View) -> None:
+        PrefixPolicy.begin(self, view)
+        self._sign = (-1) ** self._instance.total_output
+
+    def round_limit(self, instance: Instance) -> None:
+        self._instance = instance
+
+
+SOON_AND_LATER = Instance(9, [Request(0, 1, 5), Request(3, 1, 2), Request(9, 4, 5)])
+
+
+def test_who_asks_for_what_has_not_arrived_is_refused_in_one_line() -> None:
+    said = "clairvoyant: uses a number of a request that has not arrived: wait for arrived"
+    with pytest.raises(PolicyFault, match=said) as caught:
+        run(SOON_AND_LATER, Clairvoyant())
+    assert "\n" not in str(caught.value)
+    assert "write Need.ARRIVALS among its needs" in str(caught.value)
+    assert run(SOON_AND_LATER, Declared()).outcome is Outcome.COMPLETED
+
+
+def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
+    class Looking(Clairvoyant):
+        def begin(self, view: View) -> None:
+            PrefixPolicy.begin(self, view)
+            for column in (view.arrivals, view.prompts, view.beliefs.lower, view.beliefs.upper):
+                for use in (
+                    int,
+                    hash,
+                    bool,
+                    list,
+                    lambda x: x + 1,
+                    lambda x: 2 * x,
+                    lambda x: x < 3,
+                ):
+                    with pytest.raises(PolicyFault):
+                        use(column[2])  # type: ignore[operator]
+            with pytest.raises(PolicyFault):
+                min(view.range)
+            self._sign = 1
+
+        def admit(self, view: View) -> Iterable[int]:
+            known = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
+            assert [view.prompts[i] for i in known] == [(1, 1, 4)[i] for i in known]
+            assert [view.arrivals[i] for i in known] == [(0, 3, 9)[i] for i in known]
+            return super().admit(view)
+
+    assert run(SOON_AND_LATER, Looking()).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.parametrize("text", [*PLAIN, "patient", "paced", "sorted-f", "sorted-f-a-min"])
+def test_policies_are_online(text: str) -> None:
+    if text != "a-switch":
+        check_online(text, tries=100)
+
+
+@pytest.mark.parametrize("policy", [Declared(), ThroughTheLimit(), "a-switch"])
+def test_who_knows_the_future_is_not_online(policy: Policy | str) -> None:
+    with pytest.raises(PolicyFault, match="decides otherwise before round"):
+        check_online(policy)
+
+
+def test_online_is_no_question_to_servers_and_to_what_fails() -> None:
+    with pytest.raises(InvalidInput, match="is a server of its own"):
+        check_online("vllm-fcfs")
+    with pytest.raises(PolicyFault, match="has not arrived"):
+        check_online(Clairvoyant())
 
 
 @pytest.mark.parametrize("text", PLAIN)
