@@ -24,7 +24,7 @@ _TIME_LIMIT = 60.0
 
 def hunt_command(
     n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)],
-    memory: Annotated[int, option("--memory -m", "Cache size.", "M", min=1)],
+    memory: Annotated[int, option("--memory -m", "Cache size, at most.", "M", min=1)],
     names: Annotated[
         list[str] | None,
         common.policies("Policy to hunt; of several the best on an instance counts."),
@@ -67,15 +67,15 @@ def hunt_command(
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, n)
+            _print(found, n, memory)
     if found.interrupted:
         raise typer.Exit(common.INTERRUPTED)
     if found.certificate is None:
         raise typer.Exit(common.NOTHING_FOUND)
 
 
-def _print(found: Hunt, n: int) -> None:
-    tried = f"every instance of up to {found.exhausted} requests"
+def _print(found: Hunt, n: int, memory: int) -> None:
+    tried = f"every instance of up to {found.exhausted} requests and {memory} tokens of memory"
     if found.exhausted < n:
         tried += f", and of up to {n} some of them"
     print(f"tried {found.tried:,} instances: {tried}")

@@ -88,7 +88,14 @@ def _steady(draw: Draw) -> Drawn:
     if prompt + output > memory:
         reason = f"must be at least prompt + output = {prompt + output}, got {memory}"
         raise InvalidInput(reason, field="--memory")
-    arrivals = draw.arrivals(draw.number("rate"), rounds)
+    rate, batch = draw.number("rate"), draw.parameters.get("batch")
+    if batch is None:
+        arrivals = draw.arrivals(rate, rounds)
+    elif rate <= batch:
+        came = [t for t in rounds if draw.random.random() < rate / batch]
+        arrivals = [t for t in came for _ in range(int(batch))]
+    else:
+        raise InvalidInput(f"{batch} is below rate = {rate:g}", field="-p batch")
     least = int(draw.parameters.get("least", output))
     draw.drawn["least"] = least
     if least > output:
@@ -148,6 +155,7 @@ STEADY = Family(
         Parameter("output", "o of every request", 3, int, 1, 10**6),
         Parameter("least", "outputs are uniform on least..output", None, int, 1, 10**6),
         Parameter("prompt", "s of every request", 0, int, 0, 10**6),
+        Parameter("batch", "so many arrive in a round, or none; else Poisson", None, int, 1, 100),
     ),
     n="follows from the arrivals",
     memory="s o + o (o + 1) / 2",

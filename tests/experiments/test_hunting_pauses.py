@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import random
 from fractions import Fraction
-from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pause_oracle
 import pytest
 from commands import Run
-from oracle import optimum
+from oracle import every_problem, optimum
 
 from kvopt import InvalidInput, verify
 from kvopt.experiments.hunting import hunt, tiny_pauses
@@ -69,16 +68,9 @@ def test_one_by_one_is_not_below_the_optimum() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("memory", "arrivals"), [(4, 0), (2, 2)])
 def test_a_hunt_finds_where_pausing_is_worth_most(memory: int, arrivals: int) -> None:
-    shapes = [
-        (a, s, o)
-        for a in range(arrivals + 1)
-        for s in range(memory)
-        for o in range(1, memory - s + 1)
-    ]
     worst = max(
-        Fraction(optimum(memory, requests)[0], pause_oracle.optimum(memory, requests))
-        for count in (1, 2, 3)
-        for requests in combinations_with_replacement(shapes, count)
+        Fraction(optimum(smaller, requests)[0], pause_oracle.optimum(smaller, requests))
+        for smaller, requests in every_problem(memory, 3, arrivals)
     )
     found = hunt([], n=3, memory=memory, last_arrival=arrivals, scope="pauses", time_limit=30)
     assert found.exhausted == 3

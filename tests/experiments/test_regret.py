@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from kvopt import Instance, InvalidInput, generate, policy, run
 from kvopt.experiments.studies.claims.mc_sf import grows_linearly, regret_of
 from kvopt.experiments.studies.intervals import Interval
 from kvopt.experiments.studies.records import Record, StudiedInstance, record_key
+from kvopt.experiments.theory.jaillet import _certain_regret
 
 
 def made(horizon: int, value: int, upper: int, lower: int, seed: int = 0) -> Record:
@@ -95,6 +97,18 @@ def test_mc_sf_falls_behind_where_one_start_a_round_keeps_up() -> None:
     assert later_paced < 8
 
 
+def test_mc_sf_falls_behind_within_the_hypotheses_of_theorem_5_3() -> None:
+    """Arrivals of bounded support and prompts of a token: two requests a round, or none."""
+    keys = {"rate": 0.8, "rounds": 3000, "prompt": 1, "batch": 2}
+    instance = generate("steady", seed=1, parameters=keys)
+    arrivals = Counter(request.arrival for request in instance)
+    assert set(arrivals.values()) == {2}
+    assert len(instance) == pytest.approx(0.8 * 3000, rel=0.1)
+    assert (instance.memory, {request.shape for request in instance}) == (9, {(1, 3)})
+    regret = [float(_certain_regret(0.8, rounds, draws=3)) / rounds for rounds in (250, 1000, 4000)]
+    assert min(regret) > 0.06  # in proportion to the horizon
+
+
 def test_the_default_cache_holds_one_request_of_each_age() -> None:
     instance = generate("steady", parameters={"rate": 3, "rounds": 50, "output": 7, "prompt": 2})
     assert instance.memory == sum(2 + age for age in range(1, 8))
@@ -131,6 +145,7 @@ def test_paced_keeps_its_pace_its_memory_and_its_order(instance: Instance, gap: 
         ({"output": 9}, "--memory"),
         ({"least": 4}, "-p least"),
         ({"rate": 1e6, "rounds": 10**6}, "-p rate"),
+        ({"rate": 3, "batch": 2}, "-p batch: 2 is below rate = 3"),
     ],
 )
 def test_what_steady_refuses(keys: dict[str, int], said: str) -> None:

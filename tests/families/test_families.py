@@ -52,7 +52,7 @@ class TestEveryFamily:
         assert (notes["family"], notes["seed"]) == (name, 3)
         assert notes["source"] == FAMILIES[name].source
         names = {parameter.name for parameter in FAMILIES[name].parameters}
-        assert names - {"per_second"} <= set(notes)  # no traffic in seconds unless asked for
+        assert names - {"per_second", "batch"} <= set(notes)  # not there unless asked for
 
     @pytest.mark.parametrize("name", FREE_COUNT)
     @pytest.mark.parametrize("n", [3, 6, 30])

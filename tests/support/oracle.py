@@ -7,8 +7,9 @@ agreement with the library means something.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import combinations_with_replacement
 
 Triple = tuple[int, int, int]
 """``(arrival, prompt, output)`` of one request."""
@@ -167,3 +168,19 @@ def _safe(memory: int, requests: Sequence[Triple], started: dict[int, int], cloc
     starts = list(started.values())
     completions = {k + o for (_, _, o), k in zip(chosen, starts, strict=True)}
     return all(load(chosen, starts, time) <= memory for time in completions if time > clock)
+
+
+def every_problem(
+    memory: int, n: int, arrivals: int = 0
+) -> Iterator[tuple[int, tuple[Triple, ...]]]:
+    """Yield every memory up to the largest with every set of up to n requests that fit alone."""
+    for smaller in range(1, memory + 1):
+        shapes = [
+            (a, s, o)
+            for a in range(arrivals + 1)
+            for s in range(smaller)
+            for o in range(1, smaller - s + 1)
+        ]
+        for count in range(1, n + 1):
+            for requests in combinations_with_replacement(shapes, count):
+                yield smaller, requests

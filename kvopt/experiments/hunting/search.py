@@ -62,7 +62,7 @@ class Hunt:
     verified
         Whether `kvopt.verify` agrees with the certificate.
     exhausted
-        Every instance of up to so many requests was tried.
+        Every instance of up to so many requests was tried, with every memory up to the largest.
     tried, livelocks
         Instances tried, and those that a policy never finished.
     interrupted
@@ -154,7 +154,7 @@ def hunt(
         Schedulers, ``NAME[:key=value,...]``.  With several, the best of them on an instance
         counts, so what is found is bad for all.
     n, memory
-        At most so many requests, and so much memory.
+        At most so many requests, and at most so much memory.
     time_limit
         Seconds for search, shrinking and certificate.
     seed

@@ -1,4 +1,4 @@
-"""Where a hunt looks: instances of one memory and few requests, all of them or one from another."""
+"""Where a hunt looks: instances of few requests, all of them or one from another."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Space:
     Parameters
     ----------
     memory
-        M.
+        M, at most.
     most
         Requests, at most.
     last_arrival
@@ -43,15 +43,15 @@ class Space:
 
     def size(self, count: int) -> int:
         """Return how many instances have so many requests."""
-        kinds = [len(pool) for pool in self._pools()]
+        kinds = [len(pool) for _, pool in self._pools()]
         return sum(k**count if self.ordered else comb(k + count - 1, count) for k in kinds)
 
     def every(self, count: int) -> Iterator[Case]:
         """Yield every instance with so many requests; of equal ones up to order, one."""
-        for pool in self._pools():
+        for memory, pool in self._pools():
             groups = product(pool, repeat=count) if self.ordered else None
             for requests in groups or combinations_with_replacement(pool, count):
-                yield self.memory, requests
+                yield memory, requests
 
     def drawn(self, rng: Random) -> Case:
         """Draw an instance with as many requests as there may be."""
@@ -60,10 +60,10 @@ class Space:
 
     def neighbour(self, case: Case, rng: Random) -> Case:
         """Return an instance that differs in one thing."""
-        requests = list(case[1])
+        memory, requests = case[0], list(case[1])
         i = rng.randrange(len(requests))
         prompt = requests[0][1] if self.equal_prompts else None
-        match rng.randrange(6):
+        match rng.randrange(7):
             case 0 if len(requests) > 1:
                 del requests[i]
             case 1 if len(requests) < self.most:
@@ -72,17 +72,19 @@ class Space:
                 requests.insert(i, self._request(rng, prompt))
             case 3:
                 requests[i] = self._request(rng, prompt)
-            case 4 if self.equal_prompts:
+            case 4:
+                memory += rng.choice((-1, 1))
+            case 5 if self.equal_prompts:
                 step = rng.choice((-1, 1))
                 requests = [(a, s + step, o) for a, s, o in requests]
             case _:
                 column = rng.choice((0, 2) if self.equal_prompts else (0, 1, 2))
                 requests[i] = changed(requests[i], column, rng.choice((-2, -1, 1, 2)))
-        found = (self.memory, tuple(requests))
+        found = (memory, tuple(requests))
         return found if self.holds(found) else case
 
     def holds(self, case: Case) -> bool:
-        """Whether an instance is valid and inside; the memory may be smaller."""
+        """Whether an instance is valid and inside."""
         memory, requests = case
         prompts = {prompt for _, prompt, _ in requests}
         return (
@@ -95,16 +97,20 @@ class Space:
             )
         )
 
-    def _pools(self) -> Iterator[list[Triple]]:
-        """Yield the requests to choose from: one pool, or one for each prompt."""
-        every = [(prompt,) for prompt in range(self.memory)]
-        for prompts in every if self.equal_prompts else [range(self.memory)]:
-            yield [
-                (arrival, prompt, output)
-                for arrival in range(self.last_arrival + 1)
-                for prompt in prompts
-                for output in range(1, self.memory - prompt + 1)
-            ]
+    def _pools(self) -> Iterator[tuple[int, list[Triple]]]:
+        """Yield each memory with the requests to choose from: one pool, or one for each prompt."""
+        for memory in range(1, self.memory + 1):
+            every = [(prompt,) for prompt in range(memory)]
+            for prompts in every if self.equal_prompts else [range(memory)]:
+                yield (
+                    memory,
+                    [
+                        (arrival, prompt, output)
+                        for arrival in range(self.last_arrival + 1)
+                        for prompt in prompts
+                        for output in range(1, memory - prompt + 1)
+                    ],
+                )
 
     def _request(self, rng: Random, prompt: int | None) -> Triple:
         s = rng.randrange(self.memory) if prompt is None else prompt
