@@ -157,5 +157,6 @@ def start_costs(sums: Sums, kind: Kind) -> Numbers:
     active = min(output, last)  # nothing is paid after that
     now = slice(arrival, last + 1)
     then = slice(arrival + active, last + active + 1)
-    costs = sums.begun[now] - prompt * sums.paid[now]
-    return costs + (prompt + active) * sums.paid[then] - sums.held[then]
+    costs: Numbers = sums.begun[now] - prompt * sums.paid[now]
+    costs += (prompt + active) * sums.paid[then] - sums.held[then]
+    return costs

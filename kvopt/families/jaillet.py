@@ -88,12 +88,12 @@ def _steady(draw: Draw) -> Drawn:
     if prompt + output > memory:
         reason = f"must be at least prompt + output = {prompt + output}, got {memory}"
         raise InvalidInput(reason, field="--memory")
-    rate, batch = draw.number("rate"), draw.parameters.get("batch")
-    if batch is None:
+    rate, batch = draw.number("rate"), int(draw.parameters.get("batch", 0))
+    if not batch:
         arrivals = draw.arrivals(rate, rounds)
     elif rate <= batch:
         came = [t for t in rounds if draw.random.random() < rate / batch]
-        arrivals = [t for t in came for _ in range(int(batch))]
+        arrivals = [t for t in came for _ in range(batch)]
     else:
         raise InvalidInput(f"{batch} is below rate = {rate:g}", field="-p batch")
     least = int(draw.parameters.get("least", output))

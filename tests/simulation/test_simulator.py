@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -140,22 +141,19 @@ def test_who_asks_for_what_has_not_arrived_is_refused_in_one_line() -> None:
     assert run(SOON_AND_LATER, Declared()).outcome is Outcome.COMPLETED
 
 
+USES: tuple[Callable[[Any], object], ...] = (
+    int, hash, bool, list, lambda x: x + 1, lambda x: 2 * x, lambda x: x < 3,
+)  # fmt: skip
+
+
 def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
     class Looking(Clairvoyant):
         def begin(self, view: View) -> None:
             PrefixPolicy.begin(self, view)
             for column in (view.arrivals, view.prompts, view.beliefs.lower, view.beliefs.upper):
-                for use in (
-                    int,
-                    hash,
-                    bool,
-                    list,
-                    lambda x: x + 1,
-                    lambda x: 2 * x,
-                    lambda x: x < 3,
-                ):
+                for use in USES:
                     with pytest.raises(PolicyFault):
-                        use(column[2])  # type: ignore[operator]
+                        use(column[2])
             with pytest.raises(PolicyFault):
                 min(view.range)
             self._sign = 1

@@ -27,7 +27,7 @@ _PROVED = 28
     log="xy",
 )
 def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
-    """Theorem 4.1 of version 2: the adversary against every deterministic scheduler."""
+    """Theorem 4.1 of jaillet-2025-v2: the adversary against every deterministic scheduler."""
     memories = [4**k for k in range(2, 6 + (scale > 1))]
     policies = ("mc-sf", "fcfs", "svf", "h-sf", "paced")
     games = {policy: [_played("thm-4.1", policy, m) for m in memories] for policy in policies}
@@ -55,7 +55,7 @@ def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
 
 @topic("lemmas-4.4-4.7", "The two lemmas behind the constant ratio of mc-sf for equal prompts")
 def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
-    """Lemmas 4.4 and 4.7 of version 2, as inequalities on drawn backlogs."""
+    """Lemmas 4.4 and 4.7 of jaillet-2025-v2, as inequalities on drawn backlogs."""
     upper, lower = [], []
     for seed in range(10 * draws * scale):
         instance = _equal_prompts(seed)
@@ -86,13 +86,13 @@ def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
     y="mc-sf / checked schedule",
 )
 def theorem_4_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
-    """Theorem 4.2 of version 1: mc-sf on requests that are all equal."""
+    """Theorem 4.2 of jaillet-2025-v1: mc-sf on requests that are all equal."""
     times = 200 * scale
     rows = [(output, _equal_ratio(output, times)) for output in (5, 7, 9, 15, 21, 31)]
     last, ratio = rows[-1]
     yield Verdict(
         "mc-sf is optimal where everything is there at once and prompts are equal",
-        "jaillet-2025-v1 theorem 4.2, withdrawn in version 2",
+        "jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
         "optimal",
         f"one start a round is feasible and {float(ratio):.3f} times as good with "
         f"o = {last} and {times * last} requests; with more requests the factor "
@@ -110,7 +110,7 @@ def theorem_4_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
     y="regret a request, at least (rounds)",
 )
 def theorem_5_3(draws: int, scale: int) -> Parts:
-    """Theorem 5.3 of version 1: regret of mc-sf that is certain, by horizon."""
+    """Theorem 5.3 of jaillet-2025-v1: regret of mc-sf that is certain, by horizon."""
     horizons = [250 * 2**k for k in range(5 + (scale > 1))]
     curves = {
         rate: [(t, _certain_regret(rate, t, draws)) for t in horizons] for rate in (0.5, 0.8, 1.2)
@@ -141,7 +141,7 @@ def theorem_5_3(draws: int, scale: int) -> Parts:
     *CERTAIN_BY_M,
 )
 def theorem_6_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
-    """Theorem 6.2 of version 1: the adversary with prompts of epsilon M."""
+    """Theorem 6.2 of jaillet-2025-v1: the adversary with prompts of epsilon M."""
     memories = [20 * 2**k for k in range(7 + (scale > 1))]
     policies = ("mc-sf", "fcfs", "svf", "paced")
     games = {policy: [_played("v1-thm-6.2", policy, m) for m in memories] for policy in policies}

@@ -79,7 +79,7 @@ def equal_prompts(records: Sequence[Record]) -> Iterator[Verdict]:
     if runs:
         yield Verdict(
             claim="mc-sf is optimal when everything is there at once and all prompts are equal",
-            source="jaillet-2025-v1 theorem 4.2, withdrawn in version 2",
+            source="jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
             published="optimal in terms of average end-to-end latency",
             found=said,
             verdict="refuted" if better else "undecided",
