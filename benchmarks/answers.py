@@ -1,7 +1,7 @@
 """What every command answers of some random instances: record it, and compare two records.
 
-    python benchmarks/doors.py record FILE [--instances N] [--seconds S]
-    python benchmarks/doors.py compare BEFORE AFTER
+    python benchmarks/answers.py record FILE [--instances N] [--seconds S]
+    python benchmarks/answers.py compare BEFORE AFTER
 
 ``record`` asks `solve`, `bound`, `certify`, `verify`, `run` and `fleet` the same of N small
 instances of each kind (rounds, pauses, blocks, fleets, deadlines, seconds), each within S seconds,
