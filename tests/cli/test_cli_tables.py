@@ -104,7 +104,7 @@ def test_a_study_cuts_nothing(run: Run, tmp_path: Path, width: int) -> None:
 def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
     code, out, err = run("hunt", "-P", "mc-sf", "--n", 4, "-m", 4, "-t", 30)
     assert code == 0, err
-    is_whole(out, width, "tried 1,000 instances: every instance of up to 4 requests", "ratio 11")
+    is_whole(out, width, "tried 1,247 instances: every instance of up to 4 requests", "ratio 11")
 
 
 def printed(width: int) -> str:
