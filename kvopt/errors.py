@@ -74,7 +74,7 @@ class MissingPackage(KvoptError, ImportError):
 
 
 class PolicyFault(KvoptError):
-    """A policy broke a rule of the simulator: memory, or a request it could not act on."""
+    """What others wrote failed, or a policy broke a rule of the simulator: memory, say."""
 
 
 class UnsupportedDependency(KvoptError):

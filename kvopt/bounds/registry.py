@@ -17,6 +17,7 @@ BOUNDS: Registry[Bound] = Registry(
     dict.fromkeys(
         ("volume", "lp", "lagrangian", "slots", "configuration", "auto"), "kvopt.engines.bounding"
     ),
+    "search",
 )
 
 register = BOUNDS.register
@@ -26,6 +27,7 @@ PAUSED_BOUNDS: Registry[Bound] = Registry(
     "method with pauses",
     "kvopt.paused_bounds",
     dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.engines.paused_bounding"),
+    "search",
 )
 """Those that hold for schedules with pauses too."""
 

@@ -18,6 +18,7 @@ ENGINES: Registry[Callable[..., None]] = Registry(
         "cpsat": "kvopt.engines.cpsat",
         "pyomo": "kvopt.engines.pyomo",
     },
+    "search",
 )
 """Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
 
@@ -33,6 +34,7 @@ PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
         "cpsat": "kvopt.engines.cpsat",
         "pyomo": "kvopt.engines.pyomo",
     },
+    "search",
 )
 """Functions of a `PausedSearch`, with the same parameters."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-import traceback
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
 from kvopt.errors import InvalidInput
+from kvopt.kernels.guarding import line_of
 from kvopt.kernels.registry import OTHER_REGISTERS, registered
 
 
@@ -69,12 +69,6 @@ def _reason(error: BaseException, place: str) -> str:
     line = line_of(error, place)
     said = str(error) if isinstance(error, InvalidInput) else f"cannot be loaded: {_said(error)}"
     return said if line is None else f"line {line}: {said}"
-
-
-def line_of(error: BaseException, file: str) -> int | None:
-    """Return the last line of a file that an error went through, None if it went through none."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return next((frame.lineno for frame in reversed(frames) if frame.filename == file), None)
 
 
 def _said(error: BaseException) -> str:

@@ -9,7 +9,6 @@ any other they refuse whatever is done with them.
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, fields
@@ -19,6 +18,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput, PolicyFault
+from kvopt.kernels.guarding import Extensible
 from kvopt.model.instance import Instance
 from kvopt.model.predictions import Beliefs, Believed, Intervals, PredictionModel
 from kvopt.model.scopes import Scope
@@ -138,7 +138,7 @@ class View:
 
 
 @dataclass
-class Policy(ABC):
+class Policy(Extensible, ABC):
     """One scheduler.  Subclasses are dataclasses: their fields are their parameters.
 
     Parameters
@@ -217,11 +217,6 @@ class Policy(ABC):
     def round_limit(self, instance: Instance) -> int | None:
         """Return a round after which a run counts as endless, None for no such round."""
         return None
-
-
-def file_of(kind: type) -> str | None:
-    """Return the file that a class was written in, None where it is not from a file."""
-    return getattr(sys.modules.get(kind.__module__), "__file__", None)
 
 
 def fraction_below_one(value: Fraction, field: str) -> Fraction:

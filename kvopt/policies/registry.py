@@ -10,10 +10,12 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.kernels.guarding import arguments_of, file_of
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
-from kvopt.policies.base import Policy, file_of
+from kvopt.policies.base import Policy
 
 Kind = TypeVar("Kind", bound=type[Policy])
+Own = TypeVar("Own")
 
 
 class _Named(Protocol):
@@ -24,12 +26,6 @@ class _Named(Protocol):
 
 
 Made = TypeVar("Made", bound=_Named)
-
-_SIGNATURES = {
-    "admit": "def admit(self, view), which returns positions of waiting requests to start",
-    "key": "def key(self, view, i), which returns a tuple to sort by",
-}
-"""What to write for a method that a policy needs."""
 
 _MODULES = {
     "paced": "fcfs", "mc-sf-total": "mc_sf", "alpha-beta": "alpha_protect", "a-random": "a_max",
@@ -49,17 +45,11 @@ POLICIES: Registry[type[Policy]] = Registry(
     "kvopt.policies",
     {name: f"kvopt.policies.{_MODULES.get(name, name.replace('-', '_'))}" for name in _BUILT_IN},
 )
-_NO_CLASS = (
-    "must be the class of a policy: write @register above it without brackets; " + OTHER_REGISTERS
-)
 
 
 def register(kind: Kind) -> Kind:
     """Make a policy known by its name; a class decorator."""
-    if reason := _mistake(kind):
-        raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
-    POLICIES.add(kind.name, kind)
-    return kind
+    return registered(kind, Policy, POLICIES)
 
 
 def policies() -> dict[str, type[Policy]]:
@@ -74,16 +64,29 @@ def policy(text: str) -> Policy:
     return made(POLICIES.find(name), pairs(rest, label), label)
 
 
-def _mistake(kind: type[Policy]) -> str | None:
-    """Say what to write for a class that cannot be run."""
+def registered(kind: Own, base: type, registry: Registry[Any]) -> Own:
+    """Make a class known by its name; for one that cannot be used it is said what to write."""
+    if reason := _mistake(kind, base, registry.kind):
+        raise InvalidInput(reason, field=getattr(kind, "__name__", shown(kind)))
+    registry.add(kind.name, kind)  # type: ignore[attr-defined]
+    return kind
+
+
+def _mistake(kind: object, base: type, called: str) -> str | None:
+    """Say what to write for a class that cannot be used."""
     if not isinstance(kind, type):
-        return _NO_CLASS
-    if not issubclass(kind, Policy):
-        return "is no policy: write class NAME(Policy), from kvopt import Policy"
+        return (
+            f"must be the class of a {called}: write @register above it without brackets; "
+            + OTHER_REGISTERS
+        )
+    if not issubclass(kind, base):
+        name = base.__name__
+        return f"is no {called}: write class NAME({name}), from {base.__module__} import {name}"
     if not isinstance(getattr(kind, "name", None), str):
         return 'has no name: write name = "..." in it'
-    if missing := ", ".join(sorted(kind.__abstractmethods__)):
-        return f"does not define {missing}: write {_SIGNATURES.get(missing, f'def {missing}')}"
+    if missing := sorted(getattr(kind, "__abstractmethods__", ())):
+        heads = (f"def {name}({', '.join(arguments_of(getattr(kind, name)))})" for name in missing)
+        return f"does not define {', '.join(missing)}: write {' and '.join(heads)}"
     return None
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 from urllib.parse import quote
 
@@ -127,6 +126,8 @@ SECTIONS: Registry[Make] = Registry(
     "section",
     "kvopt.sections",
     {name: f"kvopt.reports.sections.{module}" for name, module in _MODULES.items()},
+    "context",
+    Section | None,
 )
 """Functions that make a section, or None without data.  A name is an address on the page."""
 
@@ -156,23 +157,17 @@ def sections_of(context: Context) -> dict[str, Section]:
 
 def _own(name: str, make: Make, context: Context, charts: set[str]) -> Section | None:
     """Return a section of others; whatever they do wrong is one line that names it."""
-    section, reason = None, None
-    try:
-        section = make(context)
-    except Exception as error:
-        last = extract_tb(error.__traceback__)[-1]
-        where = f"{Path(last.filename).name}, line {last.lineno}"
-        reason = f"cannot be made: {type(error).__name__}: {error} ({where})"
+    section, reason = make(context), None
     if name in _TAKEN:
         reason = "is taken by the page: write another name"
-    elif section is not None and not isinstance(section, Section):
-        reason = f"must be a Section or None, got {shown(section)}: write return Section(...)"
-    elif section is not None and section.after not in SECTIONS.built_in:
+    elif section is None:
+        pass
+    elif section.after not in SECTIONS.built_in:
         known = ", ".join(SECTIONS.built_in)
         reason = f"after: must be one of {known}, got {shown(section.after)}"
-    elif section is not None and (fault := _chart_fault(section.charts)):
+    elif fault := _chart_fault(section.charts):
         reason = f"charts: {fault}"
-    elif section is not None and (twice := sorted(charts & section.charts.keys())):
+    elif twice := sorted(charts & section.charts.keys()):
         reason = f"charts: {twice[0]} is of another section: write another name"
     if reason:
         raise InvalidInput(reason, field=f"section {name}")

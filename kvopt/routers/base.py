@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from kvopt.kernels.guarding import Extensible
+
 
 class Load(Protocol):
     """What a router sees of a worker."""
@@ -21,7 +23,7 @@ class Load(Protocol):
 
 
 @dataclass
-class Router(ABC):
+class Router(Extensible, ABC):
     """How requests come to workers.  Subclasses are dataclasses: their fields are parameters.
 
     Parameters

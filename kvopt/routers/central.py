@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvopt.routers.base import Router
-from kvopt.routers.registry import register
+from kvopt.routers.registry import ROUTERS
 
 
-@register
 @dataclass
 class Central(Router):
     """Let requests wait in one line, from which a worker takes what its scheduler starts.
@@ -20,3 +19,6 @@ class Central(Router):
 
     name = "central"
     is_irrevocable = False
+
+
+ROUTERS.add(Central.name, Central)

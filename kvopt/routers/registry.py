@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from kvopt.kernels.registry import Registry
-from kvopt.policies.registry import made, pairs
-from kvopt.routers.base import Router
+from kvopt.policies.registry import made, pairs, registered
+from kvopt.routers.base import ArrivalRouter, Router
 
 Kind = TypeVar("Kind", bound=type[Router])
 
@@ -28,8 +28,7 @@ ROUTERS: Registry[type[Router]] = Registry(
 
 def register(kind: Kind) -> Kind:
     """Make a router known by its name; a class decorator."""
-    ROUTERS.add(kind.name, kind)
-    return kind
+    return registered(kind, ArrivalRouter, ROUTERS)
 
 
 def router(text: str) -> Router:

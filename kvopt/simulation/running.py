@@ -10,12 +10,12 @@ from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-from kvopt.errors import InvalidInput, KvoptError, PolicyFault, TooLarge, one_line
+from kvopt.errors import InvalidInput, PolicyFault, TooLarge
 from kvopt.files.instances import as_instance
 from kvopt.kernels.compiling import working_time
-from kvopt.kernels.modules import line_of
+from kvopt.kernels.guarding import blamed
 from kvopt.model.instance import Instance, refuse_blocks, refuse_fleet
-from kvopt.policies.base import Need, Policy, file_of
+from kvopt.policies.base import Need, Policy
 from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import PausingPolicy, ServerPolicy, Sglang
 from kvopt.routers.base import ArrivalRouter, Router
@@ -248,20 +248,12 @@ def _checked(found: Made) -> Made:
 
 @contextmanager
 def at_fault(policy: Policy, label: str) -> Iterator[None]:
-    """Say which policy could not go on, and in which line of whose file."""
+    """Say which policy could not go on."""
     try:
-        yield
+        with blamed(label, type(policy)):
+            yield
     except TooLarge as error:
         raise TooLarge(f"{label}: {error}") from error
-    except KvoptError:
-        raise
-    except Exception as error:
-        file = file_of(type(policy))
-        line = None if file is None else line_of(error, file)
-        if line is None or type(policy).__module__.startswith("kvopt."):
-            raise  # not the fault of what others wrote
-        reason = f"{type(error).__name__}: {error}"
-        raise PolicyFault(f"{file}: line {line}: {label} failed: {one_line(reason)}") from error
 
 
 def _pauses(count: int) -> str:

@@ -8,11 +8,11 @@ or the policy is at fault.  Rounds at which nothing can change are skipped.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable
 
-from kvopt.errors import PolicyFault, shown
+from kvopt.errors import KvoptError, PolicyFault
 from kvopt.model.instance import Instance, refuse_blocks
-from kvopt.policies.base import Policy, View, file_of
+from kvopt.policies.base import Policy, View
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.runs import Lost, Outcome
 
@@ -20,7 +20,7 @@ MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
 
 
-class Stopped(Exception):
+class Stopped(KvoptError):
     """Raised when a run was asked to stop before its end."""
 
 
@@ -155,20 +155,9 @@ class Simulation:
             view.arrivals[i] = view.now  # policies count rounds, whatever the clock counts
             self.policy.arrived(view, i)
 
-    def _told(self, method: str, positions: Iterable[int]) -> Iterable[int]:
-        """Return the positions that a policy named; where there are none to go through, raise."""
-        if isinstance(positions, Iterable):
-            return positions
-        kind = type(self.policy)
-        raise PolicyFault(
-            f"{file_of(kind) or kind.__name__}: "
-            f"{self.policy.name}: {method} must return positions of requests, got "
-            f"{shown(positions)}: write return [i], or yield i"
-        )
-
     def _evict(self) -> bool:
         view, before = self.view, len(self.lost)
-        for i in self._told("evict", self.policy.evict(view)):
+        for i in self.policy.evict(view):
             if i not in view.active:
                 raise PolicyFault(f"{self.policy.name}: evicts {i}, which is not active")
             start = view.stop(i)
@@ -194,7 +183,7 @@ class Simulation:
         If one is enough a policy that yields them one after the other is left after the first.
         """
         view, started = self.view, []
-        named = self._told("admit", self.policy.admit(view))
+        named = self.policy.admit(view)
         for i in named:
             if i not in self.waiting:
                 raise PolicyFault(f"{self.policy.name}: starts {i}, which is not waiting")

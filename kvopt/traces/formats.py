@@ -41,6 +41,8 @@ FORMATS: Registry[Format] = Registry(
     "format",
     "kvopt.formats",
     dict.fromkeys(("azure", "mooncake", "lengths", "csv", "openai"), __name__),
+    "path",
+    Trace,
 )
 
 register = FORMATS.register

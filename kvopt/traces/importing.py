@@ -13,6 +13,7 @@ from typing import Any
 
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on, is_standard_input, name_of
+from kvopt.kernels.guarding import blamed
 from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.requests import Request, checked_integer, checked_number
@@ -82,7 +83,8 @@ def import_trace(
         )
         clock: Clock = "none" if all_at_once else trace.clock
         selection = Selection(memory, limit, sample, seed, max_total)
-        selection.take(trace.lines)
+        with blamed(f"format {format}", FORMATS.find(format)):
+            selection.take(trace.lines)
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row for row, _ in kept]

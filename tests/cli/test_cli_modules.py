@@ -128,7 +128,7 @@ def test_a_study_carries_the_file_to_its_processes(run: Run, mine: Path, tmp_pat
             "f: has no name: write",
         ),
         (PLAIN.replace("mine", "a:b"), "name of a policy: must be a text without"),
-        (PLAIN, "mine: admit must return positions of requests, got 3: write return [i]"),
+        (PLAIN, "mine: admit returned 3, and must return positions of requests: write return [i]"),
     ],
 )
 def test_mistakes_are_one_line_with_the_file(
@@ -146,11 +146,17 @@ def test_mistakes_are_one_line_with_the_file(
 
 
 FAULTS = {
-    "raise": ("        raise KeyError('k')", "line 10: mine failed: KeyError: 'k'"),
-    "yield": ("        yield 0\n        yield 1 // 0", "line 11: mine failed: ZeroDivisionError: "),
-    "inside": ("        return [view.generated(99)]", "line 10: mine failed: KeyError: 99"),
-    "lines": ("        raise OSError('a\\nb')", "line 10: mine failed: OSError: a\\nb"),
-    "own": ("        return own()\ndef own():\n    return 1 / 0", "line 12: mine failed: Zero"),
+    "raise": ("        raise KeyError('k')", "line 10: mine: admit failed: KeyError: 'k'"),
+    "yield": (
+        "        yield 0\n        yield 1 // 0",
+        "line 11: mine failed: ZeroDivisionError: ",
+    ),
+    "inside": ("        return [view.generated(99)]", "line 10: mine: admit failed: KeyError: 99"),
+    "lines": ("        raise OSError('a\\nb')", "line 10: mine: admit failed: OSError: a\\nb"),
+    "own": (
+        "        return own()\ndef own():\n    return 1 / 0",
+        "line 12: mine: admit failed: Z",
+    ),
 }
 
 

@@ -82,9 +82,9 @@ def test_a_file_of_ones_own_is_loaded(studied: Path, run: Run, tmp_path: Path) -
         (
             "mine",
             "1 / 0",
-            "mine: cannot be made: ZeroDivisionError: division by zero (mine.py, line 6)",
+            "mine.py: line 6: section mine failed: ZeroDivisionError: division by zero",
         ),
-        ("mine", '"text"', "section mine: must be a Section or None, got 'text'"),
+        ("mine", '"text"', "section mine returned 'text', and must return kvopt."),
         ("mine", 'Section("M", "", after="end")', "section mine: after: must be one of overview, "),
         ("tip", "None", "section tip: is taken by the page: write another name"),
         (

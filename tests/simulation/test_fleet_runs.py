@@ -261,7 +261,9 @@ def test_a_router_has_to_name_a_worker(chosen: object) -> None:
             return chosen  # type: ignore[return-value]
 
     fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
-    with pytest.raises(PolicyFault, match=r"router lost: chose .*, workers are 0 \.\. 1"):
+    with pytest.raises(
+        PolicyFault, match=r"chose .*, workers are 0|choose returned .*, and must return int"
+    ):
         run(fleet, "fcfs", router=Lost())
 
 
