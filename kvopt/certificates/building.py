@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
@@ -33,7 +34,8 @@ from kvopt.search.paused import PausedSearch
 from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.clocks import ROUNDS, Clock, checked_clock
+from kvopt.simulation.given import GivenSchedule, given_schedule
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import Outcome, PolicyRun
 
@@ -50,7 +52,7 @@ _OF_SEARCH = ("stop_reason", "bounded_by")
 def certify(
     instance: Instance | str | Path,
     policies: str | Iterable[str | Policy | PolicyRun] = (),
-    schedule: Schedule | PausedSchedule | None = None,
+    schedule: GivenSchedule | None = None,
     *,
     clock: Clock = ROUNDS,
     router: str | Router = "central",
@@ -61,8 +63,8 @@ def certify(
     reserve: float = 0.0,
     threads: int | None = None,
     seed: int = 0,
-    ram: int | None = None,
-    params: SolveParams | None = None,
+    ram: int | str | None = None,
+    params: SolveParams | Mapping[str, Any] | None = None,
     slower: bool = False,
     observer: Observer | None = None,
     command: str | None = None,
@@ -77,7 +79,8 @@ def certify(
         Schedulers to judge, ``NAME[:key=value,...]`` as on the command line or objects; or runs
         that were made before, which are checked again.
     schedule
-        A feasible schedule made elsewhere, in rounds, to judge as well and to improve on.
+        A feasible schedule made elsewhere, in rounds, to judge as well and to improve on, in any
+        form that `solve` can begin from.
     clock
         How long rounds last, see `run`; totals are in its unit.
     router
@@ -97,9 +100,10 @@ def certify(
     threads, seed
         For the solvers.
     ram
-        Bytes that the process may hold; by default a share of what the machine has.
+        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
+        machine has.
     params
-        Widths, limits and shares of time that differ from the default.
+        Widths, limits and shares of time that differ from the default, or tables of them.
     slower
         Whether to look for slower machines on which no schedule is as good, with a fifth of the
         limit and what is left of it.
@@ -128,7 +132,11 @@ def certify(
     >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].value
     1120000000
     """
-    instance = as_instance(instance)
+    instance, clock = as_instance(instance), checked_clock(clock)
+    if schedule is not None:
+        if not clock.is_even:
+            raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
+        schedule = given_schedule(instance, schedule, "schedule")
     limit = checked_limit(time_limit)
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
     if slower:
@@ -136,7 +144,7 @@ def certify(
     is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
     if isinstance(schedule, PausedSchedule):
         schedule = schedule.without_pauses() or schedule
-    runs = [] if schedule is None else [_given(instance, schedule, clock)]
+    runs = [] if schedule is None else [_given(schedule)]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
@@ -269,13 +277,7 @@ def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
     return replace(judged, waited=run.measures())
 
 
-def _given(instance: Instance, schedule: Schedule | PausedSchedule, clock: Clock) -> JudgedRun:
-    if not clock.is_even:
-        raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
-    check = schedule.check()
-    if schedule.instance.hash != instance.hash or not check.feasible:
-        reason = check.violations[0] if check.violations else "is for another instance"
-        raise InvalidInput(reason, field="schedule")
+def _given(schedule: Schedule | PausedSchedule) -> JudgedRun:
     if isinstance(schedule, PausedSchedule):
         return JudgedRun.of(PausedRun.of(schedule, GIVEN))
     return JudgedRun.scheduled(GIVEN, schedule)

@@ -12,7 +12,6 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.engines.bounding import bound
 from kvopt.files import read_instance
-from kvopt.kernels.memory import parsed_size
 from kvopt.model.scopes import Scope
 from kvopt.search.result import BoundResult
 
@@ -39,7 +38,7 @@ def bound_command(
     With no --method a table of all methods is printed; with --json it is auto, the best of
     them.  The time limit is for each method.
     """
-    budget, covered = parsed_size(ram), scope or Scope.RUNS
+    covered = scope or Scope.RUNS
     instance = read_instance(file, memory, workers, block_size)
     if json or method is not None:
         methods = [method or "auto"]
@@ -51,7 +50,7 @@ def bound_command(
             with LiveProgress(f"{common.label(file)}, {name}", quiet=json) as observer:
                 result = bound(
                     instance, name, scope=covered, time_limit=time_limit, threads=threads,
-                    ram=budget, params=params, seed=seed, observer=observer,
+                    ram=ram, params=params, seed=seed, observer=observer,
                 )  # fmt: skip
             results.append(result)
             if result.signal_number is not None or signals:

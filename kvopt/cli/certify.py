@@ -25,8 +25,6 @@ from kvopt.cli.solve_in_seconds import in_seconds
 from kvopt.errors import InvalidInput
 from kvopt.files import read_instance
 from kvopt.files.runs import read_run
-from kvopt.files.schedules import read_either_schedule
-from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
@@ -121,7 +119,6 @@ def certify_command(
     router_from(router)
     aimed = deadline_of(deadline)
     try_outputs(output=output, as_json=json)
-    budget = parsed_size(ram)
     if seconds and schedule is not None:
         raise InvalidInput("goes without --seconds: it is in rounds", field="--schedule")
     if seconds and params is not None:
@@ -139,14 +136,13 @@ def certify_command(
         if aimed is not None:
             aimed.allowed(instance, rounds=clock.is_even)
     say_assumed_clock(clock, model)
-    given = None if schedule is None else read_either_schedule(schedule, instance)
     with common.undisturbed():  # a signal between search and file must not take the answer with it
         total = in_seconds if seconds else common.or_dash
         with LiveProgress(common.label(source), quiet=json, total=total) as observer:
             found = certify(
                 instance,
                 [*made, *(names or ())],
-                given,
+                schedule,
                 clock=clock,
                 router=router,
                 scope=scope,
@@ -154,7 +150,7 @@ def certify_command(
                 time_limit=time_limit,
                 reserve=reading * (1 + _WRITING + _WRITING_A_RUN * len(names or ())),
                 threads=threads,
-                ram=budget,
+                ram=ram,
                 params=params,
                 seed=seed,
                 slower=slower,

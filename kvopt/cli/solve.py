@@ -19,12 +19,11 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.cli.solve_in_seconds import refuse_in_seconds, solve_files_in_seconds
 from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
-from kvopt.files import read_either_schedule, read_instance, write_schedule
+from kvopt.files import read_instance, write_schedule
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
-from kvopt.kernels.memory import parsed_size
 from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import checked_limit, gap_below
+from kvopt.search.incumbent import checked_limit
 from kvopt.search.result import SolveResult
 from kvopt.simulation.clocks import Seconds
 
@@ -86,14 +85,14 @@ def solve_command(
         solve_files_in_seconds(
             [(file, read_instance(file, memory, workers, block_size)) for file in files],
             clock, model, time_limit=checked_limit(time_limit), threads=threads, seed=seed,
-            stop=None if gap is None else gap_below(gap), json=json,
+            gap=gap, json=json,
         )  # fmt: skip
         return
     try_outputs(output=output, as_json=json)
     # What cannot run is refused before anything is read.
     engine_named(engine, pyomo_solver=pyomo_solver, scope=allowed)
     common.warn_oversubscription(threads)
-    limit, budget = checked_limit(time_limit), parsed_size(ram)
+    limit = checked_limit(time_limit)
     instances: list[Instance] = []
     read_for: list[float] = []
     for file in files:
@@ -103,11 +102,10 @@ def solve_command(
         if allowed.covers(Scope.PAUSES):
             with common.blamed_on(file):
                 refuse_fleet(instances[-1], f"the scope {allowed}")
-    given = None if start is None else read_either_schedule(start, instances[0])
     solver = partial(
-        solve, engine=engine, threads=threads, ram=budget, params=params, seed=seed, start=given,
+        solve, engine=engine, threads=threads, ram=ram, params=params, seed=seed, start=start,
         scope=allowed, quick_start=not cold, presolve=presolve, pyomo_solver=pyomo_solver,
-        stop=None if gap is None else gap_below(gap),
+        gap=gap,
     )  # fmt: skip
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         work = zip(files, instances, read_for, strict=True)

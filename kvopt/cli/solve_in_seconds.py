@@ -15,7 +15,6 @@ from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
 from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance, refuse_blocks
-from kvopt.search.incumbent import StopCriterion
 from kvopt.simulation.clocks import Seconds
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def solve_files_in_seconds(
     time_limit: float | None,
     threads: int | None,
     seed: int,
-    stop: StopCriterion | None,
+    gap: float | None,
     json: bool,
 ) -> None:
     """Solve instances one after another, and print what was found; see `solve_in_seconds`."""
@@ -55,7 +54,7 @@ def solve_files_in_seconds(
             with LiveProgress(common.label(file), quiet=json, total=in_seconds) as observer:
                 found = solve_in_seconds(
                     instance, clock, time_limit=time_limit, threads=threads, seed=seed,
-                    observer=observer, stop=stop,
+                    observer=observer, gap=gap,
                 )  # fmt: skip
             results.append(found)
             if found.signal_number is not None or signals:

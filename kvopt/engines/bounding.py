@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import bounds_for, register
@@ -103,8 +105,8 @@ def bound(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
-    ram: int | None = None,
-    params: SolveParams | None = None,
+    ram: int | str | None = None,
+    params: SolveParams | Mapping[str, Any] | None = None,
     observer: Observer | None = None,
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule of a scope.
@@ -126,9 +128,10 @@ def bound(
     threads, seed
         For the LP solver.
     ram
-        Bytes that the process may hold; by default a share of what the machine has.
+        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
+        machine has.
     params
-        Widths, limits and shares of time that differ from the default.
+        Widths, limits and shares of time that differ from the default, or tables of them.
     observer
         Called with a `Progress` whenever the bound improves.
 

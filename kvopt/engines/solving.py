@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -27,6 +27,8 @@ from kvopt.search.params import SolveParams
 from kvopt.search.proofs import Proof, VolumeProof
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
+from kvopt.simulation.clocks import ROUNDS, Clock, checked_clock
+from kvopt.simulation.given import GivenSchedule, given_schedule
 
 
 def solve(
@@ -36,17 +38,19 @@ def solve(
     time_limit: float | None = None,
     threads: int | None = None,
     seed: int = 0,
-    start: Schedule | PausedSchedule | None = None,
+    start: GivenSchedule | None = None,
     scope: Scope | str = Scope.RUNS,
     prices: Proof | None = None,
     quick_start: bool = True,
     presolve: bool = True,
     pyomo_solver: str = "highs",
     checkable: bool = False,
-    ram: int | None = None,
-    params: SolveParams | None = None,
+    ram: int | str | None = None,
+    params: SolveParams | Mapping[str, Any] | None = None,
     observer: Observer | None = None,
     stop: StopCriterion | None = None,
+    gap: float | None = None,
+    clock: Clock = ROUNDS,
 ) -> SolveResult:
     """Look for a schedule of least total latency, and for a proof that none is better.
 
@@ -64,7 +68,8 @@ def solve(
     seed
         Where a solver makes random choices.
     start
-        A feasible schedule to begin from.
+        What to begin from: a feasible schedule or the path of one; a run in rounds, a result or a
+        certificate, which hold one; the start of each request; or a policy, or its name.
     scope
         What schedules may do: with ``pauses`` requests may be interrupted and keep their tokens.
         Then ``engine`` is ``auto``, ``highs``, ``cpsat`` or ``pyomo``, and the schedule of the
@@ -81,14 +86,18 @@ def solve(
     checkable
         Look for a bound with a proof that `verify` can repeat, even if that takes longer.
     ram
-        Bytes that the process may hold; by default a share of what the machine has.  An engine
-        that would take more is refused or stopped, and others go on.
+        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
+        machine has.  An engine that would take more is refused or stopped, and others go on.
     params
-        Widths, limits and shares of time that differ from the default.
+        Widths, limits and shares of time that differ from the default, or tables of them.
     observer
         Called with a `Progress` whenever objective or bound improve.
     stop
-        Called with a `Progress`; the search ends when it returns True.  See `gap_below`.
+        Called with a `Progress`; the search ends when it returns True.
+    gap
+        A certified gap that is enough, 0.05 for 5%.
+    clock
+        Rounds; for seconds see `solve_in_seconds`.
 
     Returns
     -------
@@ -110,8 +119,10 @@ def solve(
     (((1, 6), (8, 11)), ((7, 7),))
     """
     instance, scope = as_instance(instance), Scope.parse(scope)
-    if start is not None:
-        _refuse(instance, start)
+    if not checked_clock(clock).is_even:
+        reason = "is for rounds here: write solve_in_seconds(instance, clock)"
+        raise InvalidInput(reason, field="clock")
+    given = None if start is None else given_schedule(instance, start, "start")
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
     if prices is not None:
         refuse_blocks(instance, "a search that begins from prices")
@@ -119,18 +130,18 @@ def solve(
         refuse_fleet(instance, f"the scope {scope}")
         if prices is not None:
             raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
-        given = PausedSchedule.of(start) if isinstance(start, Schedule) else start
+        if isinstance(given, Schedule):
+            given = PausedSchedule.of(given)
         found = solve_with_pauses(
             instance, engine, work, given, quick_start=quick_start, time_limit=time_limit,
             threads=threads, seed=seed, checkable=checkable, ram=ram, params=params,
-            observer=observer, stop=stop,
+            observer=observer, stop=stop, gap=gap,
         )  # fmt: skip
         return replace(found, scope=scope)
-    if isinstance(start, PausedSchedule):
-        plain = start.without_pauses()
-        if plain is None:
+    if isinstance(given, PausedSchedule):
+        given = given.without_pauses()
+        if given is None:
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
-        start = plain
     if instance.workers > 1:
         work = fleets.engine_for_fleets(engine, work)
     search = Search(
@@ -140,13 +151,14 @@ def solve(
         threads=threads,
         observer=observer,
         stop=stop,
+        gap=gap,
         checkable=checkable,
         ram=ram,
         params=params,
     )
     search.versions = versions()
     with signals_interrupt(search):
-        _begin(search, start, quick_start and instance.block_size == 1)
+        _begin(search, given, quick_start and instance.block_size == 1)
         search.engine = engine
         if instance.block_size > 1:
             solve_in_blocks(search, work, scope)
@@ -173,14 +185,6 @@ def engine_named(
     options = {"presolve": presolve, "solver": pyomo_solver}
     known = signature(work).parameters
     return partial(work, **{key: value for key, value in options.items() if key in known})
-
-
-def _refuse(instance: Instance, start: Schedule | PausedSchedule) -> None:
-    """Refuse what is no feasible schedule of an instance."""
-    check = start.check()
-    if start.instance.hash != instance.hash or not check.feasible:
-        reason = check.violations[0] if check.violations else "is for another instance"
-        raise InvalidInput(reason, field="start")
 
 
 def _begin(search: Search, start: Schedule | None, quick_start: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.engines.timed_exact import search_all
-from kvopt.errors import InvalidInput, shown
+from kvopt.errors import InvalidInput
 from kvopt.files.instances import as_instance
 from kvopt.heuristics.seconds.runs import (
     TimedSearch,
@@ -28,7 +28,7 @@ from kvopt.search.incumbent import Observer, StopCriterion
 from kvopt.search.proofs import SharesProof
 from kvopt.search.result import SolveResult
 from kvopt.search.threads import signals_interrupt
-from kvopt.simulation.clocks import Seconds
+from kvopt.simulation.clocks import Seconds, checked_clock
 from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.runs import PolicyRun
 
@@ -132,6 +132,7 @@ def solve_in_seconds(
     seed: int = 0,
     observer: Observer | None = None,
     stop: StopCriterion | None = None,
+    gap: float | None = None,
 ) -> TimedResult:
     """Look for a run of least total latency in seconds, and bound all of them.
 
@@ -145,7 +146,7 @@ def solve_in_seconds(
         The problem, or the file that it is read from.
     clock
         How long rounds last.
-    time_limit, threads, seed, observer, stop
+    time_limit, threads, seed, observer, stop, gap
         As for `kvopt.solve`.
 
     Examples
@@ -157,12 +158,12 @@ def solve_in_seconds(
     (172000000, 'optimal')
     """
     instance = as_instance(instance)
-    if not isinstance(clock, Seconds):
-        raise InvalidInput(f"must be Seconds(model), got {shown(clock)}", field="clock")
+    if not isinstance(checked_clock(clock), Seconds):
+        raise InvalidInput("is of rounds: write solve(instance)", field="clock")
     refuse_blocks(instance, "a clock of seconds")
     search = TimedSearch(
         instance, clock, time_limit=time_limit, threads=threads, seed=seed, observer=observer,
-        stop=stop,
+        stop=stop, gap=gap,
     )  # fmt: skip
     search.versions = versions()
     with signals_interrupt(search):

@@ -49,7 +49,7 @@ def generate(
     Raises
     ------
     InvalidInput
-        Naming the option at fault as the command line spells it.
+        Naming the parameter or key at fault.
 
     Examples
     --------
@@ -60,16 +60,16 @@ def generate(
     """
     if family not in FAMILIES:
         raise unknown_name(family, FAMILIES, "family")
-    for label, value, least in (("--n", n, 0), ("--memory", memory, 1), ("--seed", seed, 0)):
-        if value is not None or label == "--seed":
+    for label, value, least in (("n", n, 0), ("memory", memory, 1), ("seed", seed, 0)):
+        if value is not None or label == "seed":
             checked_integer(value, label, least)
     if n is not None and n > MOST_REQUESTS:
-        raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="--n")
+        raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
     chosen = FAMILIES[family]
     asked = {k: v for k, v in (("n", n), ("memory", memory)) if v is not None}
     for option in asked:
         if option in chosen.fixed:
-            raise InvalidInput(f"follows from the keys of {family}", field=f"--{option}")
+            raise InvalidInput(f"follows from the keys of {family}", field=option)
     values = chosen.values(parameters or {})
     draw = Draw(Random(seed), n, memory, values)
     cache, requests = chosen.draw(draw)

@@ -29,7 +29,7 @@ _STANDARD_NORMAL = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A key of a family, given as ``-p name=value``.
+    """A key of a family, on the command line ``-p name=value``.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ class Parameter:
             raise self._refused(f"must be {kind}", value) from None
         if isinstance(parsed, str):
             if self.choices and parsed not in self.choices:
-                raise unknown_name(value, self.choices, f"-p {self.name}")
+                raise unknown_name(value, self.choices, self.name)
         elif not (self.least <= parsed <= self.most and math.isfinite(parsed)):
             raise self._refused(f"must be in {self.least:g} .. {self.most:g}", value)
         return parsed
 
     def _refused(self, reason: str, value: Value) -> InvalidInput:
-        return InvalidInput(f"{reason}, got {shown(value)}", field=f"-p {self.name}")
+        return InvalidInput(f"{reason}, got {shown(value)}", field=self.name)
 
 
 @dataclass
@@ -147,7 +147,7 @@ class Draw:
         """Draw Poisson arrivals over some rounds."""
         if rate * len(rounds) > MOST_REQUESTS:
             reason = f"{rate:g} a round makes over {MOST_REQUESTS:,} requests"
-            raise InvalidInput(f"{reason} in {len(rounds):,} rounds", field="-p rate")
+            raise InvalidInput(f"{reason} in {len(rounds):,} rounds", field="rate")
         return [t for t in rounds for _ in range(self.poisson(rate))]
 
     def fitting(self, shape: Callable[[], tuple[int, int]], memory: int) -> tuple[int, int]:
@@ -157,7 +157,7 @@ class Draw:
             if prompt + output <= memory:
                 return prompt, output
         reason = f"{memory} is too small: no draw out of {_TRIES} fits"
-        raise InvalidInput(reason, field="--memory")
+        raise InvalidInput(reason, field="memory")
 
 
 Drawn = tuple[int, list[Request]]
@@ -198,7 +198,7 @@ class Family:
             if name not in names:
                 reason = f"is not a key of {self.name}, which has {', '.join(names) or 'no keys'}"
                 reason += did_you_mean(name, names)
-                raise InvalidInput(reason, field=f"-p {name}")
+                raise InvalidInput(reason, field=name)
         values = {
             parameter.name: parameter.parsed(given[parameter.name])
             if parameter.name in given

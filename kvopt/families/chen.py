@@ -21,7 +21,7 @@ def _requests(draw: Draw, lower: int, output: Callable[[], int]) -> Drawn:
     memory, prompt, upper = draw.memory or 100, draw.integer("prompt"), draw.integer("u")
     if prompt + upper > memory:
         reason = f"must be at least prompt + u = {prompt + upper}, got {memory}"
-        raise InvalidInput(reason, field="--memory")
+        raise InvalidInput(reason, field="memory")
     interval = Prediction(lower, upper)
     return memory, [Request(0, prompt, output(), predicted=interval) for _ in range(draw.count(50))]
 
@@ -29,7 +29,7 @@ def _requests(draw: Draw, lower: int, output: Callable[[], int]) -> Drawn:
 def _two_point(draw: Draw) -> Drawn:
     lower, upper, share = draw.integer("l"), draw.integer("u"), draw.number("share")
     if lower > upper:
-        raise InvalidInput(f"{lower} is above u = {upper}", field="-p l")
+        raise InvalidInput(f"{lower} is above u = {upper}", field="l")
     return _requests(draw, lower, lambda: lower if draw.random.random() < share else upper)
 
 

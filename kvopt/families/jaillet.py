@@ -17,7 +17,7 @@ _SLACK = 1e-9
 def _memory(draw: Draw) -> int:
     memory = draw.memory or draw.uniform_integer(30, 50)
     if memory <= _LONGEST_PROMPT:
-        raise InvalidInput(f"must be above {_LONGEST_PROMPT}, got {memory}", field="--memory")
+        raise InvalidInput(f"must be above {_LONGEST_PROMPT}, got {memory}", field="memory")
     return memory
 
 
@@ -57,13 +57,13 @@ def _randomised_adversary(draw: Draw) -> Drawn:
     epsilon = draw.number("epsilon")
     short_peak = round(epsilon * memory)
     if short_peak < 1:
-        raise InvalidInput(f"epsilon M is below 1 for M = {memory}", field="-p epsilon")
+        raise InvalidInput(f"epsilon M is below 1 for M = {memory}", field="epsilon")
     long, short = (_prompt(draw, k, short_peak - 1, memory) for k in ("prompt", "short-prompt"))
     count = short_peak if draw.n is None else draw.n - 1
     if count < 0:
-        raise InvalidInput("must be at least 1: the long request", field="--n")
+        raise InvalidInput("must be at least 1: the long request", field="n")
     if count > MOST_REQUESTS:
-        raise InvalidInput(f"epsilon M is over {MOST_REQUESTS:,} requests", field="--memory")
+        raise InvalidInput(f"epsilon M is over {MOST_REQUESTS:,} requests", field="memory")
     steps = math.floor(draw.integer("c") / epsilon + _SLACK)
     k = 1 - 2 * epsilon + epsilon * draw.uniform_integer(0, steps)
     draw.drawn["k"] = round(k, 9)
@@ -75,7 +75,7 @@ def _randomised_adversary(draw: Draw) -> Drawn:
 def _prompt(draw: Draw, key: str, default: int, memory: int) -> int:
     prompt = int(draw.parameters.get(key, default))
     if prompt >= memory:
-        raise InvalidInput(f"must be below M = {memory}, got {prompt}", field=f"-p {key}")
+        raise InvalidInput(f"must be below M = {memory}, got {prompt}", field=key)
     draw.drawn[key] = prompt
     return prompt
 
@@ -87,7 +87,7 @@ def _steady(draw: Draw) -> Drawn:
     memory = draw.memory or volume_of(prompt, output)
     if prompt + output > memory:
         reason = f"must be at least prompt + output = {prompt + output}, got {memory}"
-        raise InvalidInput(reason, field="--memory")
+        raise InvalidInput(reason, field="memory")
     rate, batch = draw.number("rate"), int(draw.parameters.get("batch", 0))
     if not batch:
         arrivals = draw.arrivals(rate, rounds)
@@ -95,11 +95,11 @@ def _steady(draw: Draw) -> Drawn:
         came = [t for t in rounds if draw.random.random() < rate / batch]
         arrivals = [t for t in came for _ in range(batch)]
     else:
-        raise InvalidInput(f"{batch} is below rate = {rate:g}", field="-p batch")
+        raise InvalidInput(f"{batch} is below rate = {rate:g}", field="batch")
     least = int(draw.parameters.get("least", output))
     draw.drawn["least"] = least
     if least > output:
-        raise InvalidInput(f"{least} is above output = {output}", field="-p least")
+        raise InvalidInput(f"{least} is above output = {output}", field="least")
     return memory, [
         Request(t, prompt, output if least == output else draw.uniform_integer(least, output))
         for t in arrivals

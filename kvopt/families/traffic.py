@@ -80,11 +80,11 @@ def _mean_gap(draw: Draw) -> float:
     rates = {name: draw.number(name) for name in ("rate", "per_second") if name in draw.parameters}
     given = {name: rate for name, rate in rates.items() if rate}
     if len(given) > 1:
-        raise InvalidInput("goes without -p rate", field="-p per_second")
+        raise InvalidInput("goes without rate", field="per_second")
     for name, rate in given.items():
         if rate < _LEAST_RATE:
             reason = f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}"
-            raise InvalidInput(reason, field=f"-p {name}")
+            raise InvalidInput(reason, field=name)
         return 1 / rate
     return 0.0
 

@@ -61,7 +61,7 @@ def _construction(
     most: int,
     n: str,
 ) -> Family:
-    """Return a family of M = k^power, k from the key, from ``--memory``, or the default."""
+    """Return a family of M = k^power, k from the key, from the memory, or the default."""
 
     def drawn(draw: Draw) -> Drawn:
         key = draw.parameters.get("k")
@@ -70,13 +70,13 @@ def _construction(
             k = round(draw.memory ** (1 / power))
             if k**power != draw.memory or not 2 <= k <= most:
                 reason = f"must be k^{power} for a k in 2 .. {most}, got {draw.memory}"
-                raise InvalidInput(reason, field="--memory")
+                raise InvalidInput(reason, field="memory")
         if key is not None and k != key:
-            raise InvalidInput(f"says {key}, --memory says {k}", field="-p k")
+            raise InvalidInput(f"says {key}, memory says {k}", field="k")
         draw.drawn["k"] = k
         return k**power, requests(k)
 
-    about = f"{'square' if power == 2 else 'fourth'} root of M; {default} unless --memory says"
+    about = f"{'square' if power == 2 else 'fourth'} root of M; {default} unless memory says"
     return Family(
         f"thm-{theorem}",
         f"M = k^{power}; {summary}",
@@ -147,11 +147,11 @@ def _three_partition(draw: Draw) -> Drawn:
     target, triples = draw.integer("target"), draw.integer("m")
     if draw.n is not None:
         if draw.n % 3:
-            raise InvalidInput(f"must be a multiple of 3, got {draw.n}", field="--n")
+            raise InvalidInput(f"must be a multiple of 3, got {draw.n}", field="n")
         triples = draw.n // 3
     low, high = target // 4 + 1, (target - 1) // 2
     if not 3 * low <= target <= 3 * high:
-        raise InvalidInput(f"no three numbers in (T/4, T/2) sum to {target}", field="-p target")
+        raise InvalidInput(f"no three numbers in (T/4, T/2) sum to {target}", field="target")
     numbers = [x for _ in range(triples) for x in _triple(draw, target, low, high)]
     if draw.parameters["answer"] == "any":
         _disturb(draw, numbers, low, high)

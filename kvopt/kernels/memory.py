@@ -30,11 +30,11 @@ _UNLIMITED = 2**60
 """Bytes from which on a limit of a container is none."""
 
 
-def parsed_size(text: str | None, field: str = "--ram") -> int | None:
+def parsed_size(text: str | int | None, field: str = "ram") -> int | None:
     """Return bytes of a size such as ``4G``, ``512M`` or ``2.5GiB``; K, M, G are powers of 1024."""
     if text is None:
         return None
-    match = _SIZE.fullmatch(text.strip())
+    match = _SIZE.fullmatch(str(text).strip())
     size = 0 if match is None else int(float(match[1]) * _UNITS[match[2].upper()])
     if size < 1:
         raise InvalidInput(f"must be a size such as 4G or 512M, got {shown(text)}", field=field)

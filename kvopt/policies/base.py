@@ -18,7 +18,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from kvopt.errors import InvalidInput, PolicyFault
-from kvopt.kernels.guarding import Extensible
+from kvopt.kernels.guarding import Extensible, file_of
 from kvopt.model.instance import Instance
 from kvopt.model.predictions import Beliefs, Believed, Intervals, PredictionModel
 from kvopt.model.scopes import Scope

@@ -12,21 +12,21 @@ import math
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from numbers import Real
+from typing import Any
 
-from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge
+from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge, shown
 from kvopt.kernels import memory
 from kvopt.kernels.compiling import compile_seconds, working_time
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
+from kvopt.model.requests import checked_integer, checked_number
 from kvopt.model.schedule import Schedule
-from kvopt.search.params import DEFAULT, SolveParams
+from kvopt.search.params import SolveParams
 from kvopt.search.proofs import CheckedBound, Proof
 from kvopt.search.result import BoundSource, Progress, SolveResult, Status, StopReason
-
-Number = TypeVar("Number", int, float)
 
 Observer = Callable[[Progress], None]
 """Called with both sides of the search whenever one of them improves."""
@@ -58,14 +58,10 @@ def available_threads() -> int:
 
 def checked_limit(time_limit: float | None) -> float | None:
     """Return a time limit if it is one, else raise."""
-    return None if time_limit is None else _at_least(0, time_limit, "time limit")
-
-
-def _at_least(least: int, value: Number, field: str) -> Number:
-    if value >= least:
-        return value
-    bound = "not be negative" if least == 0 else f"be at least {least}"
-    raise InvalidInput(f"must {bound}, got {value}", field=field)
+    if time_limit is None or (isinstance(time_limit, Real) and time_limit >= 0):
+        return time_limit
+    reason = f"must be a number of seconds, not negative, got {shown(time_limit)}"
+    raise InvalidInput(reason, field="time limit")
 
 
 class Search:
@@ -85,13 +81,15 @@ class Search:
         By default every core this process may use.
     observer, stop
         Called on improvements; asked whether to end.
+    gap
+        A certified gap that is enough.
     checkable
         Whether bounds are wanted with a proof that can be checked again, even if that takes
         longer than to trust an exhaustive search.
     ram
-        Bytes that the process may hold, by default a share of what the machine has.
+        Bytes that the process may hold, ``"4G"`` say; by default a share of what the machine has.
     params
-        Widths, limits and shares of time, see `kvopt.search.params`.
+        Widths, limits and shares of time, see `kvopt.search.params`, or tables of them.
     """
 
     def __init__(
@@ -103,15 +101,17 @@ class Search:
         threads: int | None = None,
         observer: Observer | None = None,
         stop: StopCriterion | None = None,
+        gap: float | None = None,
         checkable: bool = False,
-        ram: int | None = None,
-        params: SolveParams | None = None,
+        ram: int | str | None = None,
+        params: SolveParams | Mapping[str, Any] | None = None,
     ) -> None:
         self.instance = instance
-        self.ram = memory.default_budget() if ram is None else ram
-        self.params = DEFAULT if params is None else params
-        self.seed = _at_least(0, seed, "seed")
-        self.threads = available_threads() if threads is None else _at_least(1, threads, "threads")
+        self.ram = memory.parsed_size(ram) or memory.default_budget()
+        self.params = params if isinstance(params, SolveParams) else SolveParams.of(params or {})
+        self.seed = checked_integer(seed, "seed", 0)
+        threads = available_threads() if threads is None else threads
+        self.threads = checked_integer(threads, "threads", 1)
         self.checkable = checkable
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
@@ -124,8 +124,13 @@ class Search:
         self.versions: dict[str, str] = {}
         self.signal_number: int | None = None
         self.checked: CheckedBound | None = None
+        for field, function in (("observer", observer), ("stop", stop)):
+            if function is not None and not callable(function):
+                reason = f"must be a function of a Progress, got {shown(function)}"
+                raise InvalidInput(f"{reason}; for a gap write gap=0.05", field=field)
+        near = _never if gap is None else gap_below(checked_number(gap, "gap"))
         self._observer: Observer = observer or _ignore
-        self._criterion: StopCriterion = stop or _never
+        self._criterion: StopCriterion = lambda now: near(now) or (stop or _never)(now)
         self._began, self._compiled = working_time(), compile_seconds()
         limit = checked_limit(time_limit)
         self._deadline = math.inf if limit is None else self._began + limit

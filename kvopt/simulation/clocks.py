@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
+from kvopt.errors import InvalidInput, shown
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 from kvopt.model.instance import Instance
@@ -90,6 +91,14 @@ class Clock(ABC):
         least = self.batch_time.least_ns
         time += rounds * least
         return following if following is not None and time < following < time + least else time
+
+
+def checked_clock(clock: object) -> Clock:
+    """Return a clock, else raise."""
+    if isinstance(clock, Clock):
+        return clock
+    reason = f"must be Seconds(model) of kvopt.simulation.clocks, got {shown(clock)}"
+    raise InvalidInput(reason, field="clock")
 
 
 @dataclass(frozen=True)

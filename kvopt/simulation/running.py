@@ -20,7 +20,7 @@ from kvopt.policies.registry import policy as policy_from
 from kvopt.policies.servers import PausingPolicy, ServerPolicy, Sglang
 from kvopt.routers.base import ArrivalRouter, Router
 from kvopt.routers.registry import router as router_from
-from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.clocks import ROUNDS, Clock, checked_clock
 from kvopt.simulation.fleet_runs import FleetRun
 from kvopt.simulation.fleets import route, run_fleet
 from kvopt.simulation.paused_runs import PausedRun
@@ -84,6 +84,7 @@ def run(
     instance = as_instance(instance)
     if isinstance(policy, (list, tuple)):
         raise InvalidInput("must be a single one; kvopt.compare takes several", field="policy")
+    checked_clock(clock)
     scheduler = policy_from(policy) if isinstance(policy, str) else policy
     if label is None:
         label = policy if isinstance(policy, str) else policy.name

@@ -230,12 +230,12 @@ class TestGenerate:
         ("args", "words"),
         [
             (("nosuch",), "family"),
-            (("arrival-1", "-p", "rate=1"), "-p rate"),
-            (("arrival-2", "-p", "rate=fast"), "-p rate"),
+            (("arrival-1", "-p", "rate=1"), "kvopt: rate: "),
+            (("arrival-2", "-p", "rate=fast"), "kvopt: rate: "),
             (("two-point", "-p", "u"), "key=value"),
             (("two-point", "-p", "u=3", "-p", "u=4"), "given twice"),
-            (("thm-2.1", "--n", "5"), "--n"),
-            (("arrival-1", "--memory", "3"), "--memory"),
+            (("thm-2.1", "--n", "5"), "kvopt: n: "),
+            (("arrival-1", "--memory", "3"), "kvopt: memory: "),
         ],
     )
     def test_refusals_write_nothing(

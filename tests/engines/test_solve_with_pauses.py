@@ -83,7 +83,7 @@ def test_summaries_say_what_is_covered() -> None:
 
 
 def test_limits_are_checked() -> None:
-    with pytest.raises(InvalidInput, match="time limit: must not be negative"):
+    with pytest.raises(InvalidInput, match="time limit: must be a number of seconds"):
         solve_paused(instance_of(3, [(0, 0, 1)]), time_limit=-1)
 
 

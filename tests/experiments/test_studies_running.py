@@ -230,7 +230,7 @@ class TestRefused:
     @pytest.mark.parametrize("option", ["jobs", "limit"])
     def test_numbers_below_one(self, done: tuple[Path, Path], option: str) -> None:
         numbers: dict[str, Any] = {option: 0}
-        with pytest.raises(InvalidInput, match=f"--{option}: must be at least 1"):
+        with pytest.raises(InvalidInput, match=f"^{option}: must be at least 1"):
             run_study(read_study(done[0]), done[1], **numbers)
 
     @pytest.mark.slow

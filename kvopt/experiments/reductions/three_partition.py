@@ -55,7 +55,7 @@ class ThreePartition:
     numbers: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        checked_integer(self.target, "--target", 1)
+        checked_integer(self.target, "target", 1)
         for position, number in enumerate(self.numbers, 1):
             field = f"X{position}"
             checked_integer(number, field, 1)

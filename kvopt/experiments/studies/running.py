@@ -151,7 +151,7 @@ def run_study(
     """
     if not isinstance(study, Study):
         study = read_study(study) if str(study).endswith(".toml") else builtin_study(str(study))
-    for label, number in (("--jobs", jobs), ("--limit", limit)):
+    for label, number in (("jobs", jobs), ("limit", limit)):
         if number is not None:
             checked_integer(number, label, 1)
     if jobs is None:

@@ -71,7 +71,7 @@ def _cluster(address: str) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = f"{address} does not answer: {str(error).splitlines()[0]}"
-        raise InvalidInput(reason, field="--scheduler") from None
+        raise InvalidInput(reason, field="scheduler") from None
     try:
         # A worker that is lost is no fault of the task: another one gets it.
         yield client.get_executor(pure=False, retries=5)

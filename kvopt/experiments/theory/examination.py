@@ -147,6 +147,6 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
     """
     if topic not in TOPICS:
         raise unknown_name(topic, TOPICS, "topic")
-    checked_integer(draws, "--draws", 1)
-    checked_integer(scale, "--scale", 1)
+    checked_integer(draws, "draws", 1)
+    checked_integer(scale, "scale", 1)
     return TOPICS[topic](draws, scale)

@@ -1,0 +1,59 @@
+"""Schedules that callers give, in whatever form they have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.schedules import read_either_schedule
+from kvopt.model.instance import Instance
+from kvopt.model.pausing import PausedSchedule
+from kvopt.model.schedule import Schedule
+from kvopt.policies.base import Policy
+from kvopt.simulation.clocks import ROUNDS
+from kvopt.simulation.running import run
+
+
+class _Result(Protocol):
+    """A schedule, or what holds one: a run, a result, a certificate."""
+
+    @property
+    def objective(self) -> int | None: ...
+
+
+GivenSchedule = _Result | Policy | Iterable[int] | str | Path
+"""What is taken for a schedule."""
+
+
+def given_schedule(
+    instance: Instance, given: GivenSchedule, field: str
+) -> Schedule | PausedSchedule:
+    """Return a feasible schedule of an instance from what a caller gave, else raise.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    given
+        A schedule or the path of one; a run in rounds, a result or a certificate, which hold one;
+        the start of each request; or a policy, or its name, which is run.
+    field
+        What errors call it.
+    """
+    if isinstance(given, str | Policy):
+        given = run(instance, given)
+    found: Any = read_either_schedule(given, instance) if isinstance(given, Path) else given
+    for held in ("upper", "paused_schedule", "schedule"):
+        if getattr(found, "clock", ROUNDS).is_even:
+            found = getattr(found, held, None) or found
+    if isinstance(found, Iterable):
+        found = Schedule(instance, found)
+    if not isinstance(found, Schedule | PausedSchedule):
+        reason = f"must hold a schedule in rounds, be one, starts or a policy, got {shown(given)}"
+        raise InvalidInput(reason, field=field)
+    check = found.check()
+    if found.instance.hash != instance.hash or not check.feasible:
+        raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
+    return found
