@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import nan
 
 import numpy as np
 
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
 from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.runs import PolicyRun
 
 _COLUMNS = 2_000
 """Equal parts of the time in which a curve keeps its first, last, least and largest point.
@@ -44,15 +41,6 @@ class Course:
     prefills: list[Span] = field(default_factory=list)
     decodes: list[Span] = field(default_factory=list)
     ended: float = 0.0
-
-
-def as_run(what: Schedule | PausedSchedule | PolicyRun) -> PolicyRun:
-    """Return a schedule as a run in rounds."""
-    if isinstance(what, PolicyRun):
-        return what
-    if isinstance(what, PausedSchedule):
-        return PausedRun.of(what, "")
-    return PolicyRun(what.instance, "", what.starts, (), Outcome.COMPLETED, nan)
 
 
 def course_of(run: PolicyRun) -> Course:

@@ -17,11 +17,11 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.summary import worded
 from kvopt.plots import requests, style
-from kvopt.plots.course import as_run
 from kvopt.plots.memory import memory_profile, price_curve
 from kvopt.plots.running import bands, rows, run_memory
 from kvopt.search.proofs import Prices
 from kvopt.simulation.comparison import Comparison
+from kvopt.simulation.given import as_run
 from kvopt.simulation.runs import PolicyRun
 
 _LONGEST_NAME = 60

@@ -10,8 +10,9 @@ from matplotlib.collections import PolyCollection
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.plots import style
-from kvopt.plots.course import Course, as_run, counted, course_of, thinned, tokens_over_time
+from kvopt.plots.course import Course, counted, course_of, thinned, tokens_over_time
 from kvopt.plots.timeline import gantt, label_rows
+from kvopt.simulation.given import as_run
 from kvopt.simulation.runs import PolicyRun
 
 

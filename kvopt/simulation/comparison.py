@@ -13,9 +13,11 @@ from kvopt.files.instances import as_instance
 from kvopt.model.frames import frame, latex
 from kvopt.model.instance import Instance
 from kvopt.model.optional import pictures
+from kvopt.model.scopes import least_scope
 from kvopt.model.summary import Facts, Summarised
 from kvopt.policies.base import Policy
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.given import GivenSchedule, as_run, given_schedule
 from kvopt.simulation.measures import MEASURES, waiting_cells
 from kvopt.simulation.running import run
 from kvopt.simulation.runs import PolicyRun
@@ -35,12 +37,16 @@ class Comparison(Summarised):
     ----------
     runs
         The runs, at least one.
+    optimum
+        The least total latency of all schedules, where it is known.
     """
 
     runs: tuple[PolicyRun, ...]
+    optimum: int | None
 
-    def __init__(self, runs: Iterable[PolicyRun]) -> None:
+    def __init__(self, runs: Iterable[PolicyRun], optimum: int | None = None) -> None:
         object.__setattr__(self, "runs", tuple(runs))
+        object.__setattr__(self, "optimum", optimum)
         if not self.runs:
             raise InvalidInput("must hold at least one run", field="runs")
         for other in self.runs[1:]:
@@ -72,15 +78,20 @@ class Comparison(Summarised):
         """Least total latency of those that finished, on the clock."""
         return min((each.objective for each in self if each.objective is not None), default=None)
 
+    @property
+    def _multiple(self) -> str:
+        """What totals are multiples of, as tables call it."""
+        return "times the best of these" if self.optimum is None else "times the optimum"
+
     def facts(self) -> Facts:
         """Return what a summary says."""
-        unit = "rounds" if self.clock.is_even else "seconds"
+        unit, times = "rounds" if self.clock.is_even else "seconds", self._multiple
         said: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
         for each, cells in zip(self, map(self._cells, self), strict=True):
-            mean, times = cells["mean"], cells["times the best"]
-            is_known = each.objective is not None
             said[each.policy] = (
-                f"mean latency {mean} {unit}, {times} times the best" if is_known else each.outcome
+                each.outcome
+                if each.objective is None
+                else f"mean latency {cells['mean']} {unit}, {cells[times]} {times}"
             )
         return said
 
@@ -105,7 +116,7 @@ class Comparison(Summarised):
                     for name in MEASURES
                     for share, number in waited[name].items()
                 },
-                "times_the_best": value / self.best if value is not None and self.best else None,
+                self._multiple.replace(" ", "_"): self._times(value),
                 "makespan": None if not known else each.makespan / scale,
                 "evictions": each.evictions,
                 "peak_memory": each.peak_memory,
@@ -116,7 +127,7 @@ class Comparison(Summarised):
     def to_latex(self) -> str:
         """Return a table for the package booktabs, a row for each run."""
         unit = "" if self.clock.is_even else " s"
-        heads = [f"mean{unit}", *waiting_cells(None, self.clock), "times the best"]
+        heads = [f"mean{unit}", *waiting_cells(None, self.clock), self._multiple]
         if self.clock.is_even:
             heads.remove("per token")  # it is 1
         rows = []
@@ -133,30 +144,36 @@ class Comparison(Summarised):
         figure: Figure = pictures().plot_runs(self.runs)
         return figure
 
+    def _times(self, value: int | None) -> float | None:
+        least = self.best if self.optimum is None else self.optimum
+        return value / least if value is not None and least else None
+
     def _cells(self, each: PolicyRun) -> dict[str, str]:
-        value, count, best = each.objective, len(self.instance), self.best
+        value, count = each.objective, len(self.instance)
+        times = self._times(value)
         mean = None if value is None or not count else value / count / self.clock.scale
         return {
             "mean": "-" if mean is None else f"{mean:,.{2 if self.clock.is_even else 3}f}",
-            "times the best": "-" if value is None or not best else f"{value / best:.4f}",
+            self._multiple: "-" if times is None else f"{times:.4f}",
             **waiting_cells(None if value is None else each.measures(), self.clock),
         }
 
 
 def compare(
     instance: Instance | str | Path,
-    policies: Iterable[str | Policy | PolicyRun],
+    policies: str | Iterable[GivenSchedule],
     *,
     clock: Clock = ROUNDS,
 ) -> Comparison:
-    """Simulate several schedulers on one instance.
+    """Set schedulers and schedules side by side on one instance.
 
     Parameters
     ----------
     instance
         The problem, or the file that it is read from.
     policies
-        Schedulers, as for `run`; or runs that were made before.
+        Schedulers, as for `run`; runs that were made before; schedules in any form that `solve` can
+        begin from, and results.  One that is optimal gives the optimum that all are compared with.
     clock
         How long rounds last, see `run`.
 
@@ -168,7 +185,23 @@ def compare(
     ([28, 28], 28)
     """
     instance = as_instance(instance)
-    chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
-    return Comparison(
-        each if isinstance(each, PolicyRun) else run(instance, each, clock=clock) for each in chosen
-    )
+    chosen = [policies] if isinstance(policies, str) else list(policies)
+    runs = [_run(instance, given, clock, place) for place, given in enumerate(chosen, 1)]
+    scope = least_scope(each.scope for each in runs)
+    optima = [
+        each.objective
+        for each in chosen
+        if getattr(each, "gap", None) == 0 and each.scope.covers(scope)  # type: ignore[union-attr]
+    ]
+    return Comparison(runs, min(optima, default=None))
+
+
+def _run(instance: Instance, given: GivenSchedule, clock: Clock, place: int) -> PolicyRun:
+    """Return the run of a scheduler, or a schedule as one."""
+    if isinstance(given, str | Policy):
+        return run(instance, given, clock=clock)
+    made = getattr(given, "run", given)  # of a result in seconds
+    if isinstance(made, PolicyRun):
+        return made
+    schedule = given_schedule(instance, given, "policies")
+    return as_run(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import nan
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +14,10 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.policies.base import Policy
 from kvopt.simulation.clocks import ROUNDS
+from kvopt.simulation.fleet_runs import FleetRun
+from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.running import run
+from kvopt.simulation.runs import Outcome, PolicyRun
 
 
 class _Result(Protocol):
@@ -57,3 +61,13 @@ def given_schedule(
     if found.instance.hash != instance.hash or not check.feasible:
         raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
     return found
+
+
+def as_run(what: Schedule | PausedSchedule | PolicyRun, label: str = "") -> PolicyRun:
+    """Return a schedule as a run in rounds."""
+    if isinstance(what, PolicyRun):
+        return what
+    if isinstance(what, PausedSchedule):
+        return PausedRun.of(what, label)
+    made = PolicyRun(what.instance, label, what.starts, (), Outcome.COMPLETED, nan)
+    return made if what.instance.workers == 1 else FleetRun.of(made, what.workers, {})
