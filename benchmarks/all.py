@@ -36,6 +36,7 @@ import traces
 from verifying import verified
 
 from kvopt import bound, generate, run, solve
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.running import run as simulate
 
 HERE = Path(__file__).resolve().parent
@@ -374,4 +375,5 @@ def table(
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -19,6 +19,7 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Scanner
 from kvopt.bounds.volume import volume_bound
+from kvopt.kernels.pipes import ended_by_reader
 
 CASES = (
     ("arrival-1", 20, None), ("arrival-1", 50, None), ("arrival-2", 30, None),
@@ -70,4 +71,5 @@ def timed(result: BoundResult) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -17,6 +17,7 @@ from pathlib import Path
 from traces import instance as instance_from
 
 from kvopt import Instance, Request, SolveResult, bound, run, solve
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -76,4 +77,5 @@ def row(burst: Instance, found: SolveResult) -> tuple[int, int, int, int]:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -36,6 +36,7 @@ from kvopt import (
     run,
 )
 from kvopt.heuristics.trace_beams import search_traces
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.incumbent import Search
 
 GRID = 16
@@ -130,4 +131,5 @@ def certificate_of(instance: Instance, runs: list[PolicyRun], result: BoundResul
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

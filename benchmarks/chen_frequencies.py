@@ -14,6 +14,7 @@ import argparse
 
 from kvopt.experiments.theory.formulas import lemma_1
 from kvopt.experiments.theory.simulations import counted
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -46,4 +47,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

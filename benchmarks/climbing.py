@@ -16,6 +16,7 @@ import time
 
 from kvopt import Instance, generate, solve
 from kvopt.configurations.stages import Rising
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.params import DEFAULT, ConfigurationStage
 
 STAGES = DEFAULT.configuration.stages
@@ -73,4 +74,5 @@ def climbed(
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

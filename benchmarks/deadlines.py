@@ -18,6 +18,7 @@ from verifying import verified
 
 from kvopt import certify, run
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.deadlines import Aim, Deadline
 from kvopt.model.instance import Instance
 from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
@@ -69,4 +70,5 @@ def row(instance: Instance, clock: Clock, after: int, limit: float) -> list[str]
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

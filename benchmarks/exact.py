@@ -32,6 +32,7 @@ from kvopt import (
     write_schedule,
 )
 from kvopt.formulations.export import export
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -177,4 +178,5 @@ def certified(instance: Instance, options: argparse.Namespace) -> tuple[list[flo
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -14,6 +14,7 @@ from pathlib import Path
 from kvopt.experiments.studies import Record, Study, read_records, read_study
 from kvopt.experiments.studies.claims import CLAIMS
 from kvopt.experiments.studies.intervals import by_policy, ratio_of
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -90,4 +91,5 @@ def widths(records: Sequence[Record]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -20,6 +20,7 @@ from traces import trace
 
 from kvopt import bounds_by_workers, run
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.clocks import ROUNDS, Seconds
 
 PRESET = "llama-2-70b-2xa100"
@@ -56,4 +57,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -19,6 +19,7 @@ import traces
 
 from kvopt import Instance, solve
 from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.incumbent import Search
 
 BACKLOG, ALL = 10_000, 19_366
@@ -64,4 +65,5 @@ def row(instance: Instance, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -19,6 +19,7 @@ from traces import trace
 
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.clocks import ROUNDS, Seconds
 
 MATCH = FleetMatch("fcfs", "round-robin", 6)
@@ -65,4 +66,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

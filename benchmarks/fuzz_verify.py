@@ -30,6 +30,7 @@ from kvopt.certificates import Certificate, certify
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
 from kvopt.files import instance_from_json
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.proofs import CheckedBound, VolumeProof
 from kvopt.simulation.clocks import Seconds
 
@@ -260,4 +261,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from traffic import CLOCK, EIGHT, conversation
 
 from kvopt import Instance, run
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.clocks import ROUNDS
 
 
@@ -71,4 +72,5 @@ def simulated(instance: Instance, policy: str, clock: str, result: Connection) -
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

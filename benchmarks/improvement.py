@@ -17,6 +17,7 @@ from kvopt.heuristics import improve
 from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.local_search import search_orders
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.incumbent import Search
 
 METHODS: dict[str, Callable[[Search, float], None]] = {
@@ -74,4 +75,5 @@ def improved(instance: Instance, method: str, seconds: list[float]) -> list[int]
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvopt import Instance, generate, write_instance
+from kvopt.kernels.pipes import ended_by_reader
 
 COMMANDS = (["solve"], ["bound", "--method", "lp"], ["bound"], ["certify", "--policy", "svf"])
 
@@ -62,4 +63,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

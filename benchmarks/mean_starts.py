@@ -11,6 +11,7 @@ import argparse
 import statistics
 
 from kvopt import generate, run
+from kvopt.kernels.pipes import ended_by_reader
 
 CASES = (("uniform", 20, 100), ("uniform", 40, 100), ("normal", 20, 100),
          ("arrival-1", 20, None), ("conversation", 40, 1_500))  # fmt: skip
@@ -40,4 +41,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from kvopt import Instance, generate
 from kvopt.formulations.windows import Windows
+from kvopt.kernels.pipes import ended_by_reader
 
 Figures = tuple[float, float, int]
 
@@ -88,4 +89,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 from kvopt import generate, solve
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -37,4 +38,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

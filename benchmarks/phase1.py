@@ -14,6 +14,7 @@ import time
 from typing import get_args
 
 from kvopt import Instance, TooLarge, generate, run
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.policies.phase1 import Candidate, Phase1, solver
 
 FAMILIES = (("uniform", 100), ("conversation", 16_492), ("conversation-summarisation", 16_492))
@@ -79,4 +80,5 @@ def latency(drawn: list[Instance], name: Phase1) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -22,6 +22,7 @@ from kvopt import BatchTime, Instance, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.paused_runs import PausedRun
@@ -136,4 +137,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -38,6 +38,8 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from traces import FILES, MEMORY, ROUND_MS
 
+from kvopt.kernels.pipes import ended_by_reader
+
 STEPS = ("import", "run", "bound", "certify", "verify", "study", "report")
 DEFAULT_STEPS = ("import", "certify", "verify", "study", "report")
 POLICIES = (
@@ -214,4 +216,5 @@ def gaps(case: str, found: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -15,6 +15,7 @@ import time
 from dataclasses import replace
 
 from kvopt import Instance, TooLarge, generate
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.running import run as simulate
 from kvopt.simulation.simulator import Stopped
 
@@ -83,4 +84,5 @@ def row(instance: Instance, text: str, arrivals: bool, limit: float) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

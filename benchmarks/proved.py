@@ -39,6 +39,7 @@ import kvopt.verify as verifier
 from kvopt import Instance
 from kvopt.certificates.proved import proved_checker
 from kvopt.files import instance_to_json
+from kvopt.kernels.pipes import ended_by_reader
 
 Content = dict[str, Any]
 CHANGED = ("upper", "lower", "policies", "deadlines")
@@ -194,4 +195,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

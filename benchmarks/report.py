@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.reports import write_report
 
 
@@ -44,4 +45,5 @@ def timed(folder: Path, page: Path, *, verify: bool) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

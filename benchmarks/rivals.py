@@ -37,6 +37,7 @@ from rival_models import Offers, Problem
 
 from kvopt import Instance, Schedule, generate, run
 from kvopt.bounds.windows import start_windows
+from kvopt.kernels.pipes import ended_by_reader
 
 RIVALS = {
     "kvopt": ("engines", "exact", "kvopt"),
@@ -309,4 +310,5 @@ def best_of_policies(instance: Instance) -> Schedule:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -20,6 +20,7 @@ import numpy as np
 
 from kvopt.hardware.presets import GPUS, SHORT_NAMES, ModelShape
 from kvopt.hardware.roofline import CHECKED, COUNTS, MOSTLY, roofline
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.batch_time import MILLISECOND
 from kvopt.traces.records import read_batches
 
@@ -107,4 +108,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -18,6 +18,7 @@ from traces import trace
 
 from kvopt import run
 from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.routers.registry import ROUTERS
 from kvopt.simulation.clocks import Seconds
 
@@ -61,4 +62,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

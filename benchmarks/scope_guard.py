@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from block_comparison import in_blocks
 from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
 
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.scopes import Scope
 
 BLOCKS = (Scope.RUNS, Scope.PAUSES)
@@ -65,4 +66,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ended_by_reader():
+        sys.exit(main())

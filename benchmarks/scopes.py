@@ -16,6 +16,7 @@ from kvopt import InvalidInput, bound, read_instance
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.files.batch_times import batch_time
 from kvopt.files.runs import read_run
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.instance import Instance
 from kvopt.model.scopes import Scope
 
@@ -64,4 +65,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -21,6 +21,7 @@ from kvopt.configurations.expand import TooWide
 from kvopt.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.configurations.lookahead import Lookahead
 from kvopt.configurations.stages import Rising
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.params import DEFAULT
 
 _LABEL_LIMIT = 12_000_000
@@ -79,4 +80,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

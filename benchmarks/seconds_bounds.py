@@ -34,6 +34,7 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.simulation.clocks import Seconds
 
@@ -158,4 +159,5 @@ def by_rank(instance: Instance, model: BatchTime) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -24,6 +24,7 @@ from kvopt import import_trace
 from kvopt.experiments.studies import read_records, run_study
 from kvopt.experiments.studies.description import Study, read_study
 from kvopt.files import write_instance
+from kvopt.kernels.pipes import ended_by_reader
 
 POLICIES = ("svf", "patient", "mc-sf", "fcfs")
 HEAD = """
@@ -95,4 +96,5 @@ def gaps(folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -19,6 +19,7 @@ from verifying import verified
 
 from kvopt import Certificate, certify, run
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.model.instance import Instance
 from kvopt.simulation.clocks import Seconds
 
@@ -69,4 +70,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

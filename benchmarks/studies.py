@@ -28,6 +28,7 @@ from tempfile import TemporaryDirectory
 from kvopt import verify
 from kvopt.experiments.studies import read_records, run_study
 from kvopt.experiments.studies.description import Study, study_from_text
+from kvopt.kernels.pipes import ended_by_reader
 
 SMALL = """
 name = "small"
@@ -167,4 +168,5 @@ def size_of(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

@@ -26,6 +26,7 @@ from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_cp_model, load_highspy
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.search.incumbent import Search
 
 
@@ -136,4 +137,5 @@ def by_cpsat(instance: Instance, windows: Windows, target: int, limit: float) ->
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

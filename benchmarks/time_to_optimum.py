@@ -10,6 +10,7 @@ import platform
 import statistics
 
 from kvopt import Status, generate, solve
+from kvopt.kernels.pipes import ended_by_reader
 
 
 def main() -> None:
@@ -42,4 +43,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

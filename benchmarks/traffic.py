@@ -14,6 +14,7 @@ import time
 
 from kvopt import Instance, TooLarge, generate
 from kvopt.files.batch_times import PRESETS
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.running import run as simulate
 from kvopt.simulation.runs import PolicyRun
@@ -79,4 +80,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

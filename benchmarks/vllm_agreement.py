@@ -17,6 +17,7 @@ from random import Random
 from vllm_record import drive, make_scheduler, use_source
 
 from kvopt import Instance, Request, run
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.traces.records import read_record
 
@@ -104,4 +105,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

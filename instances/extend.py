@@ -20,6 +20,7 @@ from kvopt import Instance, Request, Schedule, SolveResult, generate, read_insta
 from kvopt import write_instance as write
 from kvopt.experiments.reductions import ThreePartition
 from kvopt.files import write_atomically
+from kvopt.kernels.pipes import ended_by_reader
 from kvopt.version import __version__
 
 HERE = Path(__file__).parent
@@ -177,4 +178,5 @@ def save(known: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with ended_by_reader():
+        main()

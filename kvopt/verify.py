@@ -30,6 +30,7 @@ import hashlib
 import json
 import math
 import os
+import signal
 import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
@@ -2892,5 +2893,7 @@ class _Callable(ModuleType):
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that leaves ends it, as elsewhere
     main()
 sys.modules[__name__].__class__ = _Callable

@@ -18,6 +18,7 @@ import pyomo.environ as pyo
 
 from kvopt.formulations.pyomo import time_indexed_with_pauses
 from kvopt.formulations.pyomo.script import Options, parser, requested_instance, run
+from kvopt.kernels.pipes import ended_by_reader
 
 EXAMPLE = Path(__file__).with_name("example-pause.json")
 
@@ -28,5 +29,6 @@ def pyomo_create_model(options: Options = None, model_options: Options = None) -
 
 
 if __name__ == "__main__":
-    arguments = parser("Solve the time-indexed integer program with pauses.").parse_args()
-    sys.exit(run(time_indexed_with_pauses, arguments))
+    with ended_by_reader():
+        arguments = parser("Solve the time-indexed integer program with pauses.").parse_args()
+        sys.exit(run(time_indexed_with_pauses, arguments))

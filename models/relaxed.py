@@ -18,6 +18,7 @@ import pyomo.environ as pyo
 
 from kvopt.formulations.pyomo import relaxed
 from kvopt.formulations.pyomo.script import Options, parser, requested_instance, run
+from kvopt.kernels.pipes import ended_by_reader
 
 EXAMPLE = Path(__file__).with_name("example-3.1.json")
 
@@ -28,4 +29,5 @@ def pyomo_create_model(options: Options = None, model_options: Options = None) -
 
 
 if __name__ == "__main__":
-    sys.exit(run(relaxed, parser("Solve the LP relaxation.").parse_args()))
+    with ended_by_reader():
+        sys.exit(run(relaxed, parser("Solve the LP relaxation.").parse_args()))

@@ -19,6 +19,7 @@ import pyomo.environ as pyo
 
 from kvopt.formulations.pyomo import running_status
 from kvopt.formulations.pyomo.script import Options, parser, requested_instance, run
+from kvopt.kernels.pipes import ended_by_reader
 
 EXAMPLE = Path(__file__).with_name("example-3.1.json")
 
@@ -39,4 +40,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with ended_by_reader():
+        sys.exit(main())

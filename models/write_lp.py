@@ -16,6 +16,7 @@ from kvopt.files import read_instance
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.export import export
 from kvopt.formulations.pyomo import running_status
+from kvopt.kernels.pipes import ended_by_reader
 
 HERE = Path(__file__).parent
 OPTIMUM = 45
@@ -36,4 +37,5 @@ def write_all(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_all(HERE)
+    with ended_by_reader():
+        write_all(HERE)

@@ -10,6 +10,7 @@ from traceback import format_exception
 from typing import TYPE_CHECKING, NoReturn
 
 from kvopt.errors import KvoptError
+from kvopt.kernels.pipes import ended_by_reader
 
 if TYPE_CHECKING:
     import typer
@@ -19,9 +20,6 @@ REFUSED = 2
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of the signal, as shells say it."""
-
-UNREAD = 141
-"""Exit status where a program that reads the output, `head` say, took no more of it."""
 
 _LEFT_BEHIND = {"kvopt-solver", "kvopt-compiler"}
 """Names of threads that are not waited for at the end."""
@@ -44,7 +42,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before any command began
         _leave(INTERRUPTED)
     except SystemExit as end:
-        _flush()
+        with ended_by_reader():
+            pass
         # A solver or compiler that would not stop must not keep the process, nor crash its end.
         if any(thread.name in _LEFT_BEHIND for thread in threading.enumerate()):
             _leave(end.code if isinstance(end.code, int) else 0)
@@ -75,16 +74,7 @@ def _leave(status: int) -> NoReturn:
     If Ctrl-C fell into code that is compiled from a string, as some modules do while they are
     loaded, Python would kill itself by that signal at its end, although it was caught.
     """
-    _flush()
+    with ended_by_reader():
+        pass
     sys.stderr.flush()
     os._exit(status)
-
-
-def _flush() -> None:
-    """Print what is left, unless there is no reader for it any more."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Python would try once more at its end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(UNREAD)

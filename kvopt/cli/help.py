@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -18,10 +17,10 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
-from kvopt.cli import UNREAD
 from kvopt.cli.examples import EXAMPLES
 from kvopt.cli.messages import PipedConsole
 from kvopt.cli.names import filled_in
+from kvopt.kernels.pipes import ended_by_reader
 
 Row = tuple[Text, Text]
 
@@ -60,10 +59,8 @@ class Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; it ends quietly when its output is read no more."""
-        try:
+        with ended_by_reader():
             return super().invoke(ctx)
-        except BrokenPipeError:
-            sys.exit(UNREAD)
 
 
 def _show(command: Any, context: Any) -> None:

@@ -1,0 +1,28 @@
+"""Standard output that is a pipe whose reader may leave, as ``head`` does."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+UNREAD = 141
+"""Exit status where a program that reads the output, `head` say, took no more of it."""
+
+_STANDARD_OUTPUT = 1
+"""Its descriptor, whatever prints go to."""
+
+
+@contextmanager
+def ended_by_reader() -> Iterator[None]:
+    """End the process without a word where what the block printed finds no reader any more."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would try once more at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
+        sys.exit(UNREAD)
