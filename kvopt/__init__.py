@@ -44,7 +44,7 @@ _HOMES = {
     "engines.timing": "TimedResult solve_in_seconds",
     "errors": "FalseClaim InvalidInput KvoptError MissingPackage MissingSolver PolicyFault "
     "SolverFault TooLarge UnsupportedDependency",
-    "families": "generate",
+    "families": "generate list_families",
     "files": "read_instance read_paused_schedule read_schedule write_instance write_schedule",
     "formulations.export": "export",
     "model.batch_time": "BatchTime Line",
@@ -53,7 +53,7 @@ _HOMES = {
     "model.pausing": "PausedSchedule",
     "model.schedule": "Schedule ScheduleCheck",
     "model.scopes": "Scope",
-    "policies": "Need Policy PrefixPolicy View policy register",
+    "policies": "Need Policy PrefixPolicy View list_policies policy register",
     "search.incumbent": "gap_below",
     "search.params": "SolveParams",
     "search.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
@@ -76,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

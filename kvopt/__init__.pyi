@@ -19,7 +19,7 @@ from kvopt.errors import (
     TooLarge,
     UnsupportedDependency,
 )
-from kvopt.families import generate
+from kvopt.families import generate, list_families
 from kvopt.files import (
     read_instance,
     read_paused_schedule,
@@ -34,7 +34,7 @@ from kvopt.model.pausing import PausedSchedule
 from kvopt.model.requests import Prediction, Request
 from kvopt.model.schedule import Schedule, ScheduleCheck
 from kvopt.model.scopes import Scope
-from kvopt.policies import Need, Policy, PrefixPolicy, View, policy, register
+from kvopt.policies import Need, Policy, PrefixPolicy, View, list_policies, policy, register
 from kvopt.search.incumbent import gap_below
 from kvopt.search.params import SolveParams
 from kvopt.search.result import (
@@ -98,6 +98,8 @@ __all__ = [
     "gap_below",
     "generate",
     "import_trace",
+    "list_families",
+    "list_policies",
     "policy",
     "read_certificate",
     "read_instance",

@@ -52,6 +52,21 @@ def test_types_of_public_names_are_of_what_is_loaded() -> None:
 
 
 @pytest.mark.slow
+def test_the_package_shows_its_public_names_alone() -> None:
+    assert dir(kvopt) == kvopt.__all__
+    assert all(hasattr(kvopt, name) for name in dir(kvopt))
+
+
+def test_policies_and_families_are_listed_with_a_line_about_each() -> None:
+    for listed, some in ((kvopt.list_policies(), "mc-sf"), (kvopt.list_families(), "arrival-1")):
+        assert some in listed
+        assert all(about and "\n" not in about for about in listed.values())
+        shown = repr(listed).splitlines()
+        assert [line.split()[0] for line in shown[1:]] == list(listed)
+        assert listed[some] in str(listed)
+        assert f'<th style="text-align:left">{some}</th>' in listed._repr_html_()
+
+
 def test_imports_point_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rooms and their order stand in pyproject.toml; imports inside functions count."""
     monkeypatch.chdir(ROOT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import MISSING, fields
 from typing import Annotated, Any
 
@@ -10,6 +9,7 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.common import option
+from kvopt.model.summary import first_line
 from kvopt.policies.base import Policy
 from kvopt.policies.registry import policies
 from kvopt.routers.registry import ROUTERS
@@ -56,7 +56,7 @@ def _list_routers(json: bool) -> None:
     rows = [
         {
             "router": kind.name,
-            "summary": _summary(kind),
+            "summary": first_line(kind),
             "source": kind.source,
             "given": "when it arrives" if kind.is_irrevocable else "when it starts",
         }
@@ -74,17 +74,12 @@ def _list_routers(json: bool) -> None:
     common.print_table(table)
 
 
-def _summary(kind: type) -> str:
-    """Return the first line of what a class says of itself."""
-    return (inspect.getdoc(kind) or "").partition("\n")[0].replace("``", "")
-
-
 def _described(kind: type[Policy]) -> dict[str, Any]:
     shared = {item.name for item in fields(Policy)}
     own = (item for item in fields(kind) if item.init and item.name not in shared)
     return {
         "policy": kind.name,
-        "summary": _summary(kind),
+        "summary": first_line(kind),
         "source": kind.source,
         "needs": [str(need) for need in kind.needs],
         "parameters": {

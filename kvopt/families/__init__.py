@@ -10,8 +10,9 @@ from kvopt.families import chen, jaillet, traffic, wang
 from kvopt.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
 from kvopt.model.instance import Instance
 from kvopt.model.requests import checked_integer
+from kvopt.model.summary import Names
 
-__all__ = ["FAMILIES", "Family", "Parameter", "generate"]
+__all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
 
 FAMILIES: dict[str, Family] = {
     family.name: family
@@ -24,6 +25,11 @@ FAMILIES: dict[str, Family] = {
         *traffic.FAMILIES,
     )
 }
+
+
+def list_families() -> Names:
+    """Return the name of every family of instances, with a line about each."""
+    return Names({name: family.summary for name, family in FAMILIES.items()})
 
 
 def generate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from inspect import getdoc
 from textwrap import fill
 from typing import ClassVar
 
@@ -56,6 +57,21 @@ class Summarised:
 
     def _said(self) -> list[tuple[str, str]]:
         return [(name, worded(value)) for name, value in self.facts().items() if value is not None]
+
+
+class Names(Summarised, dict[str, str]):
+    """Names with a line about each; they print as a table."""
+
+    __repr__ = Summarised.__str__
+
+    def facts(self) -> Facts:
+        """Return the lines."""
+        return self
+
+
+def first_line(kind: type) -> str:
+    """Return the first line of what a class says of itself."""
+    return (getdoc(kind) or "").partition("\n")[0].replace("``", "")
 
 
 def worded(value: object) -> str:

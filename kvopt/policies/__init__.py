@@ -2,6 +2,15 @@
 
 from kvopt.policies.base import Need, Policy, View
 from kvopt.policies.prefix import PrefixPolicy
-from kvopt.policies.registry import policies, policy, register
+from kvopt.policies.registry import list_policies, policies, policy, register
 
-__all__ = ["Need", "Policy", "PrefixPolicy", "View", "policies", "policy", "register"]
+__all__ = [
+    "Need",
+    "Policy",
+    "PrefixPolicy",
+    "View",
+    "list_policies",
+    "policies",
+    "policy",
+    "register",
+]

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_orig
 from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
 from kvopt.kernels.guarding import arguments_of, file_of
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
+from kvopt.model.summary import Names, first_line
 from kvopt.policies.base import Policy
 
 Kind = TypeVar("Kind", bound=type[Policy])
@@ -55,6 +56,18 @@ def register(kind: Kind) -> Kind:
 def policies() -> dict[str, type[Policy]]:
     """Return every known policy by name."""
     return POLICIES.all()
+
+
+def list_policies() -> Names:
+    """Return the name of every scheduler, with a line about each.
+
+    Examples
+    --------
+    >>> from kvopt import list_policies
+    >>> list_policies()["h-sf"]
+    'Start the largest set of waiting requests that fits beside what is running.'
+    """
+    return Names({name: first_line(kind) for name, kind in policies().items()})
 
 
 def policy(text: str) -> Policy:
