@@ -35,8 +35,7 @@ from kvopt.search.proofs import SlowerBound
 from kvopt.search.result import StopReason
 from kvopt.search.threads import signals_remembered
 from kvopt.simulation.clocks import ROUNDS, Clock, checked_clock
-from kvopt.simulation.given import GivenSchedule, given_schedule
-from kvopt.simulation.paused_runs import PausedRun
+from kvopt.simulation.given import GivenSchedule, as_run, given_schedule
 from kvopt.simulation.runs import Outcome, PolicyRun
 
 GIVEN = "schedule"
@@ -144,7 +143,7 @@ def certify(
     is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
     if isinstance(schedule, PausedSchedule):
         schedule = schedule.without_pauses() or schedule
-    runs = [] if schedule is None else [_given(schedule)]
+    runs = [] if schedule is None else [JudgedRun.of(as_run(schedule, GIVEN))]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
@@ -251,12 +250,10 @@ def _judged(
     """
     search.engine = "policies"
     for label, policy in labelled:
-        if sides.served is not None and policy == Svf():
-            known = JudgedRun.scheduled(label, sides.served)
-            yield _counted(known, known.on(search.instance, clock))
-            continue
         made: PolicyRun | str
-        if isinstance(policy, Policy):
+        if sides.served is not None and policy == Svf():
+            made = as_run(sides.served, label)
+        elif isinstance(policy, Policy):
             made = attempt(search, policy, label, clock, router)
         else:
             made = policy
@@ -275,12 +272,6 @@ def _counted(judged: JudgedRun, run: PolicyRun | None) -> JudgedRun:
     if run is None or judged.value is None:
         return judged
     return replace(judged, waited=run.measures())
-
-
-def _given(schedule: Schedule | PausedSchedule) -> JudgedRun:
-    if isinstance(schedule, PausedSchedule):
-        return JudgedRun.of(PausedRun.of(schedule, GIVEN))
-    return JudgedRun.scheduled(GIVEN, schedule)
 
 
 def _labelled(

@@ -23,8 +23,8 @@ from kvopt.model.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, 
 from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
 from kvopt.search.result import relative_gap
 from kvopt.simulation.clocks import ROUNDS, Clock
+from kvopt.simulation.given import as_run
 from kvopt.simulation.measures import MEASURES, Measures
-from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import PolicyRun
 
 if TYPE_CHECKING:
@@ -85,15 +85,7 @@ class Certificate(Summarised):
 
     def best_run(self) -> JudgedRun | None:
         """Return the upper side in the form of a run."""
-        match self.upper:
-            case PolicyRun() as run:
-                return JudgedRun.of(run)
-            case PausedSchedule() as schedule:
-                return JudgedRun.of(PausedRun.of(schedule, ""))
-            case Schedule() as schedule:
-                return JudgedRun.scheduled("", schedule)
-            case None:
-                return None
+        return None if self.upper is None else JudgedRun.of(as_run(self.upper))
 
     @property
     def objective(self) -> int | None:

@@ -9,7 +9,6 @@ from typing import Self
 
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import Segment
-from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.simulation.clocks import Clock
 from kvopt.simulation.fleet_runs import FleetRun
@@ -76,13 +75,6 @@ class JudgedRun:
             resumed = {number: part.resumed for number, part in enumerate(run.parts)}
             made = replace(made, workers=workers, resumed_by_worker=resumed)
         return replace(made, scope=run.scope)
-
-    @classmethod
-    def scheduled(cls, name: str, schedule: Schedule) -> Self:
-        """Return a schedule in rounds as what a policy did."""
-        workers = schedule.workers if schedule.instance.workers > 1 else ()
-        said = (name, str(Outcome.COMPLETED), schedule.objective, schedule.starts)
-        return cls(*said, workers=workers)
 
     @property
     def evictions(self) -> int | None:

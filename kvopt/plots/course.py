@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvopt.simulation.paused_runs import PausedRun
 from kvopt.simulation.runs import PolicyRun
 
 _COLUMNS = 2_000
