@@ -23,7 +23,6 @@ from kvopt.files import read_instance, write_schedule
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
 from kvopt.model.instance import Instance, refuse_fleet
 from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import checked_limit
 from kvopt.search.result import SolveResult
 from kvopt.simulation.clocks import Seconds
 
@@ -84,7 +83,7 @@ def solve_command(
         })  # fmt: skip
         solve_files_in_seconds(
             [(file, read_instance(file, memory, workers, block_size)) for file in files],
-            clock, model, time_limit=checked_limit(time_limit), threads=threads, seed=seed,
+            clock, model, time_limit=time_limit, threads=threads, seed=seed,
             gap=gap, json=json,
         )  # fmt: skip
         return
@@ -92,7 +91,6 @@ def solve_command(
     # What cannot run is refused before anything is read.
     engine_named(engine, pyomo_solver=pyomo_solver, scope=allowed)
     common.warn_oversubscription(threads)
-    limit = checked_limit(time_limit)
     instances: list[Instance] = []
     read_for: list[float] = []
     for file in files:
@@ -109,7 +107,7 @@ def solve_command(
     )  # fmt: skip
     with common.undisturbed() as signals:  # one between search and file must not lose the answer
         work = zip(files, instances, read_for, strict=True)
-        results = _solved(work, solver, limit, signals, quiet=json)
+        results = _solved(work, solver, time_limit, signals, quiet=json)
         best = results[0].schedule
         write = None if best is None else partial(write_schedule, best)
         with written("--output", output, write):

@@ -124,6 +124,10 @@ def solve(
         raise InvalidInput(reason, field="clock")
     given = None if start is None else given_schedule(instance, start, "start")
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
+    limits: dict[str, Any] = {
+        "time_limit": time_limit, "threads": threads, "seed": seed, "checkable": checkable,
+        "ram": ram, "params": params, "observer": observer, "stop": stop, "gap": gap,
+    }  # fmt: skip
     if prices is not None:
         refuse_blocks(instance, "a search that begins from prices")
     if scope.covers(Scope.PAUSES):
@@ -132,11 +136,7 @@ def solve(
             raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
         if isinstance(given, Schedule):
             given = PausedSchedule.of(given)
-        found = solve_with_pauses(
-            instance, engine, work, given, quick_start=quick_start, time_limit=time_limit,
-            threads=threads, seed=seed, checkable=checkable, ram=ram, params=params,
-            observer=observer, stop=stop, gap=gap,
-        )  # fmt: skip
+        found = solve_with_pauses(instance, engine, work, given, quick_start=quick_start, **limits)
         return replace(found, scope=scope)
     if isinstance(given, PausedSchedule):
         given = given.without_pauses()
@@ -144,18 +144,7 @@ def solve(
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
     if instance.workers > 1:
         work = fleets.engine_for_fleets(engine, work)
-    search = Search(
-        instance,
-        time_limit=time_limit,
-        seed=seed,
-        threads=threads,
-        observer=observer,
-        stop=stop,
-        gap=gap,
-        checkable=checkable,
-        ram=ram,
-        params=params,
-    )
+    search = Search(instance, **limits)
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, given, quick_start and instance.block_size == 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput, one_line
 from kvopt.files.instances import as_instance
@@ -185,13 +185,13 @@ def compare(
     ([28, 28], 28)
     """
     instance = as_instance(instance)
-    chosen = [policies] if isinstance(policies, str) else list(policies)
+    chosen: list[Any] = [policies] if isinstance(policies, str) else list(policies)
     runs = [_run(instance, given, clock, place) for place, given in enumerate(chosen, 1)]
     scope = least_scope(each.scope for each in runs)
     optima = [
         each.objective
         for each in chosen
-        if getattr(each, "gap", None) == 0 and each.scope.covers(scope)  # type: ignore[union-attr]
+        if getattr(each, "gap", None) == 0 and each.scope.covers(scope)
     ]
     return Comparison(runs, min(optima, default=None))
 

@@ -71,7 +71,8 @@ def test_runs_that_cannot_be_compared_are_refused() -> None:
 
 def test_schedules_and_results_stand_beside_policies() -> None:
     result = solve(SMALL)
-    found = compare(SMALL, ["fcfs", Schedule(SMALL, result.starts or ()), result, result.starts])
+    starts = result.starts or ()
+    found = compare(SMALL, ["fcfs", Schedule(SMALL, starts), result, starts])
     assert [each.policy for each in found] == ["fcfs", "schedule 2", "optimal 3", "schedule 4"]
     assert [each.objective for each in found.runs[1:]] == [result.objective] * 3
     assert compare(SMALL, [certify(SMALL)]).optimum == result.objective
@@ -98,6 +99,7 @@ def test_an_optimum_of_runs_says_nothing_of_what_pauses() -> None:
     assert compare(pair, [plain, "svf"]).optimum == 14
     found = compare(pair, [plain, paused])
     assert found.optimum == found.best == 12
+    assert paused.schedule is not None
     assert compare(pair, [plain, paused.schedule]).optimum is None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from kvopt.certificates import Certificate, JudgedRun, certify
 from kvopt.certificates.judged import UNFINISHED
 from kvopt.certificates.writing import certificate_text
-from kvopt.errors import KvoptError
 from kvopt.experiments.studies.tasks import Task
 from kvopt.experiments.studies.times import Times
 from kvopt.model.batch_time import BatchTime
@@ -22,10 +22,6 @@ from kvopt.simulation.runs import Outcome, PolicyRun
 Result = PolicyRun | str | None
 """What became of a policy: its run, what went wrong, or None when time ran out."""
 Runs = Mapping[str, Result]
-
-
-class Interrupted(KvoptError):
-    """A signal ended the work: what was found until then is no result of the study."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,8 @@ class KnownSides:
         The same of each policy.
     slower
         How much slower a machine may be at most on which a schedule is as good, by policy.
+    is_interrupted
+        Whether a signal ended the search for them.
     """
 
     upper: int | None = None
@@ -57,6 +55,7 @@ class KnownSides:
     best_attained: int | None = None
     attained: Mapping[str, int | None] = field(default_factory=dict)
     slower: Mapping[str, float] = field(default_factory=dict)
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,10 @@ class StudyClock:
             instance, policy, router=router, clock=self.clock, label=label, should_stop=is_late
         )
 
-    def certified(self, instance: Instance, runs: Runs, task: Task) -> KnownSides:
-        """Bound the optimum, and judge the runs."""
+    def certified(
+        self, instance: Instance, runs: Runs, task: Task, seconds: float = inf
+    ) -> KnownSides:
+        """Bound the optimum within the limit, or within some seconds, and judge the runs."""
         limits = task.limits
         found = certify(
             instance,
@@ -81,15 +82,13 @@ class StudyClock:
             task.source.reference(instance) if self.clock.is_even else None,
             clock=self.clock,
             deadline=limits.deadline,
-            time_limit=limits.time_limit,
+            time_limit=min(limits.time_limit, seconds),
             scope=limits.scope,
             threads=limits.threads,
             seed=limits.seed,
             slower=limits.slower,
             command=f"kvopt study {task.study}",
         )
-        if found.signal_number is not None:
-            raise Interrupted(f"signal {found.signal_number}")
         late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
         in_time = found.in_time
         if in_time is not None:
@@ -107,6 +106,7 @@ class StudyClock:
             if in_time is None
             else dict(zip((run.policy for run in found.runs), in_time.attained, strict=True)),
             _slower(found) if limits.slower else {},
+            found.signal_number is not None,
         )
 
     def measures(self, run: PolicyRun) -> dict[str, Any]:

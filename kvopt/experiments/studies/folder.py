@@ -95,7 +95,7 @@ def append(folder: Path, done: TaskResult) -> None:
     """
     path = folder / records.FILE
     try:
-        name = done.records[0].certificate
+        name = next((record.certificate for record in done.records), None)
         if name is not None and done.certificate is not None:
             write_atomically(folder / name, done.certificate)
             with (folder / name).open("rb") as written:

@@ -22,6 +22,8 @@ from kvopt.model.summary import ratio
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"
+INTERRUPTED = "interrupted"
+"""Error in records of an instance that was broken off, which the next run of the study ends."""
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 
 from kvopt.errors import KvoptError
 from kvopt.experiments.studies import folder
 from kvopt.experiments.studies.answers import answer
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
-from kvopt.experiments.studies.records import Record, lines_of, read_records
+from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
 from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.model.requests import checked_integer
 from kvopt.search.incumbent import available_threads
+from kvopt.search.threads import signals_remembered
 
 
 class ClusterLost(KvoptError):
@@ -181,6 +179,8 @@ class _Run:
         """Return the tasks that are not done, and count the others."""
         earlier: dict[str, Record] = {}
         for record in lines_of(self.directory, self.damaged.append):
+            if record.error == INTERRUPTED:
+                continue
             asked = origin_key(
                 record.instance, record.policy, record.limits, record.versions.get("kvopt", "")
             )
@@ -194,7 +194,7 @@ class _Run:
         for task in tasks:
             done = _records_of(task, earlier, self.directory)
             if done is None:
-                left.append(task)
+                left.append(replace(task, folder=self.directory.resolve()))
             else:
                 self.progress = self.progress.counting(done)
         self.progress = replace(self.progress, before=self.progress.done)
@@ -205,36 +205,34 @@ class _Run:
         self._tell()
         if not tasks:
             return
-        with self._interruptible(), workers(jobs, scheduler) as submit:
+        with workers(jobs, scheduler) as (submit, stop), signals_remembered(self._ended_by(stop)):
             pending = {submit(task): task for task in tasks}
             for future in as_completed(pending):
-                found = _came_of(future, pending.pop(future))
+                try:
+                    found = _came_of(future, pending[future])
+                except ClusterLost:
+                    if self.signal_number is None:
+                        raise
+                    continue  # it was not begun, or did not answer
                 folder.append(self.directory, found)
-                self.progress = self.progress.counting(found.records)
-                self._tell()
+                if not found.is_interrupted:
+                    self.progress = self.progress.counting(found.records)
+                    self._tell()
+
+    def _ended_by(self, stop: Callable[[], None]) -> Callable[[int], None]:
+        """Return what is done at a signal."""
+
+        def end(number: int) -> None:
+            self.signal_number = number
+            # Not in here: it takes locks, for which a handler must not wait.
+            threading.Thread(target=stop, daemon=True).start()
+
+        return end
 
     def _tell(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)
         if self.observer is not None:
             self.observer(self.progress)
-
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """End the block at Ctrl-C or SIGTERM, and remember which of them it was."""
-
-        def terminate(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-            self.signal_number = number
-            raise KeyboardInterrupt
-
-        in_main = threading.current_thread() is threading.main_thread()
-        before = signal.signal(signal.SIGTERM, terminate) if in_main else None
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.signal_number = self.signal_number or signal.SIGINT
-        finally:
-            if in_main:
-                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
     def result(self) -> StudyResult:
         """Judge the claims by all records of the folder."""

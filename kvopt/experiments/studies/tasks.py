@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from kvopt.experiments.studies.description import Limits, Study
@@ -32,6 +33,8 @@ class Task:
         To import before.
     instance
         What is known of it beforehand; of a game only what was asked for.
+    folder
+        Of the study, where what is found is kept, and earlier runs are taken from.
     """
 
     study: str
@@ -40,6 +43,7 @@ class Task:
     limits: Limits
     modules: tuple[str, ...]
     instance: StudiedInstance
+    folder: Path | None = None
 
     def key(self, policy: str) -> str:
         """Return the key of a record of this task."""

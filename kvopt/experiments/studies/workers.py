@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,6 @@ from queue import SimpleQueue
 from typing import Any
 
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies.clocks import Interrupted
 from kvopt.experiments.studies.task_runner import TaskResult, run_task
 from kvopt.experiments.studies.tasks import Task
 from kvopt.kernels import memory
@@ -36,6 +36,8 @@ _PATIENCE = 10
 """Seconds in which a Dask scheduler has to answer, else the study is refused."""
 _STARTING = 120.0
 """Seconds in which a process has to begin with its first step."""
+_GRACE = 10.0
+"""Seconds in which a process that is interrupted has to answer."""
 _TRIES = 2
 """Tries of a task whose process ended, killed from outside say."""
 
@@ -45,26 +47,30 @@ _BEGIN = (
 )
 
 
+Submit = Callable[[Task], Future[TaskResult]]
+"""Hands a task to a worker."""
+
+
 @contextmanager
-def workers(jobs: int, scheduler: str | None) -> Iterator[Callable[[Task], Future[TaskResult]]]:
-    """Yield what hands a task to a worker, of this machine or of a cluster."""
+def workers(jobs: int, scheduler: str | None) -> Iterator[tuple[Submit, Callable[[], None]]]:
+    """Yield what hands out tasks, on this machine or on a cluster, and what breaks them off."""
     if scheduler is not None:
-        with _cluster(scheduler) as cluster:
-            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__)
+        with _cluster(scheduler) as (client, cluster):
+            yield lambda task: cluster.submit(run, pickle.dumps(task), __version__), client.close
         return
     pool = WorkerPool(memory.default_budget() // jobs)
     executor = ThreadPoolExecutor(jobs, "kvopt-study")
     try:
         # A thread does nothing but wait for the process that it has.
-        yield lambda task: executor.submit(pool.run, task)
+        yield lambda task: executor.submit(pool.run, task), pool.interrupt
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
         pool.close()
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[Executor]:
-    """Yield the executor of a Dask cluster."""
+def _cluster(address: str) -> Iterator[tuple[Any, Executor]]:
+    """Yield a client of a Dask cluster, and its executor."""
     distributed = optional("distributed", "cluster")
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the study says it itself
     try:
@@ -74,7 +80,7 @@ def _cluster(address: str) -> Iterator[Executor]:
         raise InvalidInput(reason, field="scheduler") from None
     try:
         # A worker that is lost is no fault of the task: another one gets it.
-        yield client.get_executor(pure=False, retries=5)
+        yield client, client.get_executor(pure=False, retries=5)
     finally:
         client.close(timeout=_PATIENCE)
 
@@ -112,9 +118,7 @@ class Worker:
         try:
             self._pipe.send((task, skip))
             while self._pipe.poll(seconds):
-                answer: TaskResult | Interrupted | str | tuple[str, float] = self._pipe.recv()
-                if isinstance(answer, Interrupted):
-                    raise WorkerLost(f"interrupted by {answer}", step)
+                answer: TaskResult | str | tuple[str, float] = self._pipe.recv()
                 if not isinstance(answer, tuple):
                     return answer
                 step, seconds = answer
@@ -125,10 +129,17 @@ class Worker:
     def _end(self) -> str:
         """Say how the process ended, with the last line that it wrote."""
         status = self._process.wait()
-        self._said.seek(0)
-        said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
+        try:
+            self._said.seek(0)
+            said = self._said.read()[-2000:].decode(errors="replace").strip().splitlines()
+        except ValueError:  # it is closed: the study ends
+            said = []
         how = f"by signal {-status}" if status < 0 else f"with status {status}"
         return f"the process ended {how}" + (f": {said[-1]}" if said else "")
+
+    def interrupt(self) -> None:
+        """Have the process end what it is doing, and answer with what it has."""
+        self._process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
         """End the process, whatever it is doing; the pipe is closed when no thread waits for it."""
@@ -156,6 +167,8 @@ class WorkerPool:
             try:
                 answer = self._asked(task, skip)
             except WorkerLost as lost:
+                if self._closed:
+                    raise CancelledError from None
                 answer, label = str(lost), lost.step.removeprefix("policy ")
                 if label != lost.step:
                     skip[label] = answer
@@ -166,6 +179,15 @@ class WorkerPool:
             if isinstance(answer, TaskResult):
                 return answer
             return TaskResult((task.failure(answer, time.monotonic() - began),))
+
+    def interrupt(self) -> None:
+        """Have those at work answer soon with what they have, and give out nothing more."""
+        with self._guard:
+            self._closed = True
+            for worker in self._workers.difference(self._idle):
+                worker.interrupt()
+        time.sleep(_GRACE)
+        self.close()
 
     def close(self) -> None:
         """End every process, whatever it is doing."""
@@ -182,6 +204,8 @@ class WorkerPool:
             self._workers.add(worker)
         try:
             answer = worker.ask(task, skip)
+            if not self._closed and isinstance(answer, TaskResult) and answer.is_interrupted:
+                raise WorkerLost("somebody sent a signal", "certify")
         except WorkerLost:
             worker.close()
             with self._guard:
@@ -220,11 +244,9 @@ def work(descriptor: int) -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answer: TaskResult | Interrupted | str
+        answer: TaskResult | str
         try:
             answer = run_task(*tasks.get(), lambda *step: pipe.send(step))
-        except Interrupted as error:
-            answer = error
         except Exception as error:  # recorded as the failure of this instance
             answer = f"{type(error).__name__}: {error}"
         pipe.send(answer)
