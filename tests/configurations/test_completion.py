@@ -218,7 +218,7 @@ def test_searches_find_the_same(seed: int) -> None:
             helped = replace(forward, completions=rest)
             other = helped.search_exhaustively(LIMIT)
             assert tel_of(requests, other) == tel_of(requests, found)
-            kept, helped_kept = kept + forward.kept, helped_kept + helped.kept
+            kept, helped_kept = kept + sum(forward.kept), helped_kept + sum(helped.kept)
             beam = helped.search_with_beam(5)
             assert beam is None or oracle.feasible(memory, requests, beam)
     assert helped_kept < kept
