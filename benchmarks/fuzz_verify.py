@@ -49,7 +49,7 @@ class Work(v._Work):
         super().__init__(*a); works.append(self)
 v._Work = Work
 began = time.process_time()
-verdict = v.verify(sys.argv[1])
+verdict = v.verify(sys.argv[1], 1)  # whatever the file states
 print(json.dumps([time.process_time() - began,
     resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, works[0].used,
     verdict.exit_status, verdict.lines[-1] if verdict.exit_status else "VALID"]))

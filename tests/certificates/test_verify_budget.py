@@ -387,7 +387,7 @@ class TestWritten:
             pytest.skip("pieces of prompts are of one worker")
         drawn = kvopt.generate(family, n=n, seed=5)
         memory = 4 * -(-drawn.memory // 4) + 4
-        instance = replace(drawn, memory=memory, **shape)
+        instance = kvopt.Instance(memory, drawn.requests, **shape)
         found = kvopt.certify(instance, ["mc-sf"], time_limit=3, **{"slower": False, **asked})
         write_certificate(found, tmp_path / "c")
         stated = json.loads((tmp_path / "c").read_text()).get("budget", 1)
@@ -403,6 +403,9 @@ class TestWritten:
         proof = ConfigurationProof((stage,), 30, searched=True, kept=(10**5, 9 * 10**5))
         found = budget_needed(instance, proof)
         assert found == {"times": 7, "searches": [proof.kept]}
+        # What a search takes at most is no reason not to begin with it.
+        found = budget_needed(instance, replace(proof, kept=(10**7,)))
+        assert found == {"times": 20, "searches": [(10**7,)]}
         assert budget_needed(instance, replace(proof, kept=(1, 2))) == 1
         assert budget_needed(instance, ConfigurationProof((stage,), 30)) == 1
 

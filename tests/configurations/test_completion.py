@@ -245,13 +245,13 @@ def test_more_sets_prove_more_and_leave_less_to_do(
     rest = Completions(States.of(instance), evaluation, budget)
     forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
     assert forward.search_exhaustively(10**6) is None
-    rises, kept = [0], [forward.kept]
+    rises, kept = [0], [sum(forward.kept)]
     for sets, window in ((10, 1), (100, budget // 4), (10_000, budget)):
         rest.fill(sets, window, never)
         helped = replace(forward, completions=rest)
         assert helped.search_exhaustively(10**6) is None
         rises.append(rest.rise)
-        kept.append(helped.kept)
+        kept.append(sum(helped.kept))
     assert rises == sorted(rises)
     assert rises[-1] > 0
     assert 4 * kept[-1] < kept[0]
