@@ -2,8 +2,8 @@
 
     python benchmarks/improvement.py [--seconds 10 60] [--draws 3]
 
-For each instance: the best of the fast policies, and what the local search, the
-large-neighbourhood search and both make of it after so many seconds on one core.
+For each instance: the best of the fast policies, and what the local search and all searches
+together make of it after so many seconds on one core.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from kvopt import Instance, Progress, generate
 from kvopt.heuristics import improve
-from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.local_search import search_orders
 from kvopt.kernels.pipes import ended_by_reader
@@ -22,8 +21,7 @@ from kvopt.search.incumbent import Search
 
 METHODS: dict[str, Callable[[Search, float], None]] = {
     "orders": search_orders,
-    "windows": search_neighbourhoods,
-    "both": improve,
+    "all": improve,
 }
 
 

@@ -84,7 +84,7 @@ def _brief() -> SolveParams:
     params = SolveParams()
     short = replace(
         params.improve, beam_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
-        idle_neighbourhoods=1, widest_beam=2,
+        widest_beam=2,
     )  # fmt: skip
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 

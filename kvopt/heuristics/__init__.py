@@ -1,4 +1,4 @@
-"""Where exact engines end: beams, windows of time, local search, large neighbourhoods.
+"""Where exact engines end: beams, windows of time, local search.
 
 Beams over whole traces go by prices of tokens, those in a small cache by prices of states.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from itertools import count
 
-from kvopt.heuristics.turns import Passes, Turn
+from kvopt.heuristics.turns import Turn
 from kvopt.kernels.compiling import working_time
 from kvopt.search.incumbent import Search
 from kvopt.search.params import share_of
@@ -55,8 +55,8 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
         left = end - working_time()
         take_turns(search, (beams_of_states,), share_of(left, params.priced_share), seed)
         search_orders(search, share_of(end - working_time(), params.orders_share), seed)
-    take_turns(search, (_neighbourhoods, beams_of_states), end - working_time(), seed)
-    if seconds < math.inf:  # neighbourhoods may have come to their end, or met too many requests
+    take_turns(search, (beams_of_states,), end - working_time(), seed)
+    if seconds < math.inf:  # beams may have come to their end
         search_orders(search, end - working_time(), seed)
 
 
@@ -89,13 +89,5 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
         share = params.state_beams_share
         take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
     search_traces(search, share_of(end - working_time(), share), seed)
-    ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders, _neighbourhoods)
+    ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders)
     take_turns(search, ways, end - working_time(), seed)
-
-
-def _neighbourhoods(turn: Turn, seed: int) -> Passes:
-    """Solve neighbourhoods, if there is a solver."""
-    from kvopt.heuristics.large_neighbourhoods import solve_neighbourhoods
-
-    with turn.search.surviving("large neighbourhoods"):
-        yield from solve_neighbourhoods(turn, seed)

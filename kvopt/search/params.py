@@ -236,7 +236,7 @@ class SlotsParams:
 
 @dataclass(frozen=True)
 class ImproveParams:
-    """Better schedules: beams, annealing over orders, large neighbourhoods."""
+    """Better schedules: beams, annealing over orders."""
 
     orders_share: float = _share(
         0.6, "Share of the time for annealing over orders: it finds most, and finds it first."
@@ -264,15 +264,6 @@ class ImproveParams:
     )
     idle_cycles: int = _param(
         4, "Cycles without improvement after which they end, where there is no limit.", least=1
-    )
-    neighbourhood: int = _param(
-        60, "Requests in a neighbourhood, those included that are held.", least=1
-    )
-    neighbourhood_effort: float = _param(
-        1.0, "Effort for a neighbourhood in CP-SAT's reproducible unit: about a second."
-    )
-    idle_neighbourhoods: int = _param(
-        60, "Neighbourhoods without improvement after which they end, without a limit.", least=1
     )
 
 

@@ -48,7 +48,7 @@ UNCHECKABLE = SolveParams.of(
     {
         "exact": {"checkable_labels": 0, "wider_width": 1000, "widest_width": 1000},
         "configuration": {"stages": [{"refinement": 4, "steps": 60}]},
-        "improve": {"first_cycle": 1000, "idle_cycles": 1, "idle_neighbourhoods": 1},
+        "improve": {"first_cycle": 1000, "idle_cycles": 1},
     }
 )
 """No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""

@@ -26,7 +26,6 @@ from kvopt.engines import fleets
 from kvopt.files.solutions import schedule_of_solution
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.reinsertion import search_reinsertions
-from kvopt.heuristics.large_neighbourhoods import search_neighbourhoods
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.search.incumbent import Search
@@ -112,10 +111,9 @@ def test_more_workers_are_never_worse() -> None:
     "way",
     [
         lambda search: search_reinsertions(search, 9.0, most_cycles=2),
-        lambda search: search_neighbourhoods(search, 9.0, most_rounds=8),
         lambda search: search_traces(search, 0.5),
     ],
-    ids=["moves", "neighbourhoods", "beams"],
+    ids=["moves", "beams"],
 )
 def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
     search = begun(Instance(300, generate("uniform", n=14, seed=1).requests, workers=2))

@@ -1,4 +1,4 @@
-"""Local and large-neighbourhood search: decoder, seeds, limits, and optima of small instances."""
+"""Local search: decoder, seeds, limits, and optima of small instances."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from strategies import instances, plain
 from kvopt import Instance, Request, Schedule, StopReason, generate, solve
 from kvopt.heuristics import improve
 from kvopt.heuristics.decode import Problem, line_of, problem_of
-from kvopt.heuristics.large_neighbourhoods import chosen, neighbourhood, search_neighbourhoods
 from kvopt.heuristics.list_schedules import (
     offer_list_schedules,
-    one_after_another,
 )
 from kvopt.heuristics.local_search import anneal, search_orders, trial_of
 from kvopt.kernels.compiling import working_time
@@ -142,40 +140,20 @@ def test_same_seed_same_schedule() -> None:
     for _ in range(2):
         search = started(instance)
         search_orders(search, 60.0, most_cycles=1)
-        search_neighbourhoods(search, 60.0, most_rounds=3)
         assert search.schedule is not None
         found.append(search.schedule.starts)
     assert found[0] == found[1]
 
 
 @pytest.mark.slow
-def test_both_improve_on_the_policies() -> None:
+def test_local_search_improves_on_the_policies() -> None:
     instance = generate("arrival-1", 40, seed=1)
     search = started(instance)
     assert search.schedule is not None
     before = search.schedule.objective
-    search_neighbourhoods(search, 60.0, most_rounds=6)
-    between = search.schedule.objective
     search_orders(search, 60.0, most_cycles=2)
-    assert search.schedule.objective < between < before
+    assert search.schedule.objective < before
     assert search.faults == []
-
-
-def test_a_neighbourhood_holds_everything_it_can_meet() -> None:
-    instance = generate("arrival-1", 30, seed=2)
-    starts = one_after_another(instance).starts
-    rng = random.Random(1)
-    for _ in range(50):
-        free = chosen(instance, starts, 5, rng)
-        members, windows = neighbourhood(instance, starts, free)
-        assert members[:5] == free
-        begin = min(window[0] for window in windows[:5])
-        ends = zip(free, windows[:5], strict=True)
-        end = max(window[-1] + instance.requests[i].output for i, window in ends)
-        for i in set(range(30)) - set(members):
-            assert starts[i] >= end or starts[i] + instance.requests[i].output <= begin
-        for i, window in zip(members, windows, strict=True):
-            assert starts[i] in window
 
 
 @pytest.mark.slow
@@ -203,8 +181,4 @@ def test_auto_uses_them() -> None:
     result = solve(instance, time_limit=60, stop=lambda now: (now.objective or inf) < plain_start)
     assert result.objective is not None
     assert result.objective < plain_start
-    assert result.found_by in (
-        "local search",
-        "large-neighbourhood search",
-        "beams over the whole trace",
-    )
+    assert result.found_by in ("local search", "beams over the whole trace")
