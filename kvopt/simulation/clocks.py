@@ -11,18 +11,13 @@ so that a policy that asked to be woken after some rounds is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.model.arrivals import arrivals_ns
 from kvopt.model.batch_time import NANOSECONDS, BatchTime, Line
 from kvopt.model.instance import Instance
-from kvopt.model.sweep import swept
 
 if TYPE_CHECKING:  # policies load numpy, and pictures of runs need none
     from kvopt.policies.base import View
@@ -185,46 +180,3 @@ class Stretch:
     def held_last(self) -> int:
         """Tokens held when its last round ends."""
         return self.held + (self.rounds - 1) * self.active
-
-
-def stretches(
-    instance: Instance,
-    batch_time: BatchTime,
-    pieces: Sequence[Piece],
-    resumed: Mapping[int, int],
-) -> list[Stretch]:
-    """Return what a server did, in order; rounds in which nothing is active are left out.
-
-    A run is known from the rounds in which each request was active and from the times at which
-    an idle server began to work: everything between follows.
-
-    Parameters
-    ----------
-    instance, batch_time
-        Prompts, and how long rounds last.
-    pieces
-        All work, lost or not.
-    resumed
-        When the server began to work after it was idle, or waited, by round.
-    """
-    prompts = [instance.requests[i].prompt for i, _, _ in pieces]
-    starts, ends = [start for _, start, _ in pieces], [end for _, _, end in pieces]
-    begun: dict[int, int] = defaultdict(int)
-    for start, prompt in zip(starts, prompts, strict=True):
-        begun[start] += prompt
-    found: list[Stretch] = []
-    waits, time, place = sorted(resumed), 0, 0
-    for each in swept(starts, ends, prompts).stretches():
-        cuts = waits[bisect_right(waits, each.begin) : bisect_left(waits, each.end)]
-        for begin, end in pairwise([each.begin, *cuts, each.end]):
-            while place < len(waits) and waits[place] <= begin:
-                time, place = resumed[waits[place]], place + 1
-            if not each.active:
-                continue
-            rounds, active, held = end - begin, each.active, each.held_at(begin + 1)
-            prompt = begun[begin]
-            first = time + batch_time.round_ns(active, prompt, held)
-            ended = first + batch_time.stretch_ns(active, held + active, rounds - 1)
-            found.append(Stretch(begin, time, rounds, active, prompt, held, first, ended))
-            time = ended
-    return found

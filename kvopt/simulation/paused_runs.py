@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
 
 from kvopt.errors import InvalidInput
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.schedule import Schedule
 from kvopt.model.sweep import Sweep
-from kvopt.simulation.clocks import Stretch
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.simulation.clocks import Clock
+from kvopt.simulation.runs import Chunks, Outcome, PolicyRun
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,6 +33,23 @@ class PausedRun(PolicyRun):
         starts = tuple(segments[-1][0] - 1 for segments in schedule.segments)
         end = Outcome.COMPLETED
         return cls(schedule.instance, policy, starts, (), end, 0.0, segments=schedule.segments)
+
+    def timed(self, clock: Clock, chunks: Iterable[Sequence[int]]) -> PausedRun:
+        """Return the same decisions on a clock in seconds, with these prompts in pieces.
+
+        Each of these is a request, the round at which it begins, and the tokens of each round.
+        Rounds follow one another at once, unless one has to wait for what begins in it to arrive.
+        """
+        pieces = tuple(Chunks(i, start, tuple(tokens)) for i, start, *tokens in chunks)
+        found = replace(self, clock=clock, chunks=pieces)
+        due, resumed, time = defaultdict[int, int](int), dict[int, int](), 0
+        for i, start, _ in found.pieces():
+            due[start] = max(due[start], found.arrivals[i])
+        for stretch in found.stretches:
+            if due[stretch.round] > time:
+                resumed[stretch.round] = time = due[stretch.round]
+            time += stretch.ended - stretch.began
+        return replace(found, resumed=resumed)
 
     @cached_property
     def paused_schedule(self) -> PausedSchedule:
@@ -68,43 +84,8 @@ class PausedRun(PolicyRun):
         """Most tokens held at one time, those of prompts in pieces included."""
         return max((stretch.held_last for stretch in self.stretches), default=0)
 
-    @cached_property
-    def stretches(self) -> tuple[Stretch, ...]:
-        """What the server did, in order; a round with a piece of a prompt is a stretch."""
-        return tuple(self._stretches())
-
-    def _stretches(self) -> Iterator[Stretch]:
-        counts, offsets, prompts, partial = (defaultdict[int, int](int) for _ in range(4))
-        for start, end, before, prompt in self._work():
-            counts[start] += 1
-            counts[end] -= 1
-            offsets[start] += before - start
-            offsets[end] -= before - start
-            prompts[start] += prompt
-        for chunks in self.chunks:
-            processed = zip(chunks.tokens, accumulate(chunks.tokens), strict=True)
-            for number, (tokens, held) in enumerate(processed, chunks.start):
-                prompts[number] += tokens
-                partial[number] += held
-                counts[number] += 0  # which cuts the stretch
-                counts[number + 1] += 0
-        for number in self.resumed:
-            counts[number] += 0
-        active = offset = time = 0
-        batch_time = self.clock.batch_time
-        for begin, end in pairwise(sorted(counts)):
-            time = begin if self.clock.is_even else self.resumed.get(begin, time)
-            active, offset = active + counts[begin], offset + offsets[begin]
-            if not active and begin not in partial:
-                continue
-            held, prompt = offset + active * (begin + 1) + partial[begin], prompts[begin]
-            first = time + batch_time.round_ns(active, prompt, held)
-            ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
-            yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)
-            time = ended
-
     def _work(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield start and end of each segment, what it held before, and what it processes then."""
+        """Yield the same of each segment, less the pieces of its prompt that came before."""
         kept = [chunks for chunks in self.chunks if not chunks.is_lost]
         done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
         for i, segments in enumerate(self.segments):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, reduce
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from math import isnan
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +22,7 @@ from kvopt.model.schedule import Schedule
 from kvopt.model.scopes import Scope
 from kvopt.model.summary import Facts, Summarised, worded
 from kvopt.model.sweep import Sweep, swept
-from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch, stretches
+from kvopt.simulation.clocks import ROUNDS, Clock, Piece, Stretch
 from kvopt.simulation.measures import MEASURES, Measures, summary
 from kvopt.simulation.run_tables import columns_of
 
@@ -203,10 +204,48 @@ class PolicyRun(Summarised):
 
     @cached_property
     def stretches(self) -> tuple[Stretch, ...]:
-        """What the server did, in order."""
-        pieces = self.pieces()
-        resumed = {k: k for _, k, _ in pieces} if self.clock.is_even else self.resumed
-        return tuple(stretches(self.instance, self.clock.batch_time, pieces, resumed))
+        """What the server did, in order; a round with a piece of a prompt is a stretch.
+
+        A run is known from the rounds in which each request was active and from the times at
+        which an idle server began to work: everything between follows.
+        """
+        return tuple(self._stretches())
+
+    def _stretches(self) -> Iterator[Stretch]:
+        counts, offsets, prompts, partial = (defaultdict[int, int](int) for _ in range(4))
+        for start, end, before, prompt in self._work():
+            counts[start] += 1
+            counts[end] -= 1
+            offsets[start] += before - start
+            offsets[end] -= before - start
+            prompts[start] += prompt
+        for chunks in self.chunks:
+            processed = zip(chunks.tokens, accumulate(chunks.tokens), strict=True)
+            for number, (tokens, held) in enumerate(processed, chunks.start):
+                prompts[number] += tokens
+                partial[number] += held
+                counts[number] += 0  # which cuts the stretch
+                counts[number + 1] += 0
+        for number in self.resumed:
+            counts[number] += 0
+        active = offset = time = 0
+        batch_time = self.clock.batch_time
+        for begin, end in pairwise(sorted(counts)):
+            time = begin if self.clock.is_even else self.resumed.get(begin, time)
+            active, offset = active + counts[begin], offset + offsets[begin]
+            if not active and begin not in partial:
+                continue
+            held, prompt = offset + active * (begin + 1) + partial[begin], prompts[begin]
+            first = time + batch_time.round_ns(active, prompt, held)
+            ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
+            yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)
+            time = ended
+
+    def _work(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield start and end of all work, what was held before, and what is processed then."""
+        for i, start, end in self.pieces():
+            prompt = self.instance.requests[i].prompt
+            yield start, end, prompt, prompt
 
     @cached_property
     def start_times(self) -> tuple[int | None, ...]:
