@@ -29,6 +29,7 @@ from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.policies.registry import policy as policy_from
 from kvopt.routers.registry import router as router_from
+from kvopt.simulation.clocks import Clock
 from kvopt.simulation.measures import waiting_cells
 from kvopt.simulation.paused_runs import PausedRun
 
@@ -126,7 +127,7 @@ def certify_command(
     clock = clock_of(seconds, model)
     common.warn_oversubscription(threads)
     began = time.monotonic()
-    instance, made = read_problem(file, memory, workers, block_size, recorded, seconds)
+    instance, made = read_problem(file, memory, workers, block_size, recorded, clock)
     if router != "central" and instance.workers == 1:
         raise InvalidInput("goes with several --workers", field="--router")
     source = file or recorded or Path()
@@ -173,29 +174,32 @@ def read_problem(
     workers: int | None,
     block_size: int | None,
     recorded: Path | None,
-    seconds: bool,
+    clock: Clock,
 ) -> tuple[Instance, list[PausedRun]]:
-    """Return the instance, of a recorded run its own, and that run."""
+    """Return the instance, of a recorded run its own, and that run on a clock."""
     if (file is None) == (recorded is None):
         raise InvalidInput("give FILE or --run, one of them", field="options")
     if recorded is None:
         assert file is not None
         return read_instance(file, memory, workers, block_size), []
-    if seconds:
-        reason = (
-            "goes without a recorded run, which is in rounds: kvopt certify FILE --seconds "
-            "--policy vllm-fcfs judges what vLLM would do with the requests of FILE"
-        )
-        raise InvalidInput(reason, field="--seconds")
     for name, given in {"--memory": memory, "--workers": workers}.items():
         if given:
             raise InvalidInput("goes without a recorded run, which has its own", field=name)
     found = read_run(recorded)
-    if block_size is None:
-        return found.instance, [PausedRun.of(found.schedule, found.policy)]
-    instance = replace(found.instance, block_size=block_size)
-    schedule = PausedSchedule(instance, found.schedule.segments)
-    return instance, [PausedRun.of(schedule, found.policy)]
+    instance, schedule = found.instance, found.schedule
+    if block_size is not None:
+        instance = replace(instance, block_size=block_size)
+        schedule = PausedSchedule(instance, schedule.segments)
+    made = PausedRun.of(schedule, found.policy)
+    if not clock.is_even:
+        with common.blamed_on(recorded):
+            if found.chunks is None:
+                reason = "is missing: seconds need to know in which rounds prompts were processed"
+                raise InvalidInput(reason, field="chunks")
+            made = made.timed(clock, found.chunks)
+            if broken := made.violations():
+                raise InvalidInput(broken[0])
+    return instance, [made]
 
 
 def _print(found: Certificate) -> None:

@@ -71,7 +71,7 @@ def plot_command(
     if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
     instance, served = read_problem(
-        None if recorded else file, memory, workers, block_size, recorded, seconds
+        None if recorded else file, memory, workers, block_size, recorded, clock
     )
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,16 @@ class RecordedRun:
         Tokens of a block; the memory of the instance is given out in whole blocks.
     notes
         What else is known: the limits of the server, how much was left out.
+    chunks
+        Prompts in pieces: the position of a request, the round at which the first begins that
+        yields no token, and what that round and those after it process.  None if unknown.
     """
 
     policy: str
     schedule: PausedSchedule
     block: int = 1
     notes: Mapping[str, Any] = field(default_factory=dict)
+    chunks: Sequence[Sequence[int]] | None = None
 
     def __post_init__(self) -> None:
         checked_integer(self.block, "block", 1)
@@ -56,6 +60,8 @@ class RecordedRun:
             json.dumps(dict(self.notes), allow_nan=False)
         except (TypeError, ValueError):
             raise InvalidInput("holds what no JSON file can carry", field="notes") from None
+        for row in self.chunks or ():
+            _check_chunks(row, len(self.instance))
         check, requests = self.schedule.check(), self.instance.requests
         for request, segments in zip(requests, self.schedule.segments, strict=True):
             if segments[0][0] <= request.arrival:
@@ -76,6 +82,16 @@ class RecordedRun:
         return self.schedule.instance
 
 
+def _check_chunks(row: Sequence[int], requests: int) -> None:
+    if not isinstance(row, list) or len(row) < 3:
+        reason = f"must hold [request, round, tokens, ...], got {shown(row)}"
+        raise InvalidInput(reason, field="chunks")
+    for number in row:
+        checked_integer(number, "chunks", 0)
+    if row[0] >= requests:
+        raise InvalidInput(f"are of request {row[0]}, of which there is none", field="chunks")
+
+
 def write_run(run: RecordedRun, path: str | Path) -> None:
     """Write a run with its instance, a request a line."""
     top = {
@@ -85,6 +101,8 @@ def write_run(run: RecordedRun, path: str | Path) -> None:
         "block": run.block,
         "notes": dict(run.notes),
     }
+    if run.chunks is not None:
+        top["chunks"] = run.chunks
     segments = ",\n".join(map(json.dumps, run.schedule.segments))
     instance = instance_to_json(run.instance)
     rows = ",\n".join(map(json.dumps, instance.pop("requests")))
@@ -111,13 +129,14 @@ def read_run(path: str | Path) -> RecordedRun:
         Where the value is not what the segments give.
     """
     with blamed_on(path):
-        top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes",), SCHEMA)
-        for name, kind in (("policy", str), ("segments", list), ("notes", dict)):
+        top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes", "chunks"), SCHEMA)
+        for name, kind in (("policy", str), ("segments", list), ("notes", dict), ("chunks", list)):
             if not isinstance(top.get(name, kind()), kind):
                 reason = f"must be {'text' if kind is str else f'a {kind.__name__}'}"
                 raise InvalidInput(f"{reason}, got {shown(top[name])}", field=name)
         schedule = PausedSchedule(instance_from_json(top["instance"]), top["segments"])
-        found = RecordedRun(top["policy"], schedule, top["block"], top.get("notes", {}))
+        more = top.get("notes", {}), top.get("chunks")
+        found = RecordedRun(top["policy"], schedule, top["block"], *more)
         if type(top["value"]) is not int or top["value"] != schedule.objective:
             reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"
             raise FalseClaim(reason, field="value")

@@ -7,6 +7,7 @@ s + j - 1 tokens are stored, and the last one never is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from kvopt.files.reading import (
 )
 from kvopt.files.runs import RecordedRun
 from kvopt.hardware.fitting import Measured, read_table
+from kvopt.model.batch_time import NANOSECONDS
 from kvopt.model.instance import Instance
 from kvopt.model.pausing import PausedSchedule
 from kvopt.model.requests import Request, checked_integer
-from kvopt.traces.replay import Replay, replayed
+from kvopt.traces.replay import Replay, Seen, replayed
 
 _COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()
 _COMPACT_MORE = (
@@ -105,6 +107,7 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
             seen.prompt - 1,
             len(seen.tokens),
             seen.name,
+            arrival_seconds=seen.since / NANOSECONDS if isfinite(seen.since) else None,
             priority=seen.priority if has_priorities else None,
         )
         for seen in done
@@ -118,7 +121,22 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
     label = f"{settings['engine']}, {settings['policy']}"
     if "admission" in settings:
         label += f", admission {settings['admission']}, slack {settings.get('slack')}"
-    return RecordedRun(label, schedule, settings["block"], notes)
+    chunks = [[i, *row] for i, seen in enumerate(done) for row in _chunks(seen)]
+    return RecordedRun(
+        label, schedule, settings["block"], notes, None if replay.has_gaps else chunks
+    )
+
+
+def _chunks(seen: Seen) -> list[list[int]]:
+    """Return where rounds in a row yielded no token, and what each of them processed."""
+    found: list[list[int]] = []
+    for number, tokens in seen.pieces.items():
+        if number > seen.tokens[-1]:  # planned before it was known to be the last
+            break
+        if number - 1 not in seen.pieces:
+            found.append([number - 1])
+        found[-1].append(tokens)
+    return found
 
 
 def _of_compact(value: object, name: str | None) -> RecordedRun:

@@ -53,6 +53,10 @@ class Seen:
         Tokens that are in the cache now.
     preempted
         Rounds in which it was, since its last token.
+    processed
+        The last round that did.
+    pieces
+        Tokens that rounds processed without yielding one.
     is_finished
         Whether the server is done with it, after a token at least.
     """
@@ -65,6 +69,8 @@ class Seen:
     tokens: list[int] = field(default_factory=list)
     stored: int = 0
     preempted: list[int] = field(default_factory=list)
+    processed: int = -1
+    pieces: dict[int, int] = field(default_factory=dict)
     is_finished: bool = False
 
 
@@ -85,6 +91,8 @@ class Replay:
     batches
         Rounds with the time that they took, from the end of the one before or, after an idle
         time, from the arrival that ended it; none where the record has no times.
+    has_gaps
+        Whether a prompt waited half processed, or began anew at once: runs cannot say that.
     """
 
     def __init__(self, settings: object) -> None:
@@ -94,6 +102,7 @@ class Replay:
         self.seen: dict[str, Seen] = {}
         self.round = self.preemptions = 0
         self.batches: list[Measured] = []
+        self.has_gaps = False
         self._used = self._held = self._ended = 0
         # By round, until its tokens are known: requests with their tokens in the cache, how many
         # tokens are processed, and how many are in the cache.
@@ -143,6 +152,8 @@ class Replay:
             if number <= seen.arrival:
                 self._refuse(seen, f"is processed in round {number}, arrives at {seen.arrival}")
             count = checked_integer(tokens, "processed", 1)
+            self.has_gaps |= (seen.processed == number - 1) != (seen.stored > 0)
+            seen.processed, seen.pieces[number] = number, count
             self._store(seen, seen.stored + count)
             stored[name] = seen.stored
             if self._used > self.blocks:
@@ -162,6 +173,7 @@ class Replay:
                 self._refuse(seen, f"yields {shown(tokens)} tokens in round {number}")
             self._refuse_impossible(seen, stored.get(name), number)
             seen.tokens.append(number)
+            del seen.pieces[number]
             seen.preempted = [p for p in seen.preempted if p > number]
         for name in line["finished"]:
             seen = self._request(name, number)

@@ -12,6 +12,7 @@ from kvopt import Instance, Request, write_instance
 from kvopt.model.scopes import Scope
 
 RECORD = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
+IN_PIECES = Path(__file__).parents[1] / "traces" / "records" / "priority.jsonl"
 
 
 @pytest.fixture
@@ -72,13 +73,29 @@ def test_a_recorded_run_is_judged(run: Run, tmp_path: Path) -> None:
     assert run("verify", cert)[0] == 0
 
 
+def test_a_recorded_run_is_judged_in_seconds(run: Run, tmp_path: Path) -> None:
+    made, cert = tmp_path / "run.json", tmp_path / "c.json"
+    assert run("import-run", IN_PIECES, "-o", made)[0] == 0
+    more = ("--seconds", "--batch-time", "llama-2-70b-2xa100", "-P", "vllm-fcfs")
+    code, out, _ = run("certify", "--run", made, *more, "-t", "2", "-o", cert, "--json")
+    said = json.loads(out)
+    recorded, beside = said["policies"]
+    assert (code, said["scope"], recorded["scope"]) == (0, "pauses+chunks", "pauses+chunks")
+    assert said["lower_ns"] <= said["upper_ns"] <= min(recorded["value_ns"], beside["value_ns"])
+    code, out, _ = run("verify", cert)
+    assert (code, f"'vllm 0.33.0, priority' {recorded['value_ns']:,}: its segments" in out) == (
+        0,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         ([], "options: give FILE or --run, one of them"),
         (["a.json", "--run", "r.json"], "options: give FILE or --run, one of them"),
         (["--run", "r.json", "-m", "5"], "--memory: goes without a recorded run"),
-        (["--run", "r.json", "--seconds"], "--seconds: goes without a recorded run, which"),
+        (["--run", "r.json", "--batch-time", "m.json"], "--batch-time: goes with --seconds"),
         (["--run", "no.json"], "no.json"),
     ],
 )
@@ -103,11 +120,20 @@ def test_a_recorded_run_is_drawn(run: Run, tmp_path: Path, policies: tuple[str, 
     assert ("vllm-priority" in text) == bool(policies)
 
 
+def test_a_recorded_run_is_drawn_in_seconds(run: Run, tmp_path: Path) -> None:
+    made, picture = tmp_path / "run.json", tmp_path / "run.svg"
+    assert run("import-run", IN_PIECES, "-o", made)[0] == 0
+    assert run("plot", made, "-P", "vllm-fcfs", "--seconds", "-o", picture)[0] == 0
+    text = " ".join(picture.read_text().split())
+    assert "vllm 0.33.0, priority" in text
+    assert "seconds" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (["--schedule", "s.json"], "--schedule: goes without a recorded run"),
-        (["-P", "svf", "--seconds"], "--seconds: goes without a recorded run, which"),
+        (["--seconds"], "--seconds: goes with --policy"),
         (["-m", "5"], "--memory: goes without a recorded run"),
         (["--workers", "2"], "--workers: goes without a recorded run"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from commands import Run
 from refusals import MISSING, edited, refusal
 
 from kvopt import BatchTime, FalseClaim, Line, read_certificate, run
-from kvopt.files.runs import read_run, write_run
+from kvopt.files.runs import RecordedRun, read_run, write_run
 from kvopt.hardware.fitting import Measured
 from kvopt.model.batch_time import MILLISECOND
+from kvopt.model.pausing import PausedSchedule
+from kvopt.simulation.clocks import Seconds
 from kvopt.simulation.paused_runs import PausedRun
 from kvopt.traces.records import read_batches, read_record
 from kvopt.traces.replay import Replay
@@ -69,6 +72,9 @@ def test_what_vllm_decided_is_what_the_simulator_decides(name: str) -> None:
     found = run(record.instance, POLICIES[name])
     assert isinstance(found, PausedRun)
     assert found.paused_schedule.segments == record.schedule.segments
+    chunks = [[chunks.request, chunks.start, *chunks.tokens] for chunks in found.chunks]
+    assert sorted(map(list, record.chunks or ())) == sorted(chunks)
+    assert (len(chunks) > 0) == (name == "priority")
     assert record.schedule.pauses > 0
     assert record.policy == f"vllm 0.33.0, {'priority' if name == 'priority' else 'fcfs'}"
 
@@ -217,6 +223,148 @@ def test_a_run_that_breaks_the_rules_is_refused(
     assert refusal(read_run, tmp_path / "bad.json", edited(place, value, original)).startswith(
         reason
     )
+
+
+# ---- in seconds ------------------------------------------------------------------------
+
+CLOCK = Seconds(BatchTime([Line(10 * MILLISECOND, MILLISECOND)]))
+
+PIECES: list[dict[str, Any]] = [
+    LINES[0],
+    {"arrived": "a", "round": 0, "prompt": 3, "ns": 5 * MILLISECOND},
+    {"round": 1, "processed": {"a": 2}, "preempted": []},
+    {"arrived": "b", "round": 1, "prompt": 2, "ns": 50 * MILLISECOND},
+    {"tokens": {}, "round": 1, "finished": []},
+    {"round": 2, "processed": {"a": 1}, "preempted": []},
+    {"tokens": {"a": 1}, "round": 2, "finished": []},
+    {"round": 3, "processed": {"a": 1, "b": 2}, "preempted": []},
+    {"tokens": {"a": 1, "b": 1}, "round": 3, "finished": ["a"]},
+    {"round": 4, "processed": {"b": 1}, "preempted": []},
+    {"tokens": {"b": 1}, "round": 4, "finished": ["b"]},
+]
+
+
+def in_seconds(record: RecordedRun, clock: Seconds = CLOCK) -> PausedRun:
+    """Return what was decided, timed by a model."""
+    found = PausedRun.of(record.schedule, record.policy).timed(clock, record.chunks or ())
+    assert found.violations() == []
+    return found
+
+
+def of_lines(rows: list[dict[str, Any]], path: Path) -> RecordedRun:
+    """Return the run of a record with these lines."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return read_record(path)
+
+
+def test_recorded_rounds_last_as_the_model_says(tmp_path: Path) -> None:
+    record = of_lines(PIECES, tmp_path / "record")
+    assert record.chunks == [[0, 0, 2]]
+    found = in_seconds(record)
+    # From 5: 12 for two tokens, 11 for the last and the first token; from 50: 13 for three, 11.
+    assert found.resumed == {0: 5 * MILLISECOND, 2: 50 * MILLISECOND}
+    assert found.first_tokens == (28 * MILLISECOND, 63 * MILLISECOND)
+    assert found.completions == (63 * MILLISECOND, 74 * MILLISECOND)
+    assert found.objective == (58 + 24) * MILLISECOND
+    assert found.scope == "chunks"
+
+
+def test_work_that_a_preemption_lost_takes_its_time(tmp_path: Path) -> None:
+    rows = [
+        *PIECES[:2],
+        {"round": 1, "processed": {"a": 2}, "preempted": []},
+        {"tokens": {}, "round": 1, "finished": []},
+        {"arrived": "b", "round": 1, "prompt": 2, "ns": 6 * MILLISECOND},
+        {"round": 2, "processed": {"b": 2}, "preempted": ["a"]},
+        {"tokens": {"b": 1}, "round": 2, "finished": ["b"]},
+        {"round": 3, "processed": {"a": 3}, "preempted": []},
+        {"tokens": {"a": 1}, "round": 3, "finished": ["a"]},
+    ]
+    found = in_seconds(of_lines(rows, tmp_path / "record"))
+    assert found.completions == ((5 + 12 + 12 + 13) * MILLISECOND, (5 + 12 + 12) * MILLISECOND)
+
+
+@pytest.mark.parametrize("name", ["fcfs", "asynchronous"])
+def test_the_simulator_on_the_clock_is_what_vllm_decided_timed(name: str) -> None:
+    """All arrive at once, so that no round depends on how long the one before it took."""
+    record = read_record(FILES[name])
+    backlog = [replace(request, arrival_seconds=0) for request in record.instance]
+    instance = replace(record.instance, requests=tuple(backlog))
+    schedule = PausedSchedule(instance, record.schedule.segments)
+    clock = Seconds(BatchTime([Line(5_000_000, 100_000), Line(0, 300_000)], 80, 7))
+    found, timed_again = (
+        run(instance, POLICIES[name], clock=clock),
+        in_seconds(replace(record, schedule=schedule), clock),
+    )
+    assert found.completions == timed_again.completions
+    assert found.first_tokens == timed_again.first_tokens
+    assert found.peak_memory == timed_again.peak_memory
+
+
+def test_a_round_planned_before_the_last_token_was_known_is_no_piece(tmp_path: Path) -> None:
+    last = {"round": 3, "processed": {"a": 1, "b": 2}, "preempted": []}
+    rows = [*LINES[:6], last, *LINES[6:7], {"tokens": {"b": 1}, "round": 3, "finished": ["b"]}]
+    rows[5] = {"round": 2, "processed": {"a": 1}, "preempted": []}
+    rows[7] = {"tokens": {"a": 1}, "round": 2, "finished": ["a"]}
+    record = of_lines(rows, tmp_path / "record")
+    assert record.chunks == []
+    assert record.schedule.segments == (((1, 2),), ((3, 3),))
+
+
+@pytest.mark.parametrize("preempted", [[], ["a"]])
+def test_prompts_that_waited_half_processed_are_not_timed(
+    preempted: list[str], tmp_path: Path
+) -> None:
+    rows = [dict(row) for row in PIECES]
+    if preempted:  # and processed anew in the next round that is one
+        rows[5] |= {"processed": {"a": 3}, "preempted": preempted}
+    else:
+        rows[5:5] = [{"round": 2, "processed": {"b": 2}, "preempted": []},
+                     {"tokens": {"b": 1}, "round": 2, "finished": ["b"]}]  # fmt: skip
+        for row in rows[7:]:
+            row["round"] += 1
+        rows[9], rows[10:] = (
+            {**rows[9], "processed": {"a": 1}},
+            [{"tokens": {"a": 1}, "round": 4, "finished": ["a"]}],
+        )
+    assert of_lines(rows, tmp_path / "record").chunks is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("chunks",), MISSING, "chunks: is missing: seconds need to know in which rounds prompts"),
+        (("chunks", 0), [0, 0], "chunks: must hold [request, round, tokens, ...], got [0, 0]"),
+        (("chunks", 0), 5, "chunks: must hold [request, round, tokens, ...], got 5"),
+        (("chunks", 0, 2), 1.5, "chunks: must be an integer, got 1.5"),
+        (("chunks", 0, 0), 2, "chunks: are of request 2, of which there is none"),
+        (("chunks", 0, 2), 4, "request 'a' cannot process 4 tokens from 0 on"),
+        (("chunks",), None, "chunks: must be a list, got None"),
+        (("instance", "requests", 1, "arrival_seconds"), MISSING, "request 'b': arrival_seconds"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(
+    run: Run, place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    write_run(of_lines(PIECES, tmp_path / "record"), tmp_path / "run.json")
+    original = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "bad.json").write_text(edited(place, value, original))
+    cert = tmp_path / "c.json"
+    code, out, err = run("certify", "--run", tmp_path / "bad.json", "--seconds", "-o", cert)
+    assert (code, out, err.count("\n"), cert.exists()) == (2, "", 1, False)
+    assert err.startswith(f"kvopt: {tmp_path / 'bad.json'}: {reason}")
+
+
+def test_arrivals_in_rounds_alone_are_no_seconds(run: Run, tmp_path: Path) -> None:
+    write_run(of_lines(LINES, tmp_path / "record"), tmp_path / "run.json")
+    judge = ("certify", "--run", tmp_path / "run.json", "--seconds", "-o", tmp_path / "c.json")
+    code, _, err = run(*judge)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "round_ms: is missing, so that arrivals have no time in seconds" in err
+    known = json.loads((tmp_path / "run.json").read_text())
+    known["instance"]["round_ms"] = 20
+    (tmp_path / "run.json").write_text(json.dumps(known))
+    assert run(*judge, "-t", "1")[0] == 0
 
 
 # ---- times -----------------------------------------------------------------------------
