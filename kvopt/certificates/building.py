@@ -140,7 +140,8 @@ def certify(
     seconds = math.inf if limit is None else max(limit - reserve, 0.0)
     if slower:
         refuse_blocks(instance, "a search for slower machines")
-    is_known = is_backlog(clock.arrivals(instance))  # then they follow from the bound
+    # Of a backlog they follow from the bound.
+    is_searched = slower and not is_backlog(clock.arrivals(instance))
     if isinstance(schedule, PausedSchedule):
         schedule = schedule.without_pauses() or schedule
     runs = [] if schedule is None else [JudgedRun.of(as_run(schedule, GIVEN))]
@@ -150,7 +151,7 @@ def certify(
     covered = _scope(scope, [one for _, one in used], clock)
     search = incumbent_for(instance, clock, covered)(
         instance,
-        time_limit=seconds * (1 - _SLOWER_SHARE * (slower and not is_known)),
+        time_limit=seconds * (1 - _SLOWER_SHARE * is_searched),
         threads=threads,
         seed=seed,
         observer=observer,

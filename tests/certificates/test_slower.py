@@ -260,7 +260,7 @@ class TestCertify:
 def some_in_rounds() -> Certificate:
     """Return a certificate with two slower machines."""
     triples = [(0, 0, 5), (1, 3, 2), (2, 1, 1), (3, 0, 3), (9, 2, 2)]
-    return certify(instance_of(6, triples), ["fcfs"], slower=True)
+    return certify(instance_of(6, triples), ["fcfs"], slower=True, time_limit=60)
 
 
 @cache

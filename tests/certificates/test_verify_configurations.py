@@ -115,7 +115,7 @@ MISTAKES = {
     "a member is not counted": ("memory - h - (c + 1) * r + 1", "memory - h - c * r + 1"),
     "a member is counted twice": ("memory - h - (c + 1) * r + 1", "memory - h - (c + 2) * r + 1"),
     "one copy of each state": ("[*reversed(counts)] * copies", "[*reversed(counts)]"),
-    "as many copies as fit": ("if copies < memory // (h + r)", "if copies < 1"),
+    "as many copies as fit": ("if copies < memory // (h + r):", "if copies < 1:"),
     "states by r upwards": ("states.sort(reverse=True)", "states.sort()"),
     "prices are rounded up": ("line += [point // gap", "line += [-(-point // gap)"),
     "late starts do not cost more": ("own[late] + d * stage.scale for", "own[late] for"),

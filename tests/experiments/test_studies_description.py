@@ -101,7 +101,10 @@ ENTRY = '[[instances]]\nfamily = "arrival-1"\n'
         (HEAD + ENTRY + "draws = true\n", "line 5: instances[0].draws: must be an integer, got"),
         (HEAD + ENTRY + "n = [4, 0]\n", "line 4: instances[0].family: arrival-1: n: must be at "),
         (HEAD + ENTRY + "n = []\n", "line 5: instances[0].n: must not be an empty list"),
-        (HEAD + ENTRY + "parameters = { x = 1 }\n", "line 4: instances[0].family: arrival-1: -p x"),
+        (
+            HEAD + ENTRY + "parameters = { x = 1 }\n",
+            "line 4: instances[0].family: arrival-1: x: is not a key",
+        ),
         (HEAD + '[[instances]]\nfamily = "no"\n', "line 4: instances[0].family: no: family: must"),
         (HEAD + "[[instances]]\ndraws = 1\n", "line 3: instances[0].family: needs one of family, "),
         (HEAD + ENTRY + 'game = "thm-4.1"\n', "line 4: instances[0].family: needs one of family, "),

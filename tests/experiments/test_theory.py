@@ -271,5 +271,5 @@ def test_what_the_command_refuses(run: Run, arguments: tuple[object, ...], said:
 
 def test_every_topic_has_a_docstring_and_bad_sizes_are_refused() -> None:
     assert all(function.__doc__ for function in TOPICS.values())
-    with pytest.raises(InvalidInput, match="--scale"):
+    with pytest.raises(InvalidInput, match="scale: must be at least 1"):
         examine("rayleigh", scale=0)

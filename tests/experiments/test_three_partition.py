@@ -160,7 +160,7 @@ def test_a_long_cover_needs_no_deep_stack() -> None:
         (20, (5, 7, 8), "X1: must lie between T/4 = 5 and T/2 = 10, got 5"),
         (20, (6, 4, 10), "X2: must lie"),
         (20, (6, 7, 10), "X3: must lie between T/4 = 5 and T/2 = 10, got 10"),
-        (0, (), "--target: must be at least 1, got 0"),
+        (0, (), "target: must be at least 1, got 0"),
         (20, (6, 7, True), "X3: must be an integer, got True"),
     ],
 )
