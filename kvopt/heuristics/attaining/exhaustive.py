@@ -1,7 +1,7 @@
 """The most of a few requests that attain a deadline on one worker, found among all runs.
 
 A round may start any requests, also some that have yet to arrive: then it waits for them, in rounds
-only where nothing is active.  What is late runs when those in time are done, in nobody's way.  In
+only where nothing is active.  Late requests run after those that are in time.  In
 rounds each round lasts 1 and has the number of its time.
 """
 
