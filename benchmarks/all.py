@@ -37,7 +37,7 @@ from verifying import verified
 
 from kvopt import bound, generate, run, solve
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.running import run as simulate
+from kvopt.simulate.running import run as simulate
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "recorded.toml"

@@ -36,8 +36,8 @@ from kvopt import (
     run,
 )
 from kvopt.heuristics.trace_beams import search_traces
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.incumbent import Search
 
 GRID = 16
 BLUR = math.log(5 / 4)

@@ -15,9 +15,9 @@ import statistics
 import time
 
 from kvopt import Instance, generate, solve
-from kvopt.configurations.stages import Rising
+from kvopt.bounds.configurations.stages import Rising
+from kvopt.incumbent.params import DEFAULT, ConfigurationStage
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.params import DEFAULT, ConfigurationStage
 
 STAGES = DEFAULT.configuration.stages
 

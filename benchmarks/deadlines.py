@@ -17,11 +17,11 @@ from traces import instance as instance_from
 from verifying import verified
 
 from kvopt import certify, run
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.deadlines import Aim, Deadline
-from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.hardware.batch_time_files import PRESETS
+from kvopt.problem.instance import Instance
 
 SHARES = (25, 50, 75)
 POLICIES = ("svf", "mc-sf", "fcfs")

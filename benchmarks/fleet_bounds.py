@@ -19,9 +19,9 @@ from traces import instance as instance_from
 from traces import trace
 
 from kvopt import bounds_by_workers, run
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.clocks import ROUNDS, Seconds
+from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
 
 PRESET = "llama-2-70b-2xa100"
 

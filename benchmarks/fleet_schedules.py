@@ -19,8 +19,8 @@ import traces
 
 from kvopt import Instance, solve
 from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.incumbent import Search
 
 BACKLOG, ALL = 10_000, 19_366
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from traces import trace
 
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.clocks import ROUNDS, Seconds
+from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 
 MATCH = FleetMatch("fcfs", "round-robin", 6)
 ROUTERS = ("round-robin", "least-volume", "central")

@@ -29,10 +29,10 @@ from kvopt import BatchTime, Line
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.writing import certificate_text
 from kvopt.errors import KvoptError
-from kvopt.files import instance_from_json
+from kvopt.incumbent.proofs import CheckedBound, VolumeProof
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.proofs import CheckedBound, VolumeProof
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import instance_from_json
 
 MOST_SECONDS, MOST_BYTES = 60.0, 1_000_000_000
 LARGEST = 10_000_000

@@ -19,7 +19,7 @@ from traffic import CLOCK, EIGHT, conversation
 
 from kvopt import Instance, run
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.clocks import ROUNDS
+from kvopt.problem.clocks import ROUNDS
 
 
 def main() -> None:

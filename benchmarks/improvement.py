@@ -16,8 +16,8 @@ from kvopt import Instance, Progress, generate
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.local_search import search_orders
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.incumbent import Search
 
 METHODS: dict[str, Callable[[Search, float], None]] = {
     "orders": search_orders,

@@ -15,7 +15,7 @@ from typing import get_args
 
 from kvopt import Instance, TooLarge, generate, run
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.policies.phase1 import Candidate, Phase1, solver
+from kvopt.simulate.policies.phase1 import Candidate, Phase1, solver
 
 FAMILIES = (("uniform", 100), ("conversation", 16_492), ("conversation-summarisation", 16_492))
 SOLVERS: tuple[Phase1, ...] = tuple(name for name in get_args(Phase1) if name != "auto")

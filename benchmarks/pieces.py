@@ -21,12 +21,12 @@ from seconds_bounds import PRESET, case_instance
 from kvopt import BatchTime, Instance, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.runs import Chunks, Outcome
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.runs import Chunks, Outcome
 
 CASES = ("conv:1000", "conv:10000", "conv:1000:1", "conv:10000:1", "conv:5000:4", "conv:5000:5",
          "conv:5000:6", "conv:5000:8", "code:1000")  # fmt: skip

@@ -37,9 +37,9 @@ from strategies import plain, random_instances
 
 import kvopt.verify as verifier
 from kvopt import Instance
-from kvopt.certificates.proved import proved_checker
-from kvopt.files import instance_to_json
+from kvopt.certificates.coq_checker import proved_checker
 from kvopt.kernels.pipes import ended_by_reader
+from kvopt.problem.instance_files import instance_to_json
 
 Content = dict[str, Any]
 CHANGED = ("upper", "lower", "policies", "deadlines")

@@ -18,11 +18,11 @@ from statistics import median
 
 import numpy as np
 
-from kvopt.hardware.presets import GPUS, SHORT_NAMES, ModelShape
-from kvopt.hardware.roofline import CHECKED, COUNTS, MOSTLY, roofline
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.batch_time import MILLISECOND
-from kvopt.traces.records import read_batches
+from kvopt.problem.batch_time import MILLISECOND
+from kvopt.problem.hardware.presets import GPUS, SHORT_NAMES, ModelShape
+from kvopt.problem.hardware.roofline import CHECKED, COUNTS, MOSTLY, roofline
+from kvopt.timetable.records import read_batches
 
 Network = dict[int, tuple[list[int], list[float]]]
 """Bytes and milliseconds of exchanges by number of GPUs."""

@@ -17,10 +17,10 @@ from pathlib import Path
 from traces import trace
 
 from kvopt import run
-from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.routers.registry import ROUTERS
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
+from kvopt.simulate.routers.registry import ROUTERS
 
 POLICIES = ("svf", "mc-sf", "fcfs", "patient")
 

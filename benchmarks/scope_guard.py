@@ -21,7 +21,7 @@ from block_comparison import in_blocks
 from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
 
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 BLOCKS = (Scope.RUNS, Scope.PAUSES)
 """Scopes that are compared in whole blocks, of which schedules are compared too."""

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from kvopt import InvalidInput, bound, read_instance
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.files.batch_times import batch_time
-from kvopt.files.runs import read_run
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
+from kvopt.problem.hardware.batch_time_files import batch_time
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.run_files import read_run
 
 
 def read(path: Path) -> Instance:

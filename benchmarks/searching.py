@@ -16,16 +16,16 @@ import resource
 import time
 
 from kvopt import generate, solve
-from kvopt.configurations.completion import Completions
-from kvopt.configurations.expand import TooWide
-from kvopt.configurations.forward_search import ForwardSearch, twins_of
-from kvopt.configurations.lookahead import Lookahead
-from kvopt.configurations.stages import Rising
+from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.expand import TooWide
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.stages import Rising
+from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.params import DEFAULT
 
 _LABEL_LIMIT = 12_000_000
-"""As in the last searches of `kvopt.engines.exact`."""
+"""As in the last searches of `kvopt.search.exact.engine`."""
 
 
 def main() -> None:

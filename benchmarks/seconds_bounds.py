@@ -33,10 +33,10 @@ from kvopt import BatchTime, Instance, Line, certify, run
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import shares, shares_bound
 from kvopt.bounds.volume import fluid_completions
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
 
 POLICIES = ("svf", "mc-sf", "fcfs", "sorted-f:phase1=swap")
 CASES = ("conv:1000", "code:1000", "chat:1000", "mixed:1000", "conv:1000:1", "code:1000:1")

@@ -23,8 +23,8 @@ from traces import FILES, MEMORY, ROUND_MS
 from kvopt import import_trace
 from kvopt.experiments.studies import read_records, run_study
 from kvopt.experiments.studies.description import Study, read_study
-from kvopt.files import write_instance
 from kvopt.kernels.pipes import ended_by_reader
+from kvopt.problem.instance_files import write_instance
 
 POLICIES = ("svf", "patient", "mc-sf", "fcfs")
 HEAD = """

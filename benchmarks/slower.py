@@ -18,10 +18,10 @@ from seconds_bounds import PRESET, case_instance
 from verifying import verified
 
 from kvopt import Certificate, certify, run
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
+from kvopt.problem.instance import Instance
 
 JUDGED = ("svf", "mc-sf", "fcfs")
 TRIED = ("patient", "patient:window=100,patience=16", "patient:window=100,patience=40")

@@ -17,17 +17,17 @@ from itertools import islice
 import numpy as np
 
 from kvopt import Instance, generate, solve
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.states import States
 from kvopt.bounds.windows import start_windows
-from kvopt.configurations.bound import rising_bounds
-from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.forward_search import ForwardSearch, twins_of
-from kvopt.configurations.states import States
 from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays, to_highs
 from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.windows import Windows
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.dependencies import load_cp_model, load_highspy
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.search.incumbent import Search
 
 
 def main() -> None:

@@ -13,12 +13,12 @@ import argparse
 import time
 
 from kvopt import Instance, TooLarge, generate
-from kvopt.files.batch_times import PRESETS
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.running import run as simulate
-from kvopt.simulation.runs import PolicyRun
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
+from kvopt.simulate.running import run as simulate
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import PolicyRun
 
 CLOCK = Seconds(PRESETS["llama-2-70b-2xa100"])
 EIGHT = (

@@ -18,8 +18,8 @@ from vllm_record import drive, make_scheduler, use_source
 
 from kvopt import Instance, Request, run
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.traces.records import read_record
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.records import read_record
 
 LONGEST = 10**6
 """Tokens of a request that vLLM allows; it counts one more than kvopt."""

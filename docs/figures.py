@@ -16,9 +16,9 @@ from state_figures import configurations, staircase
 from kvopt import Instance, Request, Schedule, generate, import_trace, run
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import fluid_completions, volume_bound
-from kvopt.files.batch_times import PRESETS
-from kvopt.search.proofs import Prices
-from kvopt.simulation.clocks import Seconds
+from kvopt.incumbent.proofs import Prices
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import PRESETS
 
 FOLDER = Path(__file__).parent / "images"
 

@@ -18,16 +18,16 @@ from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 import numpy as np
 
 from kvopt import verify
-from kvopt.configurations.evaluation import evaluate
-from kvopt.configurations.states import Knots, States
+from kvopt.bounds.configurations.evaluation import evaluate
+from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import Record
 from kvopt.experiments.studies.records import lines_of
 from kvopt.files.atomic import atomic_path
-from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import parse_json, read_text
-from kvopt.files.schedules import read_schedule
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.timetable.schedule_files import read_schedule
 from kvopt.verify import MOST_STATED
 from kvopt.version import __version__
 

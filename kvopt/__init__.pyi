@@ -4,10 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
-from kvopt.engines.bounding import bound
-from kvopt.engines.fleet_bounding import bounds_by_workers
-from kvopt.engines.solving import solve
-from kvopt.engines.timing import TimedResult, solve_in_seconds
 from kvopt.errors import (
     FalseClaim,
     InvalidInput,
@@ -19,25 +15,10 @@ from kvopt.errors import (
     TooLarge,
     UnsupportedDependency,
 )
-from kvopt.families import generate, list_families
-from kvopt.files import (
-    read_instance,
-    read_paused_schedule,
-    read_schedule,
-    write_instance,
-    write_schedule,
-)
 from kvopt.formulations.export import export
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.requests import Prediction, Request
-from kvopt.model.schedule import Schedule, ScheduleCheck
-from kvopt.model.scopes import Scope
-from kvopt.policies import Need, Policy, PrefixPolicy, View, list_policies, policy, register
-from kvopt.search.incumbent import gap_below
-from kvopt.search.params import SolveParams
-from kvopt.search.result import (
+from kvopt.incumbent.incumbent import gap_below
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.result import (
     BoundResult,
     BoundSource,
     Progress,
@@ -45,11 +26,33 @@ from kvopt.search.result import (
     Status,
     StopReason,
 )
-from kvopt.simulation.causality import check_online
-from kvopt.simulation.comparison import Comparison, compare
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import Outcome, PolicyRun
-from kvopt.traces import import_trace
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.families import generate, list_families
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance, write_instance
+from kvopt.problem.requests import Prediction, Request
+from kvopt.problem.scopes import Scope
+from kvopt.problem.traces import import_trace
+from kvopt.search.bounding import bound
+from kvopt.search.fleet_bounding import bounds_by_workers
+from kvopt.search.seconds import TimedResult, solve_in_seconds
+from kvopt.search.solving import solve
+from kvopt.simulate.causality import check_online
+from kvopt.simulate.comparison import Comparison, compare
+from kvopt.simulate.policies import (
+    Need,
+    Policy,
+    PrefixPolicy,
+    View,
+    list_policies,
+    policy,
+    register,
+)
+from kvopt.simulate.running import run
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.schedule import Schedule, ScheduleCheck
+from kvopt.timetable.schedule_files import read_paused_schedule, read_schedule, write_schedule
 from kvopt.verify import verify
 
 __version__: str

@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from kvopt.bounds.windows import start_windows
-from kvopt.files import read_instance
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.export import export
 from kvopt.formulations.pyomo import running_status
 from kvopt.kernels.pipes import ended_by_reader
+from kvopt.problem.instance_files import read_instance
 
 HERE = Path(__file__).parent
 OPTIMUM = 45

@@ -22,9 +22,9 @@ from reported import make_study, make_study_in_seconds
 
 from kvopt import generate, write_instance
 from kvopt.cli import main
-from kvopt.engines import meanwhile
 from kvopt.experiments.studies import description, running
-from kvopt.kernels import compiling
+from kvopt.kernels import compile_clock as compiling
+from kvopt.search import meanwhile
 
 # The same examples in every run: a failure is always the fault of the change at hand.
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=NORMAL)

@@ -17,11 +17,11 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {"highspy", "matplotlib", "numba", "numpy", "ortools", "pyomo"}
 LIGHT = (
     "kvopt",
-    "kvopt.model.instance",
-    "kvopt.model.schedule",
-    "kvopt.files",
-    "kvopt.search.result",
-    "kvopt.search.incumbent",
+    "kvopt.problem.instance",
+    "kvopt.timetable.schedule",
+    "kvopt.timetable.schedule_files",
+    "kvopt.incumbent.result",
+    "kvopt.incumbent.incumbent",
     "kvopt.bounds.windows",
     "kvopt.bounds.volume",
     "kvopt.verify",

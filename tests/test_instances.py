@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kvopt import Schedule, bound, read_instance
-from kvopt.files.instances import instance_text
+from kvopt.problem.instance_files import instance_text
 
 HERE = Path(__file__).parent.parent / "instances"
 KNOWN: dict[str, dict[str, Any]] = json.loads((HERE / "best-known.json").read_text())

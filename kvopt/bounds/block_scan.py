@@ -19,8 +19,8 @@ import numpy as np
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import Sums
 from kvopt.bounds.scan import Scanner
-from kvopt.kernels.arrays import Integers, Numbers
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Integers, Numbers
 
 
 @compiled

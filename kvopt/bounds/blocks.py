@@ -22,10 +22,10 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
 from kvopt.bounds.prices import denominator_for, fits_int64, rounded_prices
 from kvopt.errors import TooLarge
-from kvopt.kernels.arrays import Floats
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import BlockPrices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import BlockPrices
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats
 
 if TYPE_CHECKING:
     from kvopt.bounds.paused_scan import PausedScanner

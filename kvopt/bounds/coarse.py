@@ -16,11 +16,11 @@ import numpy as np
 
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.highs import solved_relaxation
-from kvopt.kernels.arrays import Floats, Integers
-from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import SlotPrices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import SlotPrices
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
 
 _GROUPS = 20
 """Groups of requests by arrival, in each of which the sample goes through all volumes."""

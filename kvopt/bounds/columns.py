@@ -16,10 +16,10 @@ from kvopt.bounds.kinds import Kind, Kinds
 from kvopt.bounds.prices import Sums, start_costs
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
-from kvopt.kernels.arrays import Floats, Integers
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
 
 Column = tuple[int, int]
 """Place of a kind, and a start."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Floats, Integers, Numbers
 
 
 def sums_of(prices: Numbers, width: int) -> tuple[Numbers, Numbers]:

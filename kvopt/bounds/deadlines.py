@@ -21,16 +21,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kvopt.bounds.deadline_kinds import Kind, OfCheapestTimes, OfRuns, Window
+from kvopt.bounds.deadline_prices import Kind, OfCheapestTimes, OfRuns, Window
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.kernels.arrays import Floats, columns_of
-from kvopt.kernels.compiling import working_time
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.deadlines import Aim
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
-from kvopt.search.proofs import DeadlinePrices
+from kvopt.incumbent.proofs import DeadlinePrices
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats, columns_of
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 
 _LONGEST = 2**31
 """Rounds from which on sums over them do not fit into 64 bits; then there are no prices."""

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Floats
+from kvopt.problem.instance import Instance
 
 _LARGEST = 2**52
 """Volume up to which a backlog is computed in floats, which hold its sums without rounding."""

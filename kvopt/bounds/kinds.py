@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats, Integers
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
 
 Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""
@@ -57,7 +57,7 @@ class Kinds:
     def loads(self, starts: Integers, last: int) -> Floats:
         """Return the tokens held at the times ``1 .. last`` when each kind has one start.
 
-        These are the sums of `kvopt.model.sweep` in floats and at every time, for prices.
+        These are the sums of `kvopt.timetable.sweep` in floats and at every time, for prices.
         """
         begins, ends = np.minimum(starts, last), np.minimum(starts + self.outputs, last)
 

@@ -23,11 +23,11 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_prices import paused_price_bound
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import TooLarge
-from kvopt.kernels.arrays import Floats
-from kvopt.kernels.compiling import working_time
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
-from kvopt.search.params import LagrangianParams
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import LagrangianParams
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats
+from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:
     from kvopt.bounds.paused_scan import PausedScanner

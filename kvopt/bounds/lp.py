@@ -22,11 +22,11 @@ from kvopt.formulations.arrays import ArrayModel, time_indexed_arrays
 from kvopt.formulations.highs import solved_relaxation
 from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.windows import windows_until
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
-from kvopt.model.requests import LARGEST_INTEGER, Request
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import LARGEST_INTEGER, Request
 
 DENOMINATOR = 2**24
 """Denominator of prices: rounding loses less than 1e-7 of one, and sums stay inside 64 bits."""

@@ -30,10 +30,10 @@ from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.kinds import Kind, Kinds
 from kvopt.bounds.lagrangian import first_prices
 from kvopt.errors import TooLarge
-from kvopt.kernels.arrays import Floats, Integers
-from kvopt.model.instance import Instance
-from kvopt.model.parts import split
-from kvopt.model.schedule import Schedule
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
+from kvopt.problem.parts import split
+from kvopt.timetable.schedule import Schedule
 
 MOST_STEPS, LEAST_STEPS = 100, 10
 """Steps along the averaged excess of memory, at most and at least; more hardly move the order."""

@@ -25,8 +25,8 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kind
 from kvopt.bounds.prices import Sums, fits_int64, least_cost
-from kvopt.model.instance import Instance
-from kvopt.search.proofs import Prices
+from kvopt.incumbent.proofs import Prices
+from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:
     from kvopt.bounds.paused_scan import PausedScanner

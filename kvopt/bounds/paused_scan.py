@@ -18,9 +18,9 @@ from kvopt.bounds.block_scan import BlockScanner
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.errors import TooLarge
-from kvopt.kernels.arrays import Floats, Integers, Numbers
+from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
-from kvopt.search.proofs import Prices
+from kvopt.problem.arrays import Floats, Integers, Numbers
 
 _LARGEST_TABLE = 2**30
 """Bytes that the table of tokens and times may take, in each thread."""

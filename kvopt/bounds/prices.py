@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from kvopt.bounds.kinds import Kind, Kinds
-from kvopt.kernels.arrays import Floats, Numbers
-from kvopt.model.instance import Instance
-from kvopt.search.proofs import CheckedBound, Prices
+from kvopt.incumbent.proofs import CheckedBound, Prices
+from kvopt.problem.arrays import Floats, Numbers
+from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:
     from kvopt.bounds.scan import Scanner

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.registry import Registry
-from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Search
+from kvopt.problem.scopes import Scope
 
 Bound = Callable[[Search], None]
 """Offers a search what it proves, until there is nothing to add or it must stop."""
@@ -15,7 +15,7 @@ BOUNDS: Registry[Bound] = Registry(
     "method",
     "kvopt.bounds",
     dict.fromkeys(
-        ("volume", "lp", "lagrangian", "slots", "configuration", "auto"), "kvopt.engines.bounding"
+        ("volume", "lp", "lagrangian", "slots", "configuration", "auto"), "kvopt.search.bounding"
     ),
     "search",
 )
@@ -26,7 +26,7 @@ register = BOUNDS.register
 PAUSED_BOUNDS: Registry[Bound] = Registry(
     "method with pauses",
     "kvopt.paused_bounds",
-    dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.engines.paused_bounding"),
+    dict.fromkeys(("volume", "lagrangian", "auto"), "kvopt.search.paused_bounding"),
     "search",
 )
 """Those that hold for schedules with pauses too."""

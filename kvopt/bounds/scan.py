@@ -25,8 +25,8 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import Sums
-from kvopt.kernels.arrays import Floats, Integers, Numbers
 from kvopt.kernels.compiled import compiled, steering
+from kvopt.problem.arrays import Floats, Integers, Numbers
 
 _SMALL = 6
 """Binary logarithm of the starts in a block that is looked at start by start."""

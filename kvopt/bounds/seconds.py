@@ -22,15 +22,15 @@ from kvopt.bounds.seconds_evaluation import (
     shares,
     shares_bound,
 )
-from kvopt.kernels.arrays import Floats, Integers
-from kvopt.kernels.compiling import working_time
-from kvopt.kernels.machine_code import machine_code
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance, refuse_blocks
-from kvopt.model.requests import LARGEST_INTEGER
-from kvopt.model.scopes import Scope
-from kvopt.search.proofs import SharesProof
+from kvopt.incumbent.proofs import SharesProof
+from kvopt.kernels.compile_clock import working_time
+from kvopt.kernels.interruptible import machine_code
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.requests import LARGEST_INTEGER
+from kvopt.problem.scopes import Scope
 
 MIX = 8
 """Parts in which two lines are mixed."""
@@ -76,7 +76,7 @@ def seconds_bound(
     Parameters
     ----------
     instance
-        Requests, and when they arrive (`kvopt.model.arrivals.arrivals_ns`).
+        Requests, and when they arrive (`kvopt.problem.arrivals.arrivals_ns`).
     model
         How long rounds last; they may last longer than it says, never less.
     arrivals

@@ -52,12 +52,12 @@ from typing import Any
 import numpy as np
 
 from kvopt.bounds.fluid import one_at_a_time
-from kvopt.kernels.arrays import Numbers
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance
-from kvopt.model.requests import volume_of
-from kvopt.search.proofs import SharesProof
+from kvopt.incumbent.proofs import SharesProof
+from kvopt.problem.arrays import Numbers
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import volume_of
 
 FULL = 64
 """Denominator of weights."""

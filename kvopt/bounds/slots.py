@@ -38,11 +38,11 @@ from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, ascend, refuse_long
 from kvopt.bounds.prices import finest_denominator, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner, Steps
-from kvopt.kernels.arrays import Floats, Integers, Numbers
-from kvopt.kernels.compiling import working_time
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import SlotPrices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import SlotPrices
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats, Integers, Numbers
+from kvopt.problem.instance import Instance
 
 _GROWTH = 8.0
 """Times as long as one before takes a program with twice as many requests and cells."""

@@ -17,10 +17,10 @@ from functools import reduce
 import numpy as np
 
 from kvopt.bounds.volume import fluid_completions
-from kvopt.kernels.arrays import Integers
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Staircase, VolumeProof
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Staircase, VolumeProof
+from kvopt.problem.arrays import Integers
+from kvopt.problem.instance import Instance
 
 MOST_REQUESTS = 20_000
 """Limit of requests for staircases: a hundred fluids of so many take some ten seconds."""

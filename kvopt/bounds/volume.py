@@ -18,7 +18,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 
 def volume_bound(instance: Instance) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from kvopt.bounds.volume import volume_bounds_without_each
 from kvopt.formulations.windows import Windows, latest_completions, windows_until
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 
 def start_windows(instance: Instance, upper: int | None = None) -> Windows:

@@ -16,27 +16,27 @@ from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, incumbent_for, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
-from kvopt.files.instances import as_instance
+from kvopt.incumbent.incumbent import Observer, Search, checked_limit
+from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.incumbent.proofs import SlowerBound
+from kvopt.incumbent.result import StopReason
 from kvopt.kernels.dependencies import versions
-from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance, refuse_blocks
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope, least_scope
-from kvopt.model.slower import is_backlog
-from kvopt.policies.base import Policy
-from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.svf import Svf
-from kvopt.routers.base import Router
-from kvopt.search.incumbent import Observer, Search, checked_limit
-from kvopt.search.params import SolveParams
-from kvopt.search.paused import PausedSearch
-from kvopt.search.proofs import SlowerBound
-from kvopt.search.result import StopReason
-from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock, checked_clock
-from kvopt.simulation.given import GivenSchedule, as_run, given_schedule
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.problem.clocks import ROUNDS, Clock, checked_clock
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.instance import Instance, refuse_blocks
+from kvopt.problem.instance_files import as_instance
+from kvopt.problem.scopes import Scope, least_scope
+from kvopt.problem.slower import is_backlog
+from kvopt.simulate.given import GivenSchedule, as_run, given_schedule
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.svf import Svf
+from kvopt.simulate.routers.base import Router
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
@@ -126,7 +126,7 @@ def certify(
     On a server where every round lasts 40 ms, in nanoseconds:
 
     >>> from kvopt import BatchTime, Line
-    >>> from kvopt.simulation.clocks import Seconds
+    >>> from kvopt.problem.clocks import Seconds
     >>> clock = Seconds(BatchTime([Line(40_000_000, 0)]))
     >>> certify(found.instance, ["mc-sf"], clock=clock).runs[0].value
     1120000000

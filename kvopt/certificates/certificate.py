@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.picture import intervals_svg
 from kvopt.errors import one_line
-from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.frames import frame, latex
-from kvopt.model.instance import Instance
-from kvopt.model.optional import pictures
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
-from kvopt.model.slower import is_backlog
-from kvopt.model.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
-from kvopt.search.proofs import PARTS, CheckedBound, SlowerBound
-from kvopt.search.result import relative_gap
-from kvopt.simulation.clocks import ROUNDS, Clock
-from kvopt.simulation.given import as_run
-from kvopt.simulation.measures import MEASURES, Measures
-from kvopt.simulation.runs import PolicyRun
+from kvopt.incumbent.proofs import PARTS, CheckedBound, SlowerBound
+from kvopt.incumbent.result import relative_gap
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.problem.slower import is_backlog
+from kvopt.show.dataframes import frame, latex
+from kvopt.show.optional import pictures
+from kvopt.show.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
+from kvopt.simulate.given import as_run
+from kvopt.timetable.measures import MEASURES, Measures
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

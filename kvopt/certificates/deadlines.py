@@ -14,19 +14,19 @@ from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import InvalidInput
-from kvopt.heuristics.attaining.exhaustive import AllRuns
 from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import Attaining, attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
-from kvopt.model.deadlines import OWN, Aim, Deadline, attained
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Search
-from kvopt.search.params import share_of
-from kvopt.search.proofs import DeadlinePrices
-from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.proofs import DeadlinePrices
+from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.deadlines import OWN, Aim, Deadline, attained
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.search.exact.deadlines import AllRuns
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 _SEARCHED = "search for deadlines"
 """What the best run is called where a search found it."""

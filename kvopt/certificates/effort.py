@@ -14,9 +14,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvopt.bounds.kinds import Kinds
-from kvopt.model.instance import Instance
-from kvopt.model.parts import parts_from
-from kvopt.search.proofs import (
+from kvopt.incumbent.proofs import (
     BlockPrices,
     ConfigurationProof,
     Prices,
@@ -28,6 +26,8 @@ from kvopt.search.proofs import (
     StatePrices,
     VolumeProof,
 )
+from kvopt.problem.instance import Instance
+from kvopt.problem.parts import parts_from
 from kvopt.verify import MOST_STATED, STEPS, table_of
 
 Budget = int | dict[str, Any]

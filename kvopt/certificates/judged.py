@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Self
 
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import Segment
-from kvopt.model.scopes import Scope
-from kvopt.simulation.clocks import Clock
-from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.measures import Measures
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.runs import Chunks, Lost, Outcome, PolicyRun
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.measures import Measures
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import Segment
+from kvopt.timetable.runs import Chunks, Lost, Outcome, PolicyRun
 
 UNFINISHED = "unfinished"
 """Outcome of a policy that did not come to an end."""

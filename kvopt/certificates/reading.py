@@ -10,14 +10,8 @@ from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import InTime, in_time_from
 from kvopt.certificates.judged import JudgedRun
 from kvopt.errors import FalseClaim, InvalidInput
-from kvopt.files.batch_times import SCHEMA, batch_time_from_json
-from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import blamed_on, parse_json, read_text
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
-from kvopt.search.proofs import (
+from kvopt.incumbent.proofs import (
     BlockPrices,
     CheckedBound,
     ConfigurationProof,
@@ -32,8 +26,14 @@ from kvopt.search.proofs import (
     StatePrices,
     VolumeProof,
 )
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.runs import Chunks, Lost, PolicyRun, scope_of
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.hardware.batch_time_files import SCHEMA, batch_time_from_json
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import Chunks, Lost, PolicyRun, scope_of
+from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 
 

@@ -12,33 +12,34 @@ from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
-from kvopt.engines import fleet_search, fleets, pausing
-from kvopt.engines.blocks import both_sides_in_blocks, schedules_in_blocks
-from kvopt.engines.parts import Divided
-from kvopt.engines.portfolio import both_sides, bound_by_prices, offer_volume
-from kvopt.engines.portfolio import run as portfolio
-from kvopt.engines.registry import engines_for
-from kvopt.engines.timing import begin
-from kvopt.engines.timing import improve as improve_in_seconds
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.seconds.runs import TimedSearch
-from kvopt.kernels.compiling import Abandoned, left_when
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope
-from kvopt.policies.base import Need, Policy
-from kvopt.routers.base import Router
-from kvopt.search.incumbent import Search
-from kvopt.search.params import share_of
-from kvopt.search.paused import PausedSearch
-from kvopt.search.proofs import CheckedBound
-from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import PolicyRun
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.kernels.compile_clock import Abandoned, left_when
+from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.search import fleets, pausing
+from kvopt.search.blocks import both_sides_in_blocks, schedules_in_blocks
+from kvopt.search.exact import fleets as fleet_search
+from kvopt.search.parts import Divided
+from kvopt.search.portfolio import both_sides, bound_by_prices, offer_volume
+from kvopt.search.portfolio import run as portfolio
+from kvopt.search.registry import engines_for
+from kvopt.search.seconds import begin
+from kvopt.search.seconds import improve as improve_in_seconds
+from kvopt.simulate.policies.base import Need, Policy
+from kvopt.simulate.routers.base import Router
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 Known = tuple[Schedule | PausedSchedule | PolicyRun | None, CheckedBound | None, str | None]
 """The best schedule or run, the best bound with a proof, and what found the first."""

@@ -2,8 +2,8 @@
 
 On a machine that is phi times slower no schedule is as good as a run of value V once the bound
 there is above V.  What such a bound says of V, and why one phi rules out all slower machines, is
-in `kvopt.model.slower`.  Values are worked on from the largest one down: what is proved of it holds
-of the smaller ones, and there their search begins.
+in `kvopt.problem.slower`.  Values are worked on from the largest one down: what is proved of it
+holds of the smaller ones, and there their search begins.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.sides import incumbent_for, sides_of
-from kvopt.engines.portfolio import has_configurations
-from kvopt.kernels.compiling import working_time
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import Instance
-from kvopt.model.requests import LARGEST_INTEGER
-from kvopt.model.scopes import Scope
-from kvopt.model.slower import SlowRounds, is_backlog, slow_model
-from kvopt.search.incumbent import Search
-from kvopt.search.inside import inside
-from kvopt.search.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
-from kvopt.search.result import Progress
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.inside import inside
+from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
+from kvopt.incumbent.result import Progress
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import LARGEST_INTEGER
+from kvopt.problem.scopes import Scope
+from kvopt.problem.slower import SlowRounds, is_backlog, slow_model
+from kvopt.search.portfolio import has_configurations
 
 _MOST_CLIMBS = 2
 """Searches for weights, each on a faster machine than the one before, for one value."""

@@ -15,13 +15,8 @@ from kvopt.certificates.deadlines import InTime
 from kvopt.certificates.effort import Budget, budget_needed
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.errors import TooLarge
-from kvopt.files import write_atomically
-from kvopt.files.instances import instance_to_json, request_to_json
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.model.scopes import Scope
-from kvopt.model.slower import SlowRounds
-from kvopt.search.proofs import (
+from kvopt.files.atomic import write_atomically
+from kvopt.incumbent.proofs import (
     BlockPrices,
     ConfigurationProof,
     Prices,
@@ -33,7 +28,12 @@ from kvopt.search.proofs import (
     StatePrices,
     VolumeProof,
 )
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_to_json, request_to_json
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
+from kvopt.problem.slower import SlowRounds
 from kvopt.verify import LARGEST_FILE
 
 _NEWER_KINDS = ("slot-prices", "split", "block-prices", "search")

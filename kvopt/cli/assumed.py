@@ -8,9 +8,9 @@ import typer
 
 from kvopt.cli.common import say
 from kvopt.errors import InvalidInput
-from kvopt.files.batch_times import DEFAULT_MODEL, batch_time
-from kvopt.hardware.roofline import expected_error, is_roofline, parts, roofline
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
+from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
 
 _MACHINE = "Llama-2-70B on two A100"
 """What `DEFAULT_MODEL` is a model of."""

@@ -14,13 +14,13 @@ from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.common import option
 from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.errors import InvalidInput
-from kvopt.files.batch_times import PRESETS, batch_time, write_batch_time
 from kvopt.files.reading import STANDARD_INPUT
-from kvopt.hardware.fitting import Fit, Measured, fit_linear, fit_roof
-from kvopt.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, preset
-from kvopt.hardware.roofline import SHAPES, pairs, parts, roofline
-from kvopt.model.batch_time import MILLISECOND, NANOSECONDS, BatchTime
-from kvopt.traces.records import read_batches
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
+from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
+from kvopt.problem.hardware.presets import ANY_GPU, MODELS, SHORT_NAMES, preset
+from kvopt.problem.hardware.roofline import SHAPES, pairs, parts, roofline
+from kvopt.timetable.records import read_batches
 
 _OF_TABLES = ("model", "gpu", "gpus", "lines", "kv_ns")
 """Options that nothing reads where a model is named."""

@@ -10,10 +10,10 @@ from kvopt.bounds.registry import bounds_for
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
-from kvopt.engines.bounding import bound
-from kvopt.files import read_instance
-from kvopt.model.scopes import Scope
-from kvopt.search.result import BoundResult
+from kvopt.incumbent.result import BoundResult
+from kvopt.problem.instance_files import read_instance
+from kvopt.problem.scopes import Scope
+from kvopt.search.bounding import bound
 
 
 def bound_command(

@@ -12,8 +12,8 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_options
 from kvopt.cli.common import option
 from kvopt.errors import InvalidInput, shown
-from kvopt.hardware.capacity import OBSERVED_MEMORY, SHARE, capacity
-from kvopt.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
+from kvopt.problem.hardware.capacity import OBSERVED_MEMORY, SHARE, capacity
+from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
 """Models on which the papers and the formula disagree, which a note explains."""

@@ -23,15 +23,15 @@ from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import certificate_written, try_outputs
 from kvopt.cli.solve_in_seconds import in_seconds
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance
-from kvopt.files.runs import read_run
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.policies.registry import policy as policy_from
-from kvopt.routers.registry import router as router_from
-from kvopt.simulation.clocks import Clock
-from kvopt.simulation.measures import waiting_cells
-from kvopt.simulation.paused_runs import PausedRun
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.routers.registry import router as router_from
+from kvopt.timetable.measures import waiting_cells
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.run_files import read_run
 
 Deadline = Annotated[
     str | None,

@@ -9,8 +9,9 @@ import typer
 
 from kvopt.cli import common
 from kvopt.errors import FalseClaim
-from kvopt.files import read_either_schedule, read_instance
-from kvopt.model.pausing import PausedSchedule
+from kvopt.problem.instance_files import read_instance
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule_files import read_either_schedule
 
 
 def check_command(

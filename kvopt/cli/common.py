@@ -25,12 +25,12 @@ from kvopt.cli.tables import print_table as print_table
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of
+from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.modules import import_modules, located
-from kvopt.model.scopes import Scope
-from kvopt.model.summary import share
-from kvopt.model.summary import times as times
-from kvopt.search.params import SolveParams
-from kvopt.search.threads import signals_remembered
+from kvopt.problem.scopes import Scope
+from kvopt.show.summary import share
+from kvopt.show.summary import times as times
 
 FAILED = 1
 """Exit status when what was checked is wrong, or a part of the work failed."""

@@ -9,8 +9,8 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance
 from kvopt.formulations.export import SUFFIXES, export, format_of
+from kvopt.problem.instance_files import read_instance
 
 
 def export_command(

@@ -16,8 +16,9 @@ from kvopt.cli.common import option
 from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
-from kvopt.files import read_instance, write_atomically
-from kvopt.model.instance import MOST_WORKERS
+from kvopt.files.atomic import write_atomically
+from kvopt.problem.instance import MOST_WORKERS
+from kvopt.problem.instance_files import read_instance
 
 if TYPE_CHECKING:
     from kvopt.experiments.fleets.sizes import Band, FleetSizes

@@ -13,8 +13,8 @@ from kvopt.cli.common import option
 from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
-from kvopt.families import FAMILIES, generate
-from kvopt.files import write_instance
+from kvopt.problem.families import FAMILIES, generate
+from kvopt.problem.instance_files import write_instance
 
 
 def families() -> str:

@@ -13,7 +13,7 @@ from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt

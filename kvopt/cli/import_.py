@@ -11,8 +11,8 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
-from kvopt.files import write_instance
-from kvopt.traces import import_trace
+from kvopt.problem.instance_files import write_instance
+from kvopt.problem.traces import import_trace
 
 
 def import_command(

@@ -11,8 +11,8 @@ import typer
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
-from kvopt.files.runs import write_run
-from kvopt.traces.records import read_record
+from kvopt.timetable.records import read_record
+from kvopt.timetable.run_files import write_run
 
 
 def import_run_command(

@@ -10,10 +10,10 @@ from typing import Annotated
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.errors import KvoptError
+from kvopt.incumbent.incumbent import available_threads
+from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
-from kvopt.model.optional import EXTRAS, remedy
-from kvopt.search.incumbent import available_threads
-from kvopt.search.params import DEFAULT
+from kvopt.show.optional import EXTRAS, remedy
 
 
 def info_command(

@@ -11,8 +11,8 @@ from rich.cells import cell_len
 
 from kvopt.cli.common import or_dash, percent
 from kvopt.cli.messages import console, detail, is_loud, is_watched, say
-from kvopt.kernels.compiling import FIRST_USE, compile_seconds, compiling, working_time
-from kvopt.search.result import Progress
+from kvopt.incumbent.result import Progress
+from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
 
 _WORTH_SAYING = 1.0
 """Seconds of compiling from which on they are mentioned at the end."""

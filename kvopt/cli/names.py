@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable
 
 
 def _policies() -> Iterable[str]:
-    from kvopt.policies.registry import POLICIES
+    from kvopt.simulate.policies.registry import POLICIES
 
     return POLICIES.names()
 
 
 def _routers() -> Iterable[str]:
-    from kvopt.routers.registry import ROUTERS
+    from kvopt.simulate.routers.registry import ROUTERS
 
     return ROUTERS.names()
 
 
 def _engines() -> Iterable[str]:
-    from kvopt.engines.registry import ENGINES
+    from kvopt.search.registry import ENGINES
 
     return ENGINES.names()
 
@@ -30,13 +30,13 @@ def _methods() -> Iterable[str]:
 
 
 def _families() -> Iterable[str]:
-    from kvopt.families import FAMILIES
+    from kvopt.problem.families import FAMILIES
 
     return FAMILIES
 
 
 def _traces() -> Iterable[str]:
-    from kvopt.traces import FORMATS
+    from kvopt.problem.traces import FORMATS
 
     return FORMATS.names()
 
@@ -66,25 +66,25 @@ def _topics() -> Iterable[str]:
 
 
 def _models() -> Iterable[str]:
-    from kvopt.hardware.presets import MODELS
+    from kvopt.problem.hardware.presets import MODELS
 
     return MODELS
 
 
 def _gpus() -> Iterable[str]:
-    from kvopt.hardware.presets import GPUS
+    from kvopt.problem.hardware.presets import GPUS
 
     return GPUS
 
 
 def _batch_times() -> Iterable[str]:
-    from kvopt.files.batch_times import PRESETS
+    from kvopt.problem.hardware.batch_time_files import PRESETS
 
     return map(str, PRESETS)
 
 
 def _scopes() -> Iterable[str]:
-    from kvopt.model.scopes import Scope
+    from kvopt.problem.scopes import Scope
 
     return map(str, Scope)
 

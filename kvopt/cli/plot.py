@@ -11,16 +11,16 @@ from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.certify import read_problem
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
-from kvopt.engines.bounding import bound
 from kvopt.errors import InvalidInput
-from kvopt.files import read_either_schedule
-from kvopt.files.runs import is_run
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.policies.registry import policy as policy_from
-from kvopt.search.proofs import Prices, prices_of
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import PolicyRun
+from kvopt.incumbent.proofs import Prices, prices_of
+from kvopt.problem.instance import Instance
+from kvopt.search.bounding import bound
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.running import run
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.run_files import is_run
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule_files import read_either_schedule
 
 _PRICE_SECONDS = 5.0
 """Seconds for the prices that --prices shows; more of them come nearer to the bound."""

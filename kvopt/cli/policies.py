@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from kvopt.cli import common
 from kvopt.cli.common import option
-from kvopt.model.summary import first_line
-from kvopt.policies.base import Policy
-from kvopt.policies.registry import policies
-from kvopt.routers.registry import ROUTERS
+from kvopt.show.summary import first_line
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.registry import policies
+from kvopt.simulate.routers.registry import ROUTERS
 
 
 def policies_command(

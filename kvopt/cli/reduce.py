@@ -14,7 +14,7 @@ from kvopt.cli.common import option
 from kvopt.cli.outputs import certificate_written, try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions import Reduction, ThreePartition, decide
-from kvopt.files import write_instance
+from kvopt.problem.instance_files import write_instance
 
 
 def reduce_command(

@@ -16,15 +16,17 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.files import read_instance, write_atomically, write_schedule
-from kvopt.policies.registry import policy as policy_from
-from kvopt.routers.registry import router as router_from
-from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.measures import Measures, waiting_cells
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.running import run as simulate
-from kvopt.simulation.runs import PolicyRun
+from kvopt.files.atomic import write_atomically
+from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.instance_files import read_instance
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.running import run as simulate
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.measures import Measures, waiting_cells
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule_files import write_schedule
 
 _IN_ROUNDS = (
     "policy", "latency>", "mean>", "p99>", "first token>", "times the best>", "makespan>",

@@ -17,14 +17,15 @@ from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
 from kvopt.cli.solve_in_seconds import refuse_in_seconds, solve_files_in_seconds
-from kvopt.engines.solving import engine_named, solve
 from kvopt.errors import InvalidInput
-from kvopt.files import read_instance, write_schedule
+from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import DEFAULT_SOLVER
-from kvopt.model.instance import Instance, refuse_fleet
-from kvopt.model.scopes import Scope
-from kvopt.search.result import SolveResult
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.problem.instance_files import read_instance
+from kvopt.problem.scopes import Scope
+from kvopt.search.solving import engine_named, solve
+from kvopt.timetable.schedule_files import write_schedule
 
 
 def solve_command(

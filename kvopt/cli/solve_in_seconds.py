@@ -13,12 +13,12 @@ from kvopt.cli import common
 from kvopt.cli.assumed import say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
-from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.instance import Instance, refuse_blocks
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance, refuse_blocks
 
 if TYPE_CHECKING:
-    from kvopt.engines.timing import TimedResult
+    from kvopt.search.seconds import TimedResult
 
 
 def refuse_in_seconds(given: Mapping[str, object]) -> None:
@@ -40,7 +40,7 @@ def solve_files_in_seconds(
     json: bool,
 ) -> None:
     """Solve instances one after another, and print what was found; see `solve_in_seconds`."""
-    from kvopt.engines.timing import solve_in_seconds
+    from kvopt.search.seconds import solve_in_seconds
 
     common.warn_oversubscription(threads)
     for file, instance in given:  # before there is work that it would cost

@@ -23,7 +23,7 @@ from kvopt.cli.common import option
 from kvopt.cli.names import completing
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 if TYPE_CHECKING:
     from kvopt.experiments.studies import StudyProgress, StudyResult

@@ -10,8 +10,8 @@ import typer
 
 from kvopt.cli import common
 from kvopt.cli.assumed import clock_of, say_assumed_clock
-from kvopt.files import read_instance
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import read_instance
 
 if TYPE_CHECKING:
     from kvopt.experiments.grids import SweptRun

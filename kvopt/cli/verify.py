@@ -38,7 +38,7 @@ def verify_command(
     if budget is not None and not 0 < budget < math.inf:
         raise InvalidInput("must be a positive number", field="--budget")
     if proved:
-        from kvopt.certificates import proved as again  # loads what most checks do not need
+        from kvopt.certificates import coq_checker as again  # loads what most checks do not need
 
         if is_standard_input(file):
             raise InvalidInput("needs a file, not standard input", field="--proved")

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.instance import Instance
-from kvopt.policies.registry import policy as policy_from
-from kvopt.simulation.clocks import ROUNDS, Clock
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.running import run
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 Alpha = TypeVar("Alpha", Fraction, Decimal)
 

@@ -12,14 +12,9 @@ from dataclasses import replace
 from time import monotonic
 from typing import NamedTuple
 
+from kvopt.bounds.configurations.large import rising_large_bounds
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.certificates import certify
-from kvopt.configurations.large import rising_large_bounds
-from kvopt.engines.bounding import bound
-from kvopt.engines.pausing import search_few
-from kvopt.engines.solving import solve
-from kvopt.engines.subsets import hunt_below
-from kvopt.families import generate
 from kvopt.heuristics.beams import beam_from, end_early, line_of, nothing_running
 from kvopt.heuristics.fleets.central_line import offer_central_lines
 from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed
@@ -27,7 +22,7 @@ from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.fleets.reinsertion import search_reinsertions
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.local_search import search_orders
-from kvopt.heuristics.paused.orders import search_paused_orders
+from kvopt.heuristics.paused_orders import search_paused_orders
 from kvopt.heuristics.reduced_costs import worth_nothing
 from kvopt.heuristics.seconds.searching import beams_in_seconds
 from kvopt.heuristics.state_beams.searching import beams_of_states
@@ -35,13 +30,18 @@ from kvopt.heuristics.trace_beams import search_traces
 from kvopt.heuristics.turns import Turn
 from kvopt.heuristics.windows.bursts import rerun_bursts
 from kvopt.heuristics.windows.orders import anneal_windows
-from kvopt.kernels.compiling import compile_seconds, compiling
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.search.incumbent import Search
-from kvopt.search.params import SolveParams
-from kvopt.search.paused import PausedSearch
-from kvopt.simulation.clocks import ROUNDS, Seconds
-from kvopt.simulation.running import run
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.kernels.compile_clock import compile_seconds, compiling
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.problem.families import generate
+from kvopt.search.bounding import bound
+from kvopt.search.exact.subsets import hunt_below
+from kvopt.search.pausing import search_few
+from kvopt.search.solving import solve
+from kvopt.simulate.running import run
 
 
 class Warmed(NamedTuple):
@@ -184,7 +184,7 @@ def _seconds() -> None:
 
 def _policies() -> None:
     """Run what compiles for long lines of waiting requests, and the look-ahead of long runs."""
-    from kvopt.policies.lookahead_loops import LoopLookAhead
+    from kvopt.simulate.policies.lookahead_loops import LoopLookAhead
 
     backlog = generate("uniform", n=250, seed=1)
     for name in ("sorted-f:phase1=exact", "sorted-f:phase1=swap", "h-sf"):

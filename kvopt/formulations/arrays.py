@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
-from kvopt.files.solutions import INTEGRALITY
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.solution_files import INTEGRALITY
 
 if TYPE_CHECKING:
     from highspy import Highs

@@ -13,7 +13,7 @@ from kvopt.formulations.layout import LARGEST_COLUMNS
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.model.instance import Instance, refuse_blocks
+from kvopt.problem.instance import Instance, refuse_blocks
 
 FORMULATIONS = ("time-indexed", "relaxed", "pauses")
 FORMATS = ("mps", "lp")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kvopt.formulations.arrays import Program, to_highs
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
-from kvopt.search.incumbent import Search
-from kvopt.search.threads import run_in_thread
 
 if TYPE_CHECKING:
     from highspy import Highs

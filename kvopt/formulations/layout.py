@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.files.solutions import column_name, request_labels
 from kvopt.formulations.windows import (
     Windows,
     latest_completions,
     windows_until,
     workers_allowed,
 )
-from kvopt.model.instance import Instance
-from kvopt.model.schedule import identical_groups
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import identical_groups
+from kvopt.timetable.solution_files import column_name, request_labels
 
 LARGEST_COLUMNS = 5_000_000
 """Columns beyond which no model is built, unless the caller raises the limit."""

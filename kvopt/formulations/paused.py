@@ -25,13 +25,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kvopt.files.solutions import INTEGRALITY, request_labels
 from kvopt.formulations.arrays import Program
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
 from kvopt.formulations.windows import Windows
-from kvopt.kernels.arrays import Floats, Integers
-from kvopt.model.instance import Instance, refuse_fleet
-from kvopt.model.pausing import PausedSchedule, times_in_arrival_order
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance, refuse_fleet
+from kvopt.timetable.pausing import PausedSchedule, times_in_arrival_order
+from kvopt.timetable.solution_files import INTEGRALITY, request_labels
 
 CELLS_OF_A_COLUMN = 8
 """Coefficients of a column at most, without order rows."""

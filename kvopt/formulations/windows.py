@@ -5,13 +5,13 @@ worse one, so the makespan of a heuristic is no safe horizon.  But after the las
 optimal schedule is never idle while something is left: otherwise every later start could move
 one round earlier.  From then on each round has an active request, so everything completes by
 ``max a + sum o``.  Where no request arrives between that round and much later, this holds for
-each part (`kvopt.model.parts`) by itself.  `kvopt.bounds.windows` narrows these windows.
+each part (`kvopt.problem.parts`) by itself.  `kvopt.bounds.windows` narrows these windows.
 """
 
 from __future__ import annotations
 
-from kvopt.model.instance import Instance
-from kvopt.model.parts import split
+from kvopt.problem.instance import Instance
+from kvopt.problem.parts import split
 
 Windows = tuple[range, ...]
 """For each request the start rounds that have to be considered."""

@@ -9,9 +9,9 @@ import math
 from itertools import count
 
 from kvopt.heuristics.turns import Turn
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
-from kvopt.search.params import share_of
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.kernels.compile_clock import working_time
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""

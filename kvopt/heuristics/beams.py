@@ -37,11 +37,11 @@ from kvopt.heuristics.scenes import (
     skip_idle_rounds,
     start_on,
 )
-from kvopt.kernels.arrays import Floats
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import SlotPrices
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import reseed
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import SlotPrices
+from kvopt.problem.arrays import Floats
 
 _FILLED = (0.85, 1.08)
 """Factor on the share of the memory that schedules fill, about: a range."""

@@ -29,9 +29,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.errors import TooLarge
-from kvopt.kernels.arrays import Integers, columns_of
 from kvopt.kernels.compiled import compiled
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.instance import Instance
 
 LARGEST_HORIZON = 2**23
 """Limit of the rounds that a dense profile spans; 64 MB."""

@@ -11,9 +11,9 @@ import numpy as np
 from kvopt.heuristics.passing import Habit, finish
 from kvopt.heuristics.reduced_costs import Worth
 from kvopt.heuristics.scenes import FRONT, FULLEST, STOP, Crowd, Made, Scene
-from kvopt.kernels.arrays import Floats
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, normal, uniform
+from kvopt.problem.arrays import Floats
 
 _WIDEST, _MOST_PATIENT = 200.0, 200.0
 """Largest window in requests, and largest patience in times passed over, that are drawn."""

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Floats, Integers
 
 Room = TypeVar("Room")
 

@@ -1,22 +1,22 @@
 """Quick list schedules: something feasible within moments, for every size.
 
-Policies that scan an order and look ahead (`kvopt.policies`) give the engines a schedule to
-start from and to improve.
+Policies that scan an order and look ahead (`kvopt.simulate.policies`) give the engines a schedule
+to start from and to improve.
 """
 
 from __future__ import annotations
 
 from heapq import heapreplace
 
-from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
-from kvopt.policies.base import Policy
-from kvopt.policies.fcfs import Fcfs
-from kvopt.policies.mc_sf import McSf, McSfTotal
-from kvopt.policies.svf import Svf
-from kvopt.search.incumbent import Search
-from kvopt.simulation.running import run
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import Search
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.fcfs import Fcfs
+from kvopt.simulate.policies.mc_sf import McSf, McSfTotal
+from kvopt.simulate.policies.svf import Svf
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.schedule import Schedule
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""

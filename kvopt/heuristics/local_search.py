@@ -26,10 +26,10 @@ from kvopt.heuristics.decode import (
     recall,
 )
 from kvopt.heuristics.turns import Passes, Turn, take_one
-from kvopt.kernels.arrays import Integers
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
-from kvopt.search.incumbent import Search
+from kvopt.problem.arrays import Integers
 
 _CHUNKS = 40
 """Parts of a cycle, between which limits are looked at."""

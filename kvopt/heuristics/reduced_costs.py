@@ -11,9 +11,9 @@ import numpy as np
 
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.scan import Scanner
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
 
 
 class Worth(NamedTuple):

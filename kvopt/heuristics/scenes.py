@@ -4,8 +4,8 @@ A `Scene` can be copied, and run on in different ways (`kvopt.heuristics.passing
 of a fleet share one line, from which a request goes to a worker where it fits (`FIRST`,
 `EMPTIEST`, `FULLEST`).
 
-The look-ahead is that of `kvopt.policies.lookahead_loops`, in loops of its own: a run through the
-loops there took 1.3 to 1.4 times as long.
+The look-ahead is that of `kvopt.simulate.policies.lookahead_loops`, in loops of its own: a run
+through the loops there took 1.3 to 1.4 times as long.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats, Integers, columns_of
 from kvopt.kernels.compiled import compiled
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Floats, Integers, columns_of
+from kvopt.problem.instance import Instance
 
 Rows = Integers
 """Integers in two dimensions: a row for each worker."""

@@ -35,8 +35,8 @@ from kvopt.heuristics.beams import (
 )
 from kvopt.heuristics.kept import ALIVE, SHARED, choose, draws_of, end_stretch, share
 from kvopt.heuristics.scenes import Crowd, Made
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
 
 _SLICE = 5
 """Stretches of a beam between two questions whether to stop."""

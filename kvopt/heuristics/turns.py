@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
 
 _TURNS = 20
 """Turns into which the time is divided."""

@@ -11,11 +11,11 @@ import os
 from typing import Any
 
 from kvopt.errors import InvalidInput
-from kvopt.model.instance import Instance
-from kvopt.model.predictions import Beliefs
-from kvopt.policies.base import Need, View
-from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import PausingPolicy
+from kvopt.problem.instance import Instance
+from kvopt.problem.predictions import Beliefs
+from kvopt.simulate.policies.base import Need, View
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.servers import PausingPolicy
 
 POLICY = "KVOPT_POLICY"
 """Environment variable with the policy; `svf` where it is not set."""

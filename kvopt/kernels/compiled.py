@@ -19,7 +19,7 @@ from numba import config, njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-from kvopt.kernels import compiling
+from kvopt.kernels import compile_clock as compiling
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

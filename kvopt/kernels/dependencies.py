@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from kvopt.errors import MissingPackage, MissingSolver, UnsupportedDependency
-from kvopt.model.optional import EXTRAS, optional
+from kvopt.show.optional import EXTRAS, optional
 
 DEFAULT_SOLVER = "highs"
 """Which solver Pyomo uses unless told otherwise."""

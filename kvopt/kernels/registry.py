@@ -14,8 +14,8 @@ Thing = TypeVar("Thing")
 Own = TypeVar("Own")
 
 OTHER_REGISTERS = (
-    "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.engines, "
-    "kvopt.traces and kvopt.reports"
+    "register of bounds, engines, formats and sections is in kvopt.bounds, kvopt.search, "
+    "kvopt.problem.traces and kvopt.reports"
 )
 """What to say where the decorator for policies may be the wrong one."""
 

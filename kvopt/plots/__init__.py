@@ -1,6 +1,6 @@
 """Pictures of instances and schedules; matplotlib is loaded with this package only."""
 
-from kvopt.model.optional import optional
+from kvopt.show.optional import optional
 
 optional("matplotlib", "plot")
 

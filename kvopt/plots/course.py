@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvopt.simulation.runs import PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 _COLUMNS = 2_000
 """Equal parts of the time in which a curve keeps its first, last, least and largest point.

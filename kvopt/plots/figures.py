@@ -11,18 +11,18 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from kvopt.model.instance import Instance
-from kvopt.model.outlines import window
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
-from kvopt.model.summary import worded
+from kvopt.incumbent.proofs import Prices
 from kvopt.plots import requests, style
 from kvopt.plots.memory import memory_profile, price_curve
 from kvopt.plots.running import bands, rows, run_memory
-from kvopt.search.proofs import Prices
-from kvopt.simulation.comparison import Comparison
-from kvopt.simulation.given import as_run
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.instance import Instance
+from kvopt.show.summary import worded
+from kvopt.simulate.comparison import Comparison
+from kvopt.simulate.given import as_run
+from kvopt.timetable.outlines import window
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 _LONGEST_NAME = 60
 """Characters of a name in a title; the rest is cut."""

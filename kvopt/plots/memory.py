@@ -7,12 +7,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.markers import CARETDOWN
 
-from kvopt.model.instance import Instance
-from kvopt.model.outlines import is_stepped, profile, window
-from kvopt.model.schedule import Schedule
+from kvopt.incumbent.proofs import Prices
 from kvopt.plots import style
 from kvopt.plots.course import thinned
-from kvopt.search.proofs import Prices
+from kvopt.problem.instance import Instance
+from kvopt.timetable.outlines import is_stepped, profile, window
+from kvopt.timetable.schedule import Schedule
 
 _MOST_POINTS = 5_000
 """Points beyond which a curve only gets heavier."""

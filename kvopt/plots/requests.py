@@ -7,9 +7,9 @@ from collections import Counter
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
 from kvopt.plots import style
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
 
 
 def shapes(instance: Instance, ax: Axes) -> None:

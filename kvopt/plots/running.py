@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.schedule import Schedule
 from kvopt.plots import style
 from kvopt.plots.course import Course, counted, course_of, thinned, tokens_over_time
 from kvopt.plots.timeline import gantt, label_rows
-from kvopt.simulation.given import as_run
-from kvopt.simulation.runs import PolicyRun
+from kvopt.simulate.given import as_run
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 
 def rows(what: Schedule | PausedSchedule | PolicyRun, ax: Axes | None = None) -> Axes:

@@ -8,10 +8,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PolyCollection
 
-from kvopt.model.instance import Instance
-from kvopt.model.outlines import Points, growth, is_stepped, window
-from kvopt.model.schedule import Schedule
 from kvopt.plots import style
+from kvopt.problem.instance import Instance
+from kvopt.timetable.outlines import Points, growth, is_stepped, window
+from kvopt.timetable.schedule import Schedule
 
 _FLOOR = 0.43
 """Where a bar stands, below the middle of its row."""

@@ -21,8 +21,8 @@ from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.claims.verdict import Judgement
 from kvopt.experiments.studies.intervals import Interval, ratio_of
 from kvopt.experiments.studies.records import FILE, Record, read_records
-from kvopt.families import FAMILIES
 from kvopt.files.reading import blamed_on, check_fields, parse_json, read_text
+from kvopt.problem.families import FAMILIES
 from kvopt.reports.words import limits_of, natural
 
 _FILE = "file"

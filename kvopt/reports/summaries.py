@@ -17,7 +17,7 @@ from kvopt.experiments.studies.intervals import (
     mean_of,
 )
 from kvopt.experiments.studies.records import Record
-from kvopt.model.batch_time import NANOSECONDS
+from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.reports.study import Run, Study, differing
 from kvopt.reports.words import natural
 

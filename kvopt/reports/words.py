@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from kvopt.experiments.studies.intervals import places_of, rounded
 from kvopt.experiments.studies.records import Record
-from kvopt.model.batch_time import NANOSECONDS
+from kvopt.problem.batch_time import NANOSECONDS
 
 
 def natural(name: str) -> list[tuple[int, str]]:

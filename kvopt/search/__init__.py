@@ -1,1 +1,5 @@
-"""Both sides of an answer while it is looked for: incumbent, proofs, limits, the result."""
+"""The search for both sides of an optimum: its stages, engines and doors."""
+
+from kvopt.search.registry import register
+
+__all__ = ["register"]

@@ -17,8 +17,8 @@ from strategies import plain
 from kvopt import Instance, bound
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_scan import PausedScanner
-from kvopt.model.scopes import Scope
-from kvopt.search.proofs import BlockPrices, Prices
+from kvopt.incumbent.proofs import BlockPrices, Prices
+from kvopt.problem.scopes import Scope
 from kvopt.verify import Request as Row
 from kvopt.verify import _judged_in_blocks, _Work
 

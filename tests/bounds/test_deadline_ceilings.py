@@ -21,7 +21,7 @@ from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.heuristics.attaining.fleets import attaining_on_workers
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
 from kvopt.heuristics.attaining.seconds import attaining_in_seconds
-from kvopt.model.deadlines import Aim
+from kvopt.problem.deadlines import Aim
 from kvopt.verify import Request as Plain
 from kvopt.verify import _Clock, _most_in_time, _TimePrices, _Work
 

@@ -16,8 +16,8 @@ from test_deadline_ceilings import Case, drawn_prices, judged
 from kvopt import BatchTime, Line, Schedule, certify, generate
 from kvopt.bounds.deadlines import deadline_ceiling
 from kvopt.heuristics.attaining.rounds import attaining_in_rounds
-from kvopt.model.deadlines import Aim, attained
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.deadlines import Aim, attained
 
 
 def fleets(count: int, seed: int) -> Iterator[Case]:

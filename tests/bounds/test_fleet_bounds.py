@@ -22,13 +22,13 @@ from kvopt.bounds.seconds_evaluation import FULL, shares_bound
 from kvopt.bounds.staircases import staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.writing import proof_to_json
-from kvopt.engines.fleet_bounding import bounds_by_workers
-from kvopt.files import instance_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices, Proof, SharesProof
-from kvopt.simulation.clocks import Seconds
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Prices, Proof, SharesProof
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import instance_to_json
+from kvopt.search.fleet_bounding import bounds_by_workers
 
 METHODS = ("volume", "lp", "lagrangian", "slots", "configuration", "auto")
 

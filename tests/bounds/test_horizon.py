@@ -20,8 +20,8 @@ from strategies import (
 
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.windows import Windows, horizon
-from kvopt.model.instance import Instance
-from kvopt.model.parts import split
+from kvopt.problem.instance import Instance
+from kvopt.problem.parts import split
 
 SLACKS = (None, 0, 1, 4)
 """How far the known schedule is above the optimum; None when there is none."""

@@ -23,11 +23,11 @@ from kvopt.bounds.lagrangian import offer_lagrangian_bound
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
-from kvopt.engines.portfolio import climb
-from kvopt.search.incumbent import Search
-from kvopt.search.params import SolveParams
-from kvopt.search.proofs import Prices, VolumeProof
-from kvopt.search.result import Progress
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.proofs import Prices, VolumeProof
+from kvopt.incumbent.result import Progress
+from kvopt.search.portfolio import climb
 
 NUMERATORS = st.lists(st.integers(0, 40) | st.just(0), max_size=25)
 

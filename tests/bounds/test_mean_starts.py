@@ -26,9 +26,9 @@ from kvopt.bounds.mean_starts import (
     lp_nonzeros_at_least,
 )
 from kvopt.errors import TooLarge
-from kvopt.families import generate
 from kvopt.formulations.arrays import time_indexed_arrays
 from kvopt.formulations.windows import windows_until
+from kvopt.problem.families import generate
 
 
 def listed(instance: Instance) -> tuple[int, ...]:

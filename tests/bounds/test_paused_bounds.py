@@ -23,9 +23,9 @@ from kvopt.bounds.prices import denominator_for, price_bound, price_value, round
 from kvopt.bounds.scan import Interrupted
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
-from kvopt.search.incumbent import Search
-from kvopt.search.params import DEFAULT
-from kvopt.search.proofs import Prices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import DEFAULT
+from kvopt.incumbent.proofs import Prices
 
 WORKED: list[tuple[Problem, int, int]] = [
     ((10, ((0, 0, 10), (6, 5, 1))), 14, 12),

@@ -14,7 +14,7 @@ from effort import many
 from scope_comparison import ROUNDS, SECONDS, Figures, in_rounds, in_seconds
 from strategies import plain, random_instances
 
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 Guard = Callable[[Scope, int], Iterator[Figures]]
 GUARDS = [(in_rounds, scope) for scope in ROUNDS] + [(in_seconds, scope) for scope in SECONDS]

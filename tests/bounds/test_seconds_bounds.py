@@ -17,9 +17,9 @@ from kvopt import BatchTime, Instance, Line, Request, generate
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, parts_of, served, shares, shares_bound
 from kvopt.errors import InvalidInput
-from kvopt.search.proofs import SharesProof
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.running import run as simulate
+from kvopt.incumbent.proofs import SharesProof
+from kvopt.problem.clocks import Seconds
+from kvopt.simulate.running import run as simulate
 
 MODELS: list[tuple[Lines, int, int]] = [
     ([(10, 0)], 0, 0),

@@ -15,7 +15,7 @@ from timed_oracle import Server, timed_optimum
 from kvopt import BatchTime, Instance, Line, Request
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import FULL, shares_bound
-from kvopt.search.proofs import SharesProof
+from kvopt.incumbent.proofs import SharesProof
 from kvopt.verify import Request as Row
 from kvopt.verify import _by_shares, _Clock, _Work
 

@@ -25,10 +25,10 @@ from kvopt.bounds.coarse import coarse_prices, sampled, thresholds
 from kvopt.bounds.slots import slot_bound
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
-from kvopt.files import instance_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import Prices, SlotPrices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Prices, SlotPrices
+from kvopt.problem.instance_files import instance_to_json
 
 
 def random_slot_prices(source: random.Random, last: int) -> SlotPrices:

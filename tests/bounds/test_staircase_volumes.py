@@ -18,7 +18,7 @@ from kvopt import Certificate, Instance, Request, Schedule, bound, generate, run
 from kvopt.bounds.staircases import staircase_bound, units_needed
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates import write_certificate
-from kvopt.search.proofs import CheckedBound, Staircase, VolumeProof
+from kvopt.incumbent.proofs import CheckedBound, Staircase, VolumeProof
 from kvopt.verify import Invalid, Unreadable
 
 

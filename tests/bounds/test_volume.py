@@ -21,9 +21,9 @@ from strategies import (
 )
 
 from kvopt.bounds.volume import fluid_completions, volume_bound, volume_bounds_without_each
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.model.schedule import Schedule
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.timetable.schedule import Schedule
 
 Jobs = Sequence[tuple[int, int]]
 """``(arrival, volume)`` of each job of a fluid."""

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kvopt import Instance, Request, certify, read_certificate, verify, write_certificate
-from kvopt.model.scopes import Scope
-from kvopt.search.params import LagrangianParams, SolveParams
-from kvopt.search.proofs import BlockPrices
+from kvopt.incumbent.params import LagrangianParams, SolveParams
+from kvopt.incumbent.proofs import BlockPrices
+from kvopt.problem.scopes import Scope
 from kvopt.verify import _hash
 
 FIVE = Instance(20, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)

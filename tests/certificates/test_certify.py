@@ -22,10 +22,11 @@ from kvopt import BatchTime, Instance, Line, Request, Schedule, certify, generat
 from kvopt.certificates import sides, writing
 from kvopt.certificates.writing import certificate_text, write_certificate
 from kvopt.errors import InvalidInput, TooLarge
-from kvopt.policies import policy
-from kvopt.search.proofs import Prices, VolumeProof
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import Lost
+from kvopt.incumbent.proofs import Prices, VolumeProof
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.simulate.policies import policy
+from kvopt.timetable.runs import Lost
 from kvopt.verify import verify
 
 UNEVEN = instance_of(9, [(0, 1, o) for o in (3, 4, 5, 7)])
@@ -204,13 +205,13 @@ class TestWriting:
         found = certify(instance, time_limit=3)
         write_certificate(found, tmp_path / "c")
         assert verify(tmp_path / "c").valid
-        assert kvopt.files.instance_from_json(content_of(found)["instance"]) == instance
+        assert instance_from_json(content_of(found)["instance"]) == instance
 
     def test_ids_that_say_nothing_are_left_out(self) -> None:
         requests = [kvopt.Request(0, 1, 2), kvopt.Request(0, 1, 2, "r7"), kvopt.Request(0, 1, 2)]
         content = content_of(certify(Instance(9, requests), time_limit=0))["instance"]
         assert [row.get("id") for row in content["requests"]] == [None, "r7", None]
-        assert kvopt.files.instance_from_json(content) == Instance(9, requests)
+        assert instance_from_json(content) == Instance(9, requests)
 
     def test_what_verify_would_refuse_is_not_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

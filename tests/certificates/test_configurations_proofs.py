@@ -17,16 +17,16 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
 from kvopt import Instance, generate, verify
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.stages import Rising
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
-from kvopt.configurations.bound import rising_bounds
-from kvopt.configurations.evaluation import Evaluation
-from kvopt.configurations.forward_search import ForwardSearch, twins_of
-from kvopt.configurations.stages import Rising
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.search.incumbent import Search
-from kvopt.search.params import ConfigurationStage
-from kvopt.search.proofs import CheckedBound, ConfigurationProof
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import ConfigurationStage
+from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof
 
 Proof = dict[str, Any]
 Mutation = Callable[[Proof, random.Random], None]

@@ -22,7 +22,7 @@ from kvopt import (
     write_certificate,
 )
 from kvopt.certificates.certificate import Certificate
-from kvopt.simulation.clocks import Clock, Rounds, Seconds
+from kvopt.problem.clocks import Clock, Rounds, Seconds
 
 OWN = [Request(0, 2, 3, deadline=3), Request(0, 1, 6, deadline=2), Request(1, 3, 4, deadline=9)]
 INSTANCE = Instance(9, [*OWN, Request(1, 3, 5, deadline=7)], round_ms=100)

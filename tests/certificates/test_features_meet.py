@@ -16,9 +16,9 @@ from claims import untrue
 from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
-from kvopt.model.pausing import PausedSchedule
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.paused_runs import PausedRun
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
 from kvopt.verify import _hash, _report, verify
 
 Rows = list[tuple[int, int, int]]

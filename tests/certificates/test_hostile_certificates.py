@@ -21,9 +21,9 @@ from strategies import instance_of, plain, random_instances
 import kvopt.verify as checker
 from kvopt import bound, generate
 from kvopt.certificates.writing import proof_to_json
-from kvopt.files import instance_from_json, instance_to_json
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Prediction, Request
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json, instance_to_json
+from kvopt.problem.requests import Prediction, Request
 from kvopt.verify import verify
 
 EC1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])

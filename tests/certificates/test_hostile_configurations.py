@@ -24,7 +24,7 @@ from configuration_proofs import (
 
 import kvopt.verify as checker
 from kvopt.certificates.writing import proof_to_json
-from kvopt.search.proofs import ConfigurationProof, StatePrices
+from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
 from kvopt.verify import Invalid, Unreadable
 
 

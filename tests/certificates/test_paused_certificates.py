@@ -14,12 +14,12 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt.certificates import Certificate, certify, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
-from kvopt.model.batch_time import BatchTime, Line
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
-from kvopt.model.requests import Request
-from kvopt.model.scopes import Scope
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.pausing import PausedSchedule
 from kvopt.verify import COVERED_BY, verify
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])

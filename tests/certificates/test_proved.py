@@ -31,11 +31,11 @@ from effort import many
 from strategies import instance_of, random_instances
 
 from kvopt import certify, generate
-from kvopt.certificates import proved as checker
+from kvopt.certificates import coq_checker as checker
 from kvopt.certificates.writing import certificate_text
-from kvopt.files import instance_to_json
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_to_json
+from kvopt.problem.requests import Request
 from kvopt.verify import verify
 
 PROOFS = Path(__file__).parents[2] / "proofs"

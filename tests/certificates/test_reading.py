@@ -22,7 +22,7 @@ from kvopt import (
     write_certificate,
 )
 from kvopt.certificates.effort import Budget
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
 
 SMALL = generate("arrival-1", n=6, seed=3)
 APART = Instance(34, [*SMALL.requests, *(Request(900 + i, 2, 4, f"b{i}") for i in range(3))])

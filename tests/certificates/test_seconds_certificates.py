@@ -21,13 +21,13 @@ from kvopt.certificates import writing
 from kvopt.certificates.reading import proof_from_json
 from kvopt.certificates.writing import certificate_text, proof_to_json, write_certificate
 from kvopt.errors import TooLarge
-from kvopt.files import instance_from_json
-from kvopt.files.batch_times import write_batch_time
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.policies import policy
-from kvopt.search.proofs import SharesProof
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.running import run as simulate
+from kvopt.incumbent.proofs import SharesProof
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.batch_time_files import write_batch_time
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.simulate.policies import policy
+from kvopt.simulate.running import run as simulate
 
 ROOF = BatchTime([Line(10, 0), Line(4, 3)], kv_ns=1, prompt_ns=2, name="roof")
 A100 = BatchTime([Line(45_000_000, 160_000), Line(32_000_000, 310_000)], 80)

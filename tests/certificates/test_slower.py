@@ -32,9 +32,9 @@ from kvopt.certificates import (
     write_certificate,
 )
 from kvopt.certificates.writing import certificate_text
-from kvopt.model.slower import SlowRounds, slow_model
-from kvopt.search.proofs import SlowerBound, VolumeProof
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.incumbent.proofs import SlowerBound, VolumeProof
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.slower import SlowRounds, slow_model
 
 PHIS = [Fraction(1), Fraction(1001, 1000), Fraction(7, 6), Fraction(3, 2), Fraction(12, 5)]
 SERVER = Server([(20, 1), (12, 2), (0, 5)], 0, 1)

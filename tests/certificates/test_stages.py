@@ -9,9 +9,9 @@ import pytest
 
 from kvopt import Instance, Request, bound, certify, solve, verify
 from kvopt.certificates import write_certificate
-from kvopt.search.params import SolveParams
-from kvopt.search.proofs import ConfigurationProof, Prices, SplitProof
-from kvopt.search.result import Progress
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.proofs import ConfigurationProof, Prices, SplitProof
+from kvopt.incumbent.result import Progress
 
 pytestmark = pytest.mark.slow
 

@@ -28,10 +28,10 @@ from strategies import instance_of, plain, random_instances
 import kvopt.verify as checker
 from kvopt.bounds.prices import price_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.files import instance_from_json
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.search.proofs import Prices
+from kvopt.incumbent.proofs import Prices
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.problem.requests import Request
 from kvopt.verify import verify
 
 HERE = Path(__file__).parents[2]

@@ -23,9 +23,9 @@ from kvopt import BatchTime, Line
 from kvopt.certificates import effort
 from kvopt.certificates.effort import budget_needed
 from kvopt.certificates.writing import certificate_text, with_budget, write_certificate
-from kvopt.files import instance_from_json
-from kvopt.search.proofs import ConfigurationProof, StatePrices
-from kvopt.simulation.clocks import Seconds
+from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import instance_from_json
 from kvopt.verify import verify
 
 HERE = Path(__file__).parents[2]

@@ -18,8 +18,8 @@ from oracle import optimum as optimum_of_runs
 from pause_oracle import optimum
 from strategies import instance_of, plain, random_instances
 
-from kvopt.files import instance_to_json
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import COVERED, COVERED_BY, Invalid, Request, _judged, _Work
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])

@@ -24,7 +24,7 @@ from oracle import optimum
 from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 FAR = 10**12
 

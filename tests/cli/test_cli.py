@@ -248,7 +248,7 @@ class TestGenerate:
         assert list(tmp_path.iterdir()) == []
 
     def test_help_lists_every_family_with_its_keys(self, run: Run) -> None:
-        from kvopt.families import FAMILIES
+        from kvopt.problem.families import FAMILIES
 
         text = " ".join(run("generate", "--help")[1].split())
         for family in FAMILIES.values():

@@ -9,7 +9,7 @@ import pytest
 from commands import Run
 
 from kvopt import Instance, PausedSchedule, Request, write_instance
-from kvopt.files.runs import RecordedRun, write_run
+from kvopt.timetable.run_files import RecordedRun, write_run
 
 PAIR = Instance(8, [Request(0, 0, 2), Request(0, 0, 2), Request(0, 0, 1)])
 STARTS = {"schema": "kvopt.schedule/1", "starts": [0, 0, 0]}

@@ -12,7 +12,7 @@ from environments import ROOT, commands, core_environment, project
 from packaging.requirements import Requirement
 
 from kvopt import Instance, Request, write_instance
-from kvopt.model.optional import EXTRAS, remedy
+from kvopt.show.optional import EXTRAS, remedy
 
 STUDY = """
 name = "tiny"

@@ -16,8 +16,8 @@ from kvopt.cli import outputs
 from kvopt.errors import InvalidInput
 from kvopt.files.atomic import refuse_unwritable
 from kvopt.formulations.export import export, format_of
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
 
 BROKEN = "nowhere"
 """A folder that does not exist."""

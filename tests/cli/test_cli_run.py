@@ -14,7 +14,7 @@ import pytest
 from commands import EC1, Run
 
 from kvopt import Instance, Request, write_instance
-from kvopt.policies.registry import policies
+from kvopt.simulate.policies.registry import policies
 
 
 def test_run_prints_a_row_for_each_policy(run: Run, ec1: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from commands import Run
 
 from kvopt import Instance, Request, write_instance
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 RECORD = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
-IN_PIECES = Path(__file__).parents[1] / "traces" / "records" / "priority.jsonl"
+IN_PIECES = Path(__file__).parents[1] / "problem" / "records" / "priority.jsonl"
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ from kvopt import (
     verify,
 )
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
-from kvopt.model.deadlines import attained
-from kvopt.simulation.clocks import Seconds
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.deadlines import attained
 
 LIMIT = 0.2
 CONVERSATIONS = generate("conversation", 30, 400, seed=1)

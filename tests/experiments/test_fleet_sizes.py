@@ -29,8 +29,8 @@ from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.experiments.fleets.measures import Latency
 from kvopt.experiments.fleets.sizes import bands_of
 from kvopt.experiments.fleets.targets import latency_target, least_total
-from kvopt.model.scopes import Scope
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.scopes import Scope
 
 LIMIT = 0.2
 MODELS = (Server([(7, 1)], 2, 1), Server([(10, 0), (4, 3)], 0, 0), Server([(20, 1), (0, 5)], 0, 1))

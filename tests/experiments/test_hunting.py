@@ -20,9 +20,9 @@ from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.search import Chase
 from kvopt.experiments.hunting.space import Space, needs_order
 from kvopt.experiments.hunting.tiny import Case, optimum_below
-from kvopt.files import instance_from_json
-from kvopt.policies.registry import policy
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.simulate.policies.registry import policy
+from kvopt.simulate.simulator import Stopped
 
 SEED: Case = (9, ((0, 1, 3), (0, 1, 4), (0, 1, 5), (0, 1, 7)))
 

@@ -17,8 +17,8 @@ from kvopt.experiments.hunting import hunt, tiny_pauses
 from kvopt.experiments.hunting.judge import one_by_one
 from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
-from kvopt.model.scopes import Scope
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.simulator import Stopped
 
 Triple = tuple[int, int, int]
 

@@ -14,9 +14,9 @@ import pytest
 from studied import tiny
 
 from kvopt import Schedule, generate, verify, write_schedule
+from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.writing import write_certificate
-from kvopt.configurations.bound import rising_bounds
 from kvopt.errors import InvalidInput
 from kvopt.experiments.studies import (
     Record,
@@ -27,10 +27,10 @@ from kvopt.experiments.studies import (
     run_study,
 )
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.files.instances import instance_from_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import CheckedBound
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.instance_files import instance_from_json
 
 sys.path.append(str(Path(__file__).parents[2] / "instances"))
 

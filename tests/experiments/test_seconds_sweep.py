@@ -10,9 +10,9 @@ from strategies import instances
 
 from kvopt import BatchTime, Instance, Line, Outcome, Request
 from kvopt.experiments.grids import HUNDREDTHS, alpha_grid, smallest_safe_alpha
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.running import run as simulate
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.clocks import Seconds
+from kvopt.simulate.running import run as simulate
+from kvopt.timetable.runs import PolicyRun
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 TWO = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])

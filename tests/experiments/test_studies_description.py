@@ -18,8 +18,8 @@ from kvopt.experiments.studies.description import (
     study_from_text,
 )
 from kvopt.experiments.studies.tasks import tasks_of
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
 
 HEAD = 'name = "x"\npolicies = ["mc-sf"]\n'
 

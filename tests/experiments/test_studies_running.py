@@ -36,8 +36,8 @@ from kvopt.experiments.studies.task_runner import Unverified, _verify
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.workers import WorkerPool
 from kvopt.experiments.studies.workers import run as work_here
-from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import read_text
+from kvopt.problem.instance_files import instance_from_json
 
 ROOT = Path(__file__).parents[2]
 
@@ -414,7 +414,7 @@ from pathlib import Path
 
 from kvopt import register
 from kvopt.experiments.studies import task_runner
-from kvopt.policies.svf import Svf
+from kvopt.simulate.policies.svf import Svf
 
 task_runner._WORTH_KEEPING = 0  # every run is
 

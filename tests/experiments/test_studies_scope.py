@@ -20,9 +20,9 @@ from kvopt.experiments.studies.description import Limits, resolved_text, study_f
 from kvopt.experiments.studies.intervals import Interval, percents
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.worth import by_family, worths
-from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import parse_json, read_text
-from kvopt.model.scopes import Scope
+from kvopt.problem.instance_files import instance_from_json
+from kvopt.problem.scopes import Scope
 from kvopt.reports import write_report
 
 HEAD = 'policies = ["svf", "vllm-fcfs:block=1"]\n'

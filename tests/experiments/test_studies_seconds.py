@@ -24,9 +24,9 @@ from kvopt.experiments.studies.description import Limits, resolved_text, study_f
 from kvopt.experiments.studies.intervals import ratio_of
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.times import COLUMNS, Times
-from kvopt.files.batch_times import PRESETS, write_batch_time
-from kvopt.simulation.clocks import Seconds, Stretch
-from kvopt.simulation.running import run as simulate
+from kvopt.problem.clocks import Seconds, Stretch
+from kvopt.problem.hardware.batch_time_files import PRESETS, write_batch_time
+from kvopt.simulate.running import run as simulate
 
 MODEL = BatchTime([Line(1_000_000, 2_000)], kv_ns=10, name="small")
 

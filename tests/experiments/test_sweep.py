@@ -31,8 +31,8 @@ from kvopt.experiments.grids import (
     smallest_safe_alpha,
     sweep,
 )
-from kvopt.simulation.clocks import ROUNDS, Seconds
-from kvopt.simulation.running import run as simulate
+from kvopt.problem.clocks import ROUNDS, Seconds
+from kvopt.simulate.running import run as simulate
 
 MODEL = BatchTime([Line(100, 3)], kv_ns=1)
 

@@ -18,8 +18,8 @@ from kvopt import InvalidInput, read_instance
 from kvopt.experiments.reductions import ThreePartition, decide
 from kvopt.experiments.reductions.three_partition import search_triples
 from kvopt.experiments.reductions.triples import cover, cover_by_counts
-from kvopt.search.incumbent import Search
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import Search
+from kvopt.simulate.simulator import Stopped
 
 SMALL_NO = (20, (6, 6, 6, 6, 9, 7))
 SMALL_YES = (40, (11, 11, 12, 11, 17, 18))

@@ -12,8 +12,8 @@ import pytest
 from strategies import instance_of
 
 from kvopt.errors import InvalidInput
-from kvopt.files import write_atomically, write_instance
-from kvopt.files.atomic import atomic_path, own_descriptor
+from kvopt.files.atomic import atomic_path, own_descriptor, write_atomically
+from kvopt.problem.instance_files import write_instance
 
 
 class WriterError(Exception):
@@ -159,7 +159,7 @@ def test_a_terminal_gets_the_text() -> None:
         os.close(theirs)
 
 
-WRITE = "from kvopt.files import write_atomically as w; w({!r}, 'second\\n')"
+WRITE = "from kvopt.files.atomic import write_atomically as w; w({!r}, 'second\\n')"
 
 
 @pytest.mark.parametrize("name", ["/dev/fd/1", "/proc/self/fd/1"])

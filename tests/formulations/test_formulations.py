@@ -21,8 +21,8 @@ from kvopt.formulations.cpsat import pair_model
 from kvopt.formulations.pyomo import relaxed, running_status, starts_from, time_indexed
 from kvopt.formulations.pyomo.script import solve
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance
-from kvopt.model.schedule import Schedule
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
 
 EXAMPLE_3_1 = instance_of(64, [(0, 63, 1)] + [(0, 1, 2)] * 21)
 EXAMPLE_EC_1 = instance_of(7, [(0, 1, o) for o in (1, 2, 3, 4)])

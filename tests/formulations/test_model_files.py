@@ -15,13 +15,13 @@ from programs import contents, read, solve_exactly
 from strategies import instance_of, random_instances
 
 from kvopt.errors import InvalidInput
-from kvopt.files import write_instance
-from kvopt.files.solutions import schedule_of_solution
 from kvopt.formulations.arrays import time_indexed_arrays, to_highs
 from kvopt.formulations.export import FORMATS, FORMULATIONS, export
 from kvopt.formulations.paused import paused_arrays
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import write_instance
+from kvopt.problem.requests import Request
+from kvopt.timetable.solution_files import schedule_of_solution
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"

@@ -17,9 +17,9 @@ from kvopt.formulations.arrays import to_highs
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.pyomo import time_indexed_with_pauses, times_from
 from kvopt.formulations.pyomo.script import solve
-from kvopt.heuristics.paused.orders import schedule_by_order
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
+from kvopt.heuristics.paused_orders import schedule_by_order
+from kvopt.problem.instance import Instance
+from kvopt.timetable.pausing import PausedSchedule
 
 PAIR = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 

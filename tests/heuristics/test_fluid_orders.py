@@ -12,7 +12,7 @@ from kvopt.heuristics.fleets.fluid_orders import fluid_of, placed, search_fluid_
 from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.fleets.searching import improve_fleet
 from kvopt.heuristics.list_schedules import one_after_another
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
 
 CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)
 LATE = Instance(

@@ -18,8 +18,8 @@ from kvopt.heuristics.list_schedules import (
     offer_list_schedules,
 )
 from kvopt.heuristics.local_search import anneal, search_orders, trial_of
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
 
 
 def decoded_slowly(

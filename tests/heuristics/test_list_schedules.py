@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvopt import SolveParams, generate, run
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
 
 INSTANCE = generate("arrival-2", n=12, seed=1)
 

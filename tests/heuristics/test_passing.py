@@ -22,8 +22,8 @@ from kvopt.heuristics.scenes import (
     nothing_made,
     skip_idle_rounds,
 )
-from kvopt.kernels.arrays import Integers
-from kvopt.search.proofs import Prices
+from kvopt.incumbent.proofs import Prices
+from kvopt.problem.arrays import Integers
 
 NUMERATORS = st.lists(st.integers(0, 9), min_size=1, max_size=30)
 FILLS = st.sampled_from((-1.0, 0.0, 0.75))

@@ -12,12 +12,8 @@ from strategies import instance_of, plain, random_instances
 
 from kvopt import Instance, generate
 from kvopt.errors import TooLarge
-from kvopt.heuristics.paused import orders
-from kvopt.heuristics.paused.orders import (
-    schedule_by_order,
-    search_paused_orders,
-    usual_orders,
-)
+from kvopt.heuristics import paused_orders as orders
+from kvopt.heuristics.paused_orders import schedule_by_order, search_paused_orders, usual_orders
 
 
 def round_by_round(

@@ -12,18 +12,18 @@ from oracle import optimum
 from strategies import instances, plain
 
 from kvopt import Instance, Progress, Request, Schedule, generate
-from kvopt.configurations.evaluation import rounded
-from kvopt.configurations.stages import state_prices
-from kvopt.configurations.states import Knots, States
+from kvopt.bounds.configurations.evaluation import rounded
+from kvopt.bounds.configurations.stages import state_prices
+from kvopt.bounds.configurations.states import Knots, States
 from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules, one_after_another
 from kvopt.heuristics.state_beams.guides import fill_row, guide_of, value_at
 from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
 from kvopt.heuristics.turns import Turn
-from kvopt.kernels.arrays import Floats
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import ConfigurationProof
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import ConfigurationProof
+from kvopt.problem.arrays import Floats
 
 PLAN = Plan(width=5, heirs=3, horizon=4, listed=20, dearest=0.2, urgency=1.2, noise=0.01, depth=2)
 

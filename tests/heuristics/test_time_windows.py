@@ -38,8 +38,8 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
-from kvopt.kernels.arrays import Integers
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.problem.arrays import Integers
 
 WAYS: list[Way] = [rerun_bursts, anneal_windows]
 

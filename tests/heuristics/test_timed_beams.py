@@ -25,8 +25,8 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.heuristics.seconds import searching
 from kvopt.heuristics.seconds.beams import run_of_beam
 from kvopt.heuristics.seconds.searching import beams_in_seconds
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.clocks import Seconds
+from kvopt.timetable.runs import PolicyRun
 
 ROOF = BatchTime([Line(42_000_000, 200_000), Line(25_000_000, 310_000)], kv_ns=80, prompt_ns=90)
 MIXED = generate("conversation-summarisation", n=200, memory=16_492, seed=1)

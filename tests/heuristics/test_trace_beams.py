@@ -42,9 +42,9 @@ from kvopt.heuristics.scenes import (
     start_on,
 )
 from kvopt.heuristics.trace_beams import begun_anew, search_traces
-from kvopt.search.incumbent import Search
-from kvopt.search.params import SolveParams
-from kvopt.search.proofs import SlotPrices
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.proofs import SlotPrices
 
 _NARROW = SolveParams.of({"improve": {"widest_beam": 16}})
 

@@ -11,7 +11,7 @@ from kvopt import Instance, Request
 from kvopt.heuristics import turns
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.heuristics.turns import Turn, take_turns
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
 
 _REQUESTS = 300
 

@@ -23,11 +23,17 @@ import pytest
 from kvopt import Instance, Request, bound, certify, solve
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.messages import messages_shown
-from kvopt.kernels import compiling
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.kernels import compile_clock as compiling
+from kvopt.kernels.compile_clock import (
+    Abandoned,
+    awaited,
+    compile_seconds,
+    left_when,
+    working_time,
+)
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.compiling import Abandoned, awaited, compile_seconds, left_when, working_time
-from kvopt.search.incumbent import Search
-from kvopt.search.threads import signals_interrupt
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 EIGHT = Path("instances/arrival-1-n8.json")
@@ -35,7 +41,7 @@ TWELVE = Path("instances/arrival-2-n12.json")  # more than a solver proves while
 SMALL = Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)])
 SOME_CODE = (
     "import numpy as np\n"
-    "from kvopt.kernels.compiling import compile_seconds\n"
+    "from kvopt.kernels.compile_clock import compile_seconds\n"
     "from kvopt.kernels.random_numbers import reseed\n"
     "reseed(np.zeros(1, np.int64), 1, 2, 3)\n"
     "import os\n"
@@ -400,7 +406,7 @@ def compile_seconds_of(folder: Path, home: Path, temporary: Path, kept: str) -> 
         preexec_fn=keep_to_permissions,
     )  # fmt: skip
     where, seconds, writable, said = done.stdout.split()
-    assert Path(where) == folder / "lib/kvopt/kernels/compiling.py"
+    assert Path(where) == folder / "lib/kvopt/kernels/compile_clock.py"
     if writable == "True":
         pytest.skip("permissions do not bind here")
     assert said == kept

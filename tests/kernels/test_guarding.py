@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt.routers import registry
+from kvopt.simulate.routers import registry
 
 pytestmark = pytest.mark.usefixtures("own_things")
 
@@ -31,8 +31,8 @@ class Mine(PrefixPolicy):
 """
 ROUTER = """
 from dataclasses import dataclass
-from kvopt.routers.base import ArrivalRouter
-from kvopt.routers.registry import register
+from kvopt.simulate.routers.base import ArrivalRouter
+from kvopt.simulate.routers.registry import register
 
 @register
 @dataclass

@@ -19,8 +19,8 @@ import pytest
 from commands import Run
 
 from kvopt import BatchTime, Line, certify, generate, write_instance
-from kvopt.kernels.machine_code import interruptible
-from kvopt.simulation.clocks import Seconds
+from kvopt.kernels.interruptible import interruptible
+from kvopt.problem.clocks import Seconds
 
 COMMAND = [sys.executable, "-m", "kvopt"]
 COMPILERS = {"compiled", "steering", "machine_code", "_quick"}

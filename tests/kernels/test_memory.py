@@ -13,11 +13,11 @@ import pytest
 from commands import Run
 
 from kvopt import InvalidInput, bound, certify, generate, solve, write_instance
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels import memory as budget
 from kvopt.kernels.memory import parsed_size, used
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.search.incumbent import Search
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
 
 MB = 2**20
 LONG = Instance(60_000, [Request(i % 7, 40 + i, 4_000 + 7 * i) for i in range(60)])

@@ -14,7 +14,7 @@ from registered import REGISTRIES
 
 from kvopt.errors import InvalidInput
 from kvopt.kernels.registry import OTHER_REGISTERS, Registry
-from kvopt.policies.registry import POLICIES
+from kvopt.simulate.policies.registry import POLICIES
 
 pytestmark = pytest.mark.usefixtures("own_things")
 
@@ -33,7 +33,7 @@ def test_listing_names_loads_nothing_that_is_built_in() -> None:
     )  # fmt: skip
     loaded = set(done.stdout.split())
     assert {"highspy", "numba", "ortools", "pyomo", "scipy"}.isdisjoint(loaded)
-    assert {"kvopt.engines.highs", "kvopt.policies.mc_sf"}.isdisjoint(loaded)
+    assert {"kvopt.search.solvers.highs", "kvopt.simulate.policies.mc_sf"}.isdisjoint(loaded)
 
 
 def test_every_built_in_name_is_registered_by_its_module() -> None:

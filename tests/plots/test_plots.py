@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from strategies import instances, random_starts
 
 from kvopt.errors import InvalidInput
-from kvopt.model.instance import Instance
-from kvopt.model.outlines import growth, is_stepped, outline, profile, window
-from kvopt.model.requests import Request
-from kvopt.model.schedule import Schedule
 from kvopt.plots import gantt, memory_profile, plot_instance, plot_schedule, save
 from kvopt.plots.style import label_step, new_figure
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.timetable.outlines import growth, is_stepped, outline, profile, window
+from kvopt.timetable.schedule import Schedule
 
 SUFFIXES = (".png", ".svg", ".pdf")
 

@@ -30,8 +30,8 @@ from kvopt import (
 from kvopt.plots import bands, intervals, plot_run, plot_runs, plot_schedule, rows
 from kvopt.plots.course import counted, course_of, thinned, tokens_over_time
 from kvopt.plots.style import CROWDED, new_figure
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.given import as_run
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulate.given import as_run
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=80))
 SMALL = generate("arrival-1", n=6, seed=3)

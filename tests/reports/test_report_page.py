@@ -19,7 +19,7 @@ from pages import Page, page_of, rewrite
 from reported import BROKEN
 
 from kvopt.experiments.studies.records import FILE, Record, read_records
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 from kvopt.reports import write_report
 
 

@@ -10,12 +10,12 @@ from scope_comparison import Figures
 from strategies import plain
 
 from kvopt import Instance, Request, bound
-from kvopt.engines.blocks import schedules_in_blocks
-from kvopt.engines.registry import engines_for
-from kvopt.model.scopes import Scope
-from kvopt.search.incumbent import Search
-from kvopt.search.params import LagrangianParams, SolveParams
-from kvopt.search.paused import PausedSearch
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import LagrangianParams, SolveParams
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.problem.scopes import Scope
+from kvopt.search.blocks import schedules_in_blocks
+from kvopt.search.registry import engines_for
 
 _STEPS = SolveParams(lagrangian=LagrangianParams(most_steps=60))
 """Prices need not be the best ones to be compared."""

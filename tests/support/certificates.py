@@ -13,8 +13,8 @@ from typing import Any
 from oracle import Triple
 from strategies import plain, random_feasible_starts
 
-from kvopt.files import instance_to_json
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_to_json
 from kvopt.verify import Request, Verdict, _judged, _most_in_time, _Work, verify
 
 Place = tuple[str | int, ...]

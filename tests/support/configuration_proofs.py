@@ -17,7 +17,7 @@ from oracle import Triple
 from strategies import instance_of
 
 import kvopt.verify as checker
-from kvopt.files import instance_to_json
+from kvopt.problem.instance_files import instance_to_json
 
 Problem = tuple[int, tuple[Triple, ...]]
 Stage = dict[str, Any]

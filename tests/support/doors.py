@@ -27,9 +27,9 @@ from kvopt import (
     solve_in_seconds,
     write_instance,
 )
-from kvopt.kernels.compiling import compiling
-from kvopt.policies.registry import POLICIES
-from kvopt.simulation.clocks import Seconds
+from kvopt.kernels.compile_clock import compiling
+from kvopt.problem.clocks import Seconds
+from kvopt.simulate.policies.registry import POLICIES
 
 CLOCK = Seconds(BatchTime([Line(10_000_000, 10_000)]))
 SECONDS = 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 WANG = ["uniform", "normal", "binomial", "exponential", "mixed"]
 TRAFFIC = ["conversation", "summarisation", "conversation-summarisation"]

@@ -16,7 +16,7 @@ from certificates import (
 )
 from strategies import random_instances
 
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 
 def drawn(seed: int, count: int) -> Iterator[dict[str, Any]]:

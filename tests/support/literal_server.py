@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.instance import Instance
 
 _ENDLESS = 3000
 

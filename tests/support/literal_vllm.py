@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kvopt.model.batch_time import BatchTime
+from kvopt.problem.batch_time import BatchTime
 
 
 @dataclass

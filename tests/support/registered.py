@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from kvopt.bounds.registry import BOUNDS
-from kvopt.engines.registry import ENGINES
 from kvopt.kernels.registry import Registry
-from kvopt.policies.registry import POLICIES
+from kvopt.problem.traces.formats import FORMATS
 from kvopt.reports.registry import SECTIONS
-from kvopt.traces.formats import FORMATS
+from kvopt.search.registry import ENGINES
+from kvopt.simulate.policies.registry import POLICIES
 
 REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, BOUNDS, ENGINES, FORMATS, SECTIONS)
 

@@ -17,10 +17,10 @@ from timed_oracle import Server
 from kvopt import BatchTime, Line, bound
 from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.model.scopes import Scope
-from kvopt.search.params import LagrangianParams, SolveParams
+from kvopt.incumbent.params import LagrangianParams, SolveParams
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
 
 ROUNDS: dict[Scope, Callable[[int, tuple[Triple, ...]], int]] = {
     Scope.RUNS: lambda memory, requests: oracle.optimum(memory, requests)[0],

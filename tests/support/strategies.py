@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from oracle import Starts, Triple, feasible
 
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Prediction, Request
-from kvopt.search.proofs import Prices, SlotPrices
+from kvopt.incumbent.proofs import Prices, SlotPrices
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Prediction, Request
 
 Problem = tuple[int, tuple[Triple, ...]]
 """What the oracle takes: memory and ``(arrival, prompt, output)`` triples."""

@@ -9,11 +9,11 @@ from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.errors import InvalidInput
-from kvopt.model.deadlines import Aim, Deadline
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
-from kvopt.search.proofs import CheckedBound
-from kvopt.simulation.clocks import Clock
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.clocks import Clock
+from kvopt.problem.deadlines import Aim, Deadline
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 
 _SUFFIX = ".cert.json"
 

@@ -12,11 +12,11 @@ from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.certificate import Certificate
 from kvopt.experiments.fleets.targets import Target, latency_target, least_total, misses_target
-from kvopt.model.deadlines import Aim, Deadline, attained
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
-from kvopt.simulation.clocks import Clock, Seconds
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.deadlines import Aim, Deadline, attained
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.timetable.runs import PolicyRun
 
 
 @dataclass(frozen=True)

@@ -10,30 +10,30 @@ from pathlib import Path
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.judged import UNFINISHED
-from kvopt.engines.fleet_bounding import bounds_by_workers
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, measure_of
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, machines_in_words
 from kvopt.experiments.fleets.targets import Target
-from kvopt.files.instances import as_instance
-from kvopt.kernels.compiling import Abandoned, left_when
-from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance
-from kvopt.model.requests import checked_integer
-from kvopt.model.scopes import least_scope
-from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import PausingPolicy
-from kvopt.routers.labels import label_of
-from kvopt.routers.registry import router as router_from
-from kvopt.search.incumbent import checked_limit
-from kvopt.search.params import SolveParams
-from kvopt.search.proofs import CheckedBound
-from kvopt.search.threads import signals_remembered
-from kvopt.simulation.clocks import ROUNDS, Clock
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import PolicyRun
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import checked_limit
+from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.kernels.compile_clock import Abandoned, left_when
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import as_instance
+from kvopt.problem.requests import checked_integer
+from kvopt.problem.scopes import least_scope
+from kvopt.search.fleet_bounding import bounds_by_workers
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.servers import PausingPolicy
+from kvopt.simulate.routers.labels import label_of
+from kvopt.simulate.routers.registry import router as router_from
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf",)
 """Schedulers that run beside the one to match, unless others are named."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from kvopt.certificates.certificate import Certificate
 from kvopt.experiments.fleets.measures import Measure
 from kvopt.experiments.fleets.targets import Target
-from kvopt.model.frames import frame
-from kvopt.model.instance import Instance
-from kvopt.model.optional import pictures
-from kvopt.model.scopes import Scope
-from kvopt.model.summary import Facts, Summarised, far_apart
-from kvopt.search.result import relative_gap
+from kvopt.incumbent.result import relative_gap
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.show.dataframes import frame
+from kvopt.show.optional import pictures
+from kvopt.show.summary import Facts, Summarised, far_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.model.batch_time import MILLISECOND, NANOSECONDS
-from kvopt.model.deadlines import Deadline
-from kvopt.model.instance import Instance
-from kvopt.model.requests import LARGEST_INTEGER
-from kvopt.simulation.clocks import Clock
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.problem.clocks import Clock
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import LARGEST_INTEGER
 
 _FIELD = "--target"
 _MEAN = re.compile(r"([0-9]{1,16}(?:\.[0-9]{1,9})?)(ms|s|)")
@@ -46,7 +46,7 @@ def latency_target(text: str, instance: Instance, clock: Clock) -> Target:
     Examples
     --------
     >>> from kvopt import Instance, Request
-    >>> from kvopt.simulation.clocks import ROUNDS
+    >>> from kvopt.problem.clocks import ROUNDS
     >>> latency_target("mean=2.5", Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).most
     7
     """

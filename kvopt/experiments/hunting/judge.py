@@ -10,12 +10,12 @@ from typing import NamedTuple
 from kvopt.experiments.hunting.space import changed
 from kvopt.experiments.hunting.tiny import Case, optimum_below
 from kvopt.experiments.hunting.tiny_pauses import paused_optimum_below
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.model.scopes import Scope
-from kvopt.policies.base import Policy
-from kvopt.simulation.running import run
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
 
 
 class Found(NamedTuple):

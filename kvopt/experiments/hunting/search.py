@@ -14,15 +14,15 @@ from kvopt.certificates import Certificate, certify, write_certificate
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
-from kvopt.files.instances import instance_to_json
-from kvopt.kernels.compiling import working_time
-from kvopt.model.requests import checked_integer
-from kvopt.model.schedule import Schedule
-from kvopt.model.scopes import Scope, least_scope
-from kvopt.policies.base import Policy
-from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import uncovered
-from kvopt.simulation.simulator import Stopped
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.instance_files import instance_to_json
+from kvopt.problem.requests import checked_integer
+from kvopt.problem.scopes import Scope, least_scope
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.servers import uncovered
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.schedule import Schedule
 from kvopt.verify import verify
 
 MOST_REQUESTS = 12

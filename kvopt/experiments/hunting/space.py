@@ -9,7 +9,7 @@ from math import comb
 from random import Random
 
 from kvopt.experiments.hunting.tiny import Case
-from kvopt.policies.base import Policy
+from kvopt.simulate.policies.base import Policy
 
 Triple = tuple[int, int, int]
 

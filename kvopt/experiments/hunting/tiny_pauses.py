@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from kvopt.experiments.hunting.tiny import Case
+from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.search.proofs import Prices
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.simulate.simulator import Stopped
 
 _MOST_SETS = 3_000_000
 """Sets of requests that are tried, for a second or so; then labels are merged instead."""
@@ -49,7 +49,7 @@ def paused_optimum_below(
 
 
 def _by_layers(case: Case, cutoff: int, should_stop: Callable[[], bool]) -> int | None:
-    from kvopt.heuristics.paused.layers import search_layers
+    from kvopt.search.exact.paused_layers import search_layers
 
     memory, requests = case
     instance = Instance(memory, [Request(*triple) for triple in requests])

@@ -19,13 +19,13 @@ from typing import Any
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover, cover_by_counts
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request, checked_integer
-from kvopt.model.schedule import Schedule
-from kvopt.search.incumbent import Search
-from kvopt.search.result import SolveResult
-from kvopt.search.threads import signals_interrupt
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.incumbent.result import SolveResult
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request, checked_integer
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.schedule import Schedule
 
 _TRIPLES = "search of triples"
 

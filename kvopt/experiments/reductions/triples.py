@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
-from kvopt.search.incumbent import Search
-from kvopt.search.threads import run_in_thread
-from kvopt.simulation.simulator import Stopped
+from kvopt.simulate.simulator import Stopped
 
 Triple = tuple[int, int, int]
 

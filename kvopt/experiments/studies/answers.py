@@ -17,7 +17,7 @@ from kvopt.experiments.studies.intervals import (
 )
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.experiments.studies.worth import FamilyWorth, by_family, worths
-from kvopt.model.summary import UNDECIDED, far_apart
+from kvopt.show.summary import UNDECIDED, far_apart
 
 _ALL = 4
 """Schedulers up to which each is named; of more, the one certain to be good and the worst."""

@@ -8,10 +8,10 @@ from math import ceil
 from typing import Any
 
 from kvopt.errors import InvalidInput
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request, checked_integer, checked_number
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request, checked_integer, checked_number
 
 
 def changed(

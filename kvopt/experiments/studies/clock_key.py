@@ -6,8 +6,13 @@ from pathlib import Path
 
 from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.tables import Table
-from kvopt.files.batch_times import DEFAULT_MODEL, SCHEMA, batch_time, batch_time_from_json
-from kvopt.model.batch_time import BatchTime
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.hardware.batch_time_files import (
+    DEFAULT_MODEL,
+    SCHEMA,
+    batch_time,
+    batch_time_from_json,
+)
 
 CLOCKS = ("rounds", "seconds")
 

@@ -12,12 +12,12 @@ from kvopt.certificates.judged import UNFINISHED
 from kvopt.certificates.writing import certificate_text
 from kvopt.experiments.studies.tasks import Task
 from kvopt.experiments.studies.times import Times
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance
-from kvopt.routers.labels import parts_of
-from kvopt.simulation.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.instance import Instance
+from kvopt.simulate.routers.labels import parts_of
+from kvopt.simulate.running import run
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 Result = PolicyRun | str | None
 """What became of a policy: its run, what went wrong, or None when time ran out."""

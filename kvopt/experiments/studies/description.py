@@ -17,13 +17,13 @@ from kvopt.experiments.studies.sources import FIXED, Kind, Source
 from kvopt.experiments.studies.tables import Table, boolean, listed, positives, texts
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.deadlines import Deadline
-from kvopt.model.scopes import Scope
-from kvopt.policies.registry import policy as policy_from
-from kvopt.policies.servers import uncovered
-from kvopt.routers.labels import label_of, parts_of
-from kvopt.routers.registry import router as router_from
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.deadlines import Deadline
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.policies.servers import uncovered
+from kvopt.simulate.routers.labels import label_of, parts_of
+from kvopt.simulate.routers.registry import router as router_from
 
 _TOP = (
     "name", "title", "clock", "batch_time", "certify", "scope", "slower", "policies", "predictions",
@@ -55,7 +55,7 @@ class Limits:
     certify
         Whether the optimum is bounded; without it runs are simulated only.
     deadline
-        By when requests should be done, as `kvopt.model.deadlines.Deadline` reads it; None for no
+        By when requests should be done, as `kvopt.problem.deadlines.Deadline` reads it; None for no
         question of the kind.
     scope
         What the bound covers, and schedules may do.

@@ -16,8 +16,7 @@ from kvopt.experiments.studies import records
 from kvopt.experiments.studies.claims import Verdict
 from kvopt.experiments.studies.description import Study, resolved_text, study_from_text
 from kvopt.experiments.studies.task_runner import FOLDER, TaskResult
-from kvopt.files import write_atomically
-from kvopt.files.atomic import TEMPORARY
+from kvopt.files.atomic import TEMPORARY, write_atomically
 
 
 def made(folder: Path) -> Path:

@@ -13,13 +13,13 @@ from math import isqrt
 from typing import Any
 
 from kvopt.errors import InvalidInput, did_you_mean, unknown_name
-from kvopt.families.base import Parameter
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request, checked_integer
-from kvopt.model.schedule import Schedule
-from kvopt.policies.base import Need
-from kvopt.policies.registry import policy as policy_from
-from kvopt.simulation.running import run
+from kvopt.problem.families.base import Parameter
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request, checked_integer
+from kvopt.simulate.policies.base import Need
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.running import run
+from kvopt.timetable.schedule import Schedule
 
 Values = Mapping[str, Any]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from kvopt.experiments.studies.records import Record, grouped
-from kvopt.model.batch_time import NANOSECONDS
-from kvopt.model.scopes import Scope
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.scopes import Scope
 
 
 @dataclass(frozen=True, slots=True)

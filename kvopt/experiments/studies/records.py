@@ -17,8 +17,8 @@ from typing import Any, Self, TypeVar
 from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.times import Times
 from kvopt.files.reading import check_fields, parse_json
-from kvopt.model.scopes import Scope
-from kvopt.model.summary import ratio
+from kvopt.problem.scopes import Scope
+from kvopt.show.summary import ratio
 
 SCHEMA = "kvopt.study-record/1"
 FILE = "records.jsonl"

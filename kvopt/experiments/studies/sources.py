@@ -12,13 +12,13 @@ from kvopt.errors import InvalidInput, shown
 from kvopt.experiments.studies.changes import changed
 from kvopt.experiments.studies.games import check_game, play, reference
 from kvopt.experiments.studies.records import StudiedInstance
-from kvopt.families import generate
-from kvopt.files import read_instance
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import Instance
-from kvopt.model.requests import LARGEST_INTEGER, Request, checked_integer
-from kvopt.model.schedule import Schedule
-from kvopt.traces.importing import import_trace
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.families import generate
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance
+from kvopt.problem.requests import LARGEST_INTEGER, Request, checked_integer
+from kvopt.problem.traces.importing import import_trace
+from kvopt.timetable.schedule import Schedule
 
 Kind = Literal["family", "file", "trace", "game", "inline"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kvopt.errors import InvalidInput, did_you_mean, shown
-from kvopt.model.requests import checked_integer, checked_number
+from kvopt.problem.requests import checked_integer, checked_number
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\-]+)\s*\]\]?\s*(?:#.*)?$")
 _MISSING: Any = object()

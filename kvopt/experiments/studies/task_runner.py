@@ -14,12 +14,12 @@ from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.clocks import Result, StudyClock, reached, study_clock
 from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
 from kvopt.experiments.studies.tasks import Task
-from kvopt.files import write_atomically
-from kvopt.kernels.compiling import working_time
+from kvopt.files.atomic import write_atomically
+from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.modules import import_modules
-from kvopt.model.instance import Instance
-from kvopt.simulation.runs import PolicyRun
-from kvopt.simulation.simulator import Stopped
+from kvopt.problem.instance import Instance
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import PolicyRun
 from kvopt.verify import verify
 from kvopt.version import __version__
 

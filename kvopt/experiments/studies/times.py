@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from kvopt.errors import InvalidInput, shown
 from kvopt.files.reading import check_fields
-from kvopt.model.batch_time import NANOSECONDS
-from kvopt.simulation.measures import summary
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.timetable.measures import summary
+from kvopt.timetable.runs import PolicyRun
 
 COLUMNS = 200
 """Equal parts of a run for which the most tokens held are kept: enough for a picture."""

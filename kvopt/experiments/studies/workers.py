@@ -29,7 +29,7 @@ from kvopt.errors import InvalidInput, KvoptError
 from kvopt.experiments.studies.task_runner import TaskResult, run_task
 from kvopt.experiments.studies.tasks import Task
 from kvopt.kernels import memory
-from kvopt.model.optional import optional
+from kvopt.show.optional import optional
 from kvopt.version import __version__
 
 _PATIENCE = 10

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from kvopt.experiments.studies.intervals import Interval, largest_of, mean_of
 from kvopt.experiments.studies.records import Record, StudiedInstance, grouped
-from kvopt.model.scopes import Scope
+from kvopt.problem.scopes import Scope
 
 
 @dataclass(frozen=True)

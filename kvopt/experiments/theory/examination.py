@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kvopt.errors import unknown_name
 from kvopt.experiments.studies.claims.verdict import Verdict as Verdict
-from kvopt.model.requests import checked_integer
+from kvopt.problem.requests import checked_integer
 
 
 @dataclass(frozen=True)

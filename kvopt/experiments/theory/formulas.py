@@ -10,8 +10,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats
-from kvopt.model.optional import optional
+from kvopt.problem.arrays import Floats
+from kvopt.show.optional import optional
 
 Fit = tuple[float, float, float]
 """a, b, c of ``a log(u + b) + c``."""

@@ -8,10 +8,10 @@ from math import log, sqrt
 from kvopt.experiments.studies.games import play, reference
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
-from kvopt.families import generate
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.simulation.running import run
+from kvopt.problem.families import generate
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.simulate.running import run
 
 Rows = list[tuple[float, float]]
 

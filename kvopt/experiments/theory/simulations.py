@@ -10,10 +10,10 @@ from itertools import accumulate, product
 from random import Random
 from statistics import fmean
 
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Prediction, Request
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import PolicyRun
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Prediction, Request
+from kvopt.simulate.running import run
+from kvopt.timetable.runs import PolicyRun
 
 HINDSIGHT = "mc-sf"
 """For equal prompts it does what h-sf does, and faster: the shortest first are a largest set."""

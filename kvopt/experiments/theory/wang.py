@@ -12,11 +12,11 @@ from kvopt.experiments.hunting.space import Space
 from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import latency
-from kvopt.families import generate
-from kvopt.model.instance import Instance
-from kvopt.model.requests import Request
-from kvopt.policies.phase1 import Candidate, solver
-from kvopt.policies.phase1.batch import starts_together
+from kvopt.problem.families import generate
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.simulate.policies.phase1 import Candidate, solver
+from kvopt.simulate.policies.phase1.batch import starts_together
 
 _TOTAL = "mc-sf-total"
 _OTHERS = ("svf", "mc-sf", _TOTAL)

@@ -10,7 +10,7 @@ import pyomo.environ as pyo
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout
 from kvopt.formulations.paused import paused_layout, shared_rounds
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 
 def time_indexed_with_pauses(

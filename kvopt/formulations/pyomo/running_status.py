@@ -24,7 +24,7 @@ from kvopt.formulations.pyomo.time_indexed import (
     add_total_latency,
 )
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance, refuse_fleet
+from kvopt.problem.instance import Instance, refuse_fleet
 
 
 def running_status(

@@ -12,12 +12,12 @@ import pyomo.environ as pyo
 from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
 
 from kvopt.errors import KvoptError
-from kvopt.files import read_instance
 from kvopt.formulations.pyomo.paused import times_from
 from kvopt.formulations.pyomo.time_indexed import starts_from
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance
+from kvopt.timetable.pausing import PausedSchedule
 
 Build = Callable[[Instance], pyo.ConcreteModel]
 Options = Mapping[str, Any] | None

@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 
 from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout
 from kvopt.formulations.windows import Windows
-from kvopt.model.instance import Instance
+from kvopt.problem.instance import Instance
 
 
 def time_indexed(

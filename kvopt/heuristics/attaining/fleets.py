@@ -16,11 +16,11 @@ import numpy as np
 
 from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.heuristics.attaining.seconds import FIRST_WAY, Server, Table, Way
-from kvopt.kernels.arrays import Flags, Floats, Integers
-from kvopt.kernels.compiling import working_time
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.deadlines import Aim
-from kvopt.model.instance import Instance
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Flags, Floats, Integers
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.instance import Instance
 
 _LIMITS = (1.0, 0.8, math.inf)
 """Costs up to which a request counts as load of its worker when it is dealt."""

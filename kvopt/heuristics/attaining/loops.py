@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
-from kvopt.model.batch_time import BatchTime
+from kvopt.problem.arrays import Integers
+from kvopt.problem.batch_time import BatchTime
 
 LATE = -1
 """In place of 1 for a request that was kept and is late all the same."""
 
 
 class Timed(NamedTuple):
-    """Requests on a clock of seconds, and how long rounds last; see `kvopt.model.batch_time`.
+    """Requests on a clock of seconds, and how long rounds last; see `kvopt.problem.batch_time`.
 
     ``coming`` are the requests in the order of arrival, and ``first`` says whether the first token
     is what should be there by ``due``.

@@ -14,9 +14,9 @@ import numpy as np
 
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.scenes import Rows
-from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
+from kvopt.problem.arrays import Integers
 
 _MOST_TAKEN = 10
 """Requests taken out at once, at most."""

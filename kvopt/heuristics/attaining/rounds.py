@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvopt.kernels.arrays import Floats, Integers, columns_of
-from kvopt.kernels.compiling import working_time
-from kvopt.model.deadlines import Aim
-from kvopt.model.instance import Instance
-from kvopt.simulation.running import run
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats, Integers, columns_of
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.instance import Instance
+from kvopt.simulate.running import run
 
 if TYPE_CHECKING:
     from kvopt.heuristics.attaining.moves import Places

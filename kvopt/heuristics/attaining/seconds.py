@@ -16,12 +16,12 @@ import numpy as np
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.heuristics.attaining.rounds import Attaining
-from kvopt.kernels.arrays import Flags, Floats, Integers, columns_of
-from kvopt.kernels.compiling import working_time
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.deadlines import Aim
-from kvopt.model.instance import Instance
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Flags, Floats, Integers, columns_of
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.deadlines import Aim
+from kvopt.problem.instance import Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
 
 if TYPE_CHECKING:
     from kvopt.heuristics.passing import Habit

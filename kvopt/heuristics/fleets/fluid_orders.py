@@ -24,10 +24,10 @@ from kvopt.bounds.fluid import fluid_end, fluid_order, fluid_prices
 from kvopt.errors import TooLarge
 from kvopt.heuristics.fleets.placing import Placing, Tries, place_next
 from kvopt.heuristics.fleets.reinsertion import LARGEST_LOADS, Fleet
-from kvopt.kernels.arrays import Floats, Integers, columns_of
-from kvopt.kernels.compiling import working_time
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Floats, Integers, columns_of
+from kvopt.problem.instance import Instance
 
 _PACES = tuple(1 - 0.02 * k for k in range(11))
 """Paces that are tried first, until two in a row are worse."""

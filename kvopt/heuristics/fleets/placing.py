@@ -20,9 +20,9 @@ import numpy as np
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.fleets.reinsertion import Fleet, hold
 from kvopt.heuristics.scenes import Rows
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, normal, reseed, uniform
+from kvopt.problem.arrays import Floats, Integers
 
 _KEPT, _SEEN = 5, 25
 """Requests that stay where the best order has them, and requests whose order is tried."""

@@ -19,12 +19,12 @@ import numpy as np
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import earliest
 from kvopt.heuristics.scenes import Rows
-from kvopt.kernels.arrays import Integers, columns_of
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.compiled import compiled
-from kvopt.kernels.compiling import working_time
 from kvopt.kernels.random_numbers import State, below, uniform
-from kvopt.model.instance import Instance
-from kvopt.search.incumbent import Search
+from kvopt.problem.arrays import Integers, columns_of
+from kvopt.problem.instance import Instance
 
 LARGEST_LOADS = 2**25
 """Limit of workers times rounds that are kept densely; 256 MB."""

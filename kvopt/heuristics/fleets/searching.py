@@ -6,9 +6,9 @@ import math
 
 from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
-from kvopt.search.params import share_of
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.kernels.compile_clock import working_time
 
 _ALONE_SHARE = 0.2
 """Share of the time of a turn in which each worker is improved by itself."""

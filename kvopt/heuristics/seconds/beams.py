@@ -43,9 +43,9 @@ from kvopt.heuristics.seconds.passing import (
     empty_scene,
     run_on,
 )
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, normal, reseed, uniform
+from kvopt.problem.arrays import Floats, Integers
 
 _WIDEST, _FULLEST = 80.0, 100.0
 """Largest window in requests, and strongest preference for long prompts, that are drawn."""

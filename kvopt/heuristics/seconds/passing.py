@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.heuristics.attaining.loops import Timed, fits, join, round_length
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Floats, Integers
 
 COME, ACTIVE, BASE, NOW, TIME, DONE, _ASK, WAITING, WAITS, _IDLE, LATENCY = range(11)
 """Entries of `TimedScene.counts`: how many have arrived, are active, the sum of their prompts less

@@ -18,17 +18,17 @@ from random import Random
 from typing import Any
 
 from kvopt.bounds.seconds_evaluation import shares
-from kvopt.kernels.compiling import working_time
-from kvopt.model.instance import Instance
-from kvopt.model.scopes import Scope
-from kvopt.policies.base import Policy
-from kvopt.policies.patient import LeastShare
-from kvopt.search.incumbent import Search
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.fleet_runs import FleetRun
-from kvopt.simulation.running import run
-from kvopt.simulation.runs import Outcome, PolicyRun
-from kvopt.simulation.simulator import Stopped
+from kvopt.incumbent.incumbent import Search
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.patient import LeastShare
+from kvopt.simulate.running import run
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """Policies that are tried first."""

@@ -23,11 +23,11 @@ from kvopt.heuristics.seconds.beams import (
 )
 from kvopt.heuristics.seconds.passing import LATENCY, WAITS, TimedScene
 from kvopt.heuristics.seconds.servers import server_of
-from kvopt.kernels.compiling import working_time
-from kvopt.model.arrivals import arrivals_ns
-from kvopt.model.instance import Instance
-from kvopt.simulation.clocks import Seconds
-from kvopt.simulation.runs import Outcome, PolicyRun
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance import Instance
+from kvopt.timetable.runs import Outcome, PolicyRun
 
 SLOWER = (1.05, 1.03, 1.07, 1.0)
 """How many times as slow the machine of the prices is, in turn."""

@@ -10,9 +10,9 @@ from kvopt.bounds.fluid import machine_prices
 from kvopt.bounds.seconds_evaluation import Shares
 from kvopt.heuristics.attaining.loops import timed_of
 from kvopt.heuristics.seconds.passing import Ranked, Server, Times, find_cheapest
-from kvopt.kernels.arrays import Floats, columns_of
-from kvopt.model.batch_time import BatchTime
-from kvopt.model.instance import Instance
+from kvopt.problem.arrays import Floats, columns_of
+from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.instance import Instance
 
 _GRID = 16_384
 """Times at which prices are kept."""

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvopt.configurations.smoothing import largest_sums, steps_of
-from kvopt.configurations.states import Knots, States
-from kvopt.kernels.arrays import Floats, Integers
+from kvopt.bounds.configurations.smoothing import largest_sums, steps_of
+from kvopt.bounds.configurations.states import Knots, States
+from kvopt.incumbent.proofs import StatePrices
 from kvopt.kernels.compiled import steering
-from kvopt.model.instance import Instance
-from kvopt.search.proofs import StatePrices
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
 
 _CELLS = 1000
 """Rounds of the grid, at most, on which costs of starts are known."""

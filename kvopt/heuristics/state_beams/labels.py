@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kvopt.heuristics.state_beams.guides import Guide, fill_row
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
+from kvopt.problem.arrays import Floats, Integers
 
 Words = npt.NDArray[np.uint64]
 """Sets of requests, 64 to a word."""

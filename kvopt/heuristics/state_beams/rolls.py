@@ -13,8 +13,8 @@ import numpy as np
 
 from kvopt.heuristics.state_beams.guides import Guide, cell_of, slope_of, value_at
 from kvopt.heuristics.state_beams.labels import Words, add_life, is_first, take_out, waits
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
+from kvopt.problem.arrays import Floats, Integers
 
 _LEAST_LISTED = 8
 """Candidates that are listed however much their starts cost."""

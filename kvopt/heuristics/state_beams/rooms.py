@@ -19,9 +19,9 @@ from kvopt.heuristics.state_beams.labels import (
     room_for,
 )
 from kvopt.heuristics.state_beams.rolls import Candidates, Work, no_candidates
-from kvopt.kernels.arrays import Floats, Integers
 from kvopt.kernels.compiled import steering
 from kvopt.kernels.random_numbers import State
+from kvopt.problem.arrays import Floats, Integers
 
 STEPS = 6
 """Requests that a label may start in one round, at most."""

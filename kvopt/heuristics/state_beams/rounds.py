@@ -44,9 +44,9 @@ from kvopt.heuristics.state_beams.rooms import (
     Beam,
     Plan,
 )
-from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import steering
 from kvopt.kernels.random_numbers import normal
+from kvopt.problem.arrays import Integers
 
 _CHILDREN = 4
 """Labels with one more start that are looked at, for each label of the width."""

@@ -18,10 +18,10 @@ from kvopt.heuristics.state_beams.guides import Guide, guide_by
 from kvopt.heuristics.state_beams.rooms import Plan, beam_from, starts_of, with_room
 from kvopt.heuristics.state_beams.rounds import CROWDED, ENDED, go_on
 from kvopt.heuristics.turns import Passes, Turn
-from kvopt.kernels.arrays import Integers
-from kvopt.kernels.compiling import working_time
-from kvopt.search.incumbent import Search
-from kvopt.search.proofs import ConfigurationProof
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import ConfigurationProof
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.arrays import Integers
 
 _FIRST = Plan(width=4, heirs=6, horizon=4, listed=100, dearest=0.1, urgency=1.2, noise=0.0, depth=1)
 """A beam that is done in a moment."""

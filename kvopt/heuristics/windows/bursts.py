@@ -39,8 +39,8 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
-from kvopt.kernels.arrays import Integers
 from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Integers
 
 _SLICE = 20
 """Stretches of a beam between two questions whether to stop."""

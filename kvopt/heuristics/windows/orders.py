@@ -27,9 +27,9 @@ from kvopt.heuristics.windows.standing import (
     standing_of,
     windows_of,
 )
-from kvopt.kernels.arrays import Integers
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compiled import compiled
-from kvopt.search.incumbent import Search
+from kvopt.problem.arrays import Integers
 
 _NAME = "local search in time windows"
 _SIZES = (100, 400)

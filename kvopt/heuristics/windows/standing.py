@@ -17,8 +17,8 @@ import numpy as np
 
 from kvopt.heuristics.decode import LARGEST_HORIZON
 from kvopt.heuristics.turns import Passes, Turn
-from kvopt.kernels.arrays import Integers, columns_of
-from kvopt.search.incumbent import Search
+from kvopt.incumbent.incumbent import Search
+from kvopt.problem.arrays import Integers, columns_of
 
 _MOST = 0.7
 """Share of the requests from which on they are one burst."""

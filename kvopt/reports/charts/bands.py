@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from kvopt.reports.charts.axes import Frame
 from kvopt.reports.html import Markup
-from kvopt.simulation.runs import PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 Counts = Sequence[tuple[float, int, int]]
 """Times with how many requests run and wait from then on."""

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvopt.model.instance import Instance
-from kvopt.model.outlines import Points, outline
-from kvopt.model.sweep import Stretch, swept
+from kvopt.problem.instance import Instance
 from kvopt.reports.charts.axes import Axis, Box, Frame, label, path
 from kvopt.reports.charts.bands import bands, counts_of, most_of
 from kvopt.reports.html import Markup, number
-from kvopt.simulation.runs import PolicyRun
+from kvopt.timetable.outlines import Points, outline
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.sweep import Stretch, swept
 
 _WIDTH, _LEFT, _RIGHT, _TOP = 440.0, 46.0, 432.0, 8.0
 """Pixels of the picture and of its inner edges."""

@@ -6,14 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 from kvopt.experiments.studies.answers import answer, left_out
-from kvopt.model.scopes import Scope
-from kvopt.model.summary import spread
+from kvopt.problem.scopes import Scope
 from kvopt.reports.html import Markup, Node, join, tag
 from kvopt.reports.layout import cards, listed, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Study
 from kvopt.reports.summaries import mean_width
 from kvopt.reports.words import counted, percent
+from kvopt.show.summary import spread
 
 _SHOWN_WARNINGS = 5
 """Warnings that are listed at once; the others unfold."""

@@ -8,7 +8,6 @@ from statistics import fmean
 from kvopt.experiments.studies.intervals import four_digits
 from kvopt.experiments.studies.records import Record
 from kvopt.experiments.studies.times import Times
-from kvopt.model.summary import spread as spread_of
 from kvopt.reports.charts.axes import Axis, Box, Frame, spread
 from kvopt.reports.charts.bands import BANDS, bands, most_of
 from kvopt.reports.charts.bars import Bar, bars
@@ -17,6 +16,7 @@ from kvopt.reports.layout import by_family, cell, count, figure, named, said_of,
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.summaries import Family, Group
 from kvopt.reports.words import counted
+from kvopt.show.summary import spread as spread_of
 
 _TIMES: dict[str, Callable[[Times], float | None]] = {
     "median": lambda times: times.latency["median"],

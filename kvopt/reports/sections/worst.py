@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.files.instances import instance_from_json
 from kvopt.files.reading import blamed_on, check_schema, parse_json, read_text
-from kvopt.model.instance import Instance
-from kvopt.model.pausing import PausedSchedule
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json
 from kvopt.reports.charts.bands import BANDS
 from kvopt.reports.charts.schedules import MOST_ROWS, draw
 from kvopt.reports.html import Markup, join, tag
@@ -20,8 +19,9 @@ from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
 from kvopt.reports.words import counted, size_of
-from kvopt.simulation.paused_runs import PausedRun
-from kvopt.simulation.runs import Lost, Outcome, PolicyRun
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import Lost, Outcome, PolicyRun
 
 _SCHEMAS = ("kvopt.certificate/1", "kvopt.certificate/2")
 _BEST = "best schedule found"

@@ -10,7 +10,7 @@ from statistics import stdev
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
 from kvopt.experiments.studies.intervals import largest_of, mean_of, ratio_of
 from kvopt.experiments.studies.records import Record, grouped
-from kvopt.model.batch_time import NANOSECONDS
+from kvopt.problem.batch_time import NANOSECONDS
 
 _SOURCE = "jaillet-2025-v2 section 5.2"
 

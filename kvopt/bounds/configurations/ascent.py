@@ -1,0 +1,251 @@
+"""Prices of states that rise towards the configuration bound.
+
+The smooth stand-in of `kvopt.bounds.configurations.smoothing` is climbed by a limited-memory
+quasi-Newton method, at first with few knots and a high temperature, then with more and more
+knots at lower and lower ones.  Few knots make a fast evaluation and find the general shape;
+many take the last per cent.  The best hard value of all is what counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.configurations.smoothing import (
+    add_scaled,
+    configurations_part,
+    dot,
+    requests_part,
+    shares_of_lives,
+    sums_along_lives,
+)
+from kvopt.bounds.configurations.states import Knots, States
+from kvopt.incumbent.params import ConfigurationStage
+from kvopt.problem.arrays import Flags, Floats, Integers
+
+_HOTTER = 1.25
+"""Factor on the temperature of a knot whose sums leave the range of floats."""
+_HEADROOM = 0.85
+"""Share of a temperature at which floats must hold all sums when a climb begins."""
+
+
+class Point(NamedTuple):
+    """Prices, the bound they give in floats, its smooth stand-in and the gradient of that."""
+
+    prices: Floats
+    hard: float
+    smooth: float
+    gradient: Floats
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether floats could hold all sums: otherwise it says nothing, nor does its gradient."""
+        return math.isfinite(self.smooth) and bool(np.isfinite(self.gradient).all())
+
+
+class Evaluator:
+    """Evaluates prices at some knots, for requests with some starts left.
+
+    Parameters
+    ----------
+    states, knots
+        What is priced, and when.
+    starts
+        Start rounds that each request may have, see `States.all_starts`.
+    tau
+        The temperature, in rounds of latency.
+    threads
+        Threads that share the work.
+    copies
+        How many requests can be in each state at each knot, if that is known.
+    apart
+        Requests may complete every so many rounds only, which is enough to steer by.
+    """
+
+    def __init__(
+        self,
+        states: States,
+        knots: Knots,
+        starts: Flags,
+        tau: float,
+        threads: int = 1,
+        copies: Integers | None = None,
+        apart: int = 1,
+    ) -> None:
+        self.states, self.knots, self._starts = states, knots, starts
+        self._copies = knots.copies(states, starts) if copies is None else copies
+        self._weights = states.workers * knots.weights()
+        self._parts = [np.arange(part, len(knots), threads) for part in range(threads)]
+        self._completions = np.arange(apart, knots.last + int(states.outputs.max()), apart)
+        self._between = knots.between()
+        self._sums = np.empty((len(self._completions), len(states)))
+        self._lives = np.empty_like(self._sums)
+        self.tau, self._taus = tau, np.full(len(knots), tau)
+
+    def begin(self, prices: Floats) -> Point:
+        """Evaluate first prices; raise the temperature of knots where floats demand it.
+
+        Demanded is what a somewhat lower temperature would need: without that headroom the first
+        steps leave the range of floats, and the climb ends where it began.
+        """
+        while True:
+            self._taus *= _HEADROOM
+            _, smooth, _ = self._configurations(prices)
+            self._taus /= _HEADROOM
+            tight = ~np.isfinite(smooth)
+            if not tight.any() and (found := self(prices)).is_finite:
+                return found
+            self._taus[tight if tight.any() else slice(None)] *= _HOTTER
+
+    def __call__(self, prices: Floats) -> Point:
+        """Evaluate prices; where floats cannot hold all sums the point is not finite."""
+        states = self.states
+        padded = np.concatenate((prices, np.zeros((1, len(states)))))
+        grid = (self._completions, *self._between)
+        sums_along_lives(*grid, padded, states.lefts, self._sums)
+        hard, smooth = requests_part(
+            self._completions,
+            self._sums,
+            states.arrivals,
+            states.outputs,
+            states.firsts,
+            self._starts,
+            self.tau,
+            self._lives,
+        )
+        gradient = np.zeros_like(padded)
+        shares_of_lives(*grid, self._lives, states.lefts, gradient)
+        largest, smooth_largest, shares = self._configurations(prices)
+        with np.errstate(invalid="ignore"):  # infinite less infinite: `is_finite` tells
+            return Point(
+                prices,
+                hard - float(self._weights @ largest),
+                smooth - float(self._weights @ smooth_largest),
+                gradient[:-1] - self._weights[:, None] * shares,
+            )
+
+    def _configurations(self, prices: Floats) -> tuple[Floats, Floats, Floats]:
+        states = self.states
+        largest, smooth = np.empty(len(prices)), np.empty(len(prices))
+        shares = np.zeros_like(prices)
+
+        def work(rows: Integers) -> None:
+            configurations_part(
+                rows,
+                prices,
+                self._copies,
+                states.order,
+                states.holds,
+                states.lefts,
+                states.memory,
+                states.most,
+                self._taus,
+                largest,
+                smooth,
+                shares,
+            )
+
+        if len(self._parts) == 1:
+            work(self._parts[0])
+        else:
+            with ThreadPoolExecutor(len(self._parts)) as pool:
+                list(pool.map(work, self._parts))
+        return largest, smooth, shares
+
+
+_PAIRS = 15
+"""Steps that the quasi-Newton method remembers."""
+_SHORTENED = 0.4
+"""Factor on the length of a step that did not pay."""
+_SHORTENINGS = 10
+"""Shorter steps in one direction before it counts as a dead end."""
+_ENOUGH = 1e-4
+"""Least share of the gain promised by the gradient for a step to be taken."""
+
+Pair = tuple[Floats, Floats, float]
+"""A step, the change of the gradient over it, and one over their product."""
+
+
+def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
+    """Yield better and better points, until none is found: L-BFGS with a simple line search.
+
+    The first step changes the steepest price by one temperature.
+    """
+    if not at.is_finite:
+        return
+    pairs: list[Pair] = []
+    while True:
+        direction = _direction(at.gradient, pairs, evaluate.tau)
+        there = _searched(evaluate, at, direction)
+        if there is None and not pairs:
+            return
+        if there is None:
+            pairs.clear()
+            continue
+        moved, change = there.prices - at.prices, at.gradient - there.gradient
+        curvature = dot(moved, change)
+        if curvature > 0.0:
+            pairs.append((moved, change, 1.0 / curvature))
+            del pairs[:-_PAIRS]
+        at = there
+        yield at
+
+
+def climb_stage(
+    evaluate: Evaluator,
+    prices: Floats,
+    stage: ConfigurationStage,
+    value: int,
+    should_stop: Callable[[], bool],
+) -> tuple[Floats, Floats]:
+    """Climb until that hardly pays; return the best prices, and the last ones to go on from.
+
+    The value of a good schedule says what pays.
+    """
+    best = at = evaluate.begin(prices)
+    before = at.smooth
+    for count, there in enumerate(islice(climb(evaluate, at), stage.steps), 1):
+        at = there
+        if at.hard > best.hard:
+            best = at
+        if should_stop():
+            break
+        if count % stage.window == 0:
+            if at.smooth - before < stage.gain * value:
+                break
+            before = at.smooth
+    return best.prices, at.prices
+
+
+def _searched(evaluate: Evaluator, at: Point, direction: Floats) -> Point | None:
+    """Return a point in a direction that is better by enough, None if there is none nearby."""
+    slope = dot(direction, at.gradient)
+    length = 1.0
+    for _ in range(_SHORTENINGS):
+        there = evaluate(at.prices + length * direction)
+        gain = there.smooth - at.smooth
+        if there.is_finite and gain >= _ENOUGH * length * slope and gain > 0.0:
+            return there
+        length *= _SHORTENED
+    return None
+
+
+def _direction(gradient: Floats, pairs: list[Pair], first_step: float) -> Floats:
+    """Return the quasi-Newton direction of ascent, by the two-loop recursion."""
+    if not pairs:
+        return gradient * (first_step / max(float(np.abs(gradient).max()), 1e-12))
+    direction = gradient.copy()
+    factors = []
+    for moved, change, weight in reversed(pairs):
+        factors.append(weight * dot(moved, direction))
+        add_scaled(direction, -factors[-1], change)
+    _, change, weight = pairs[-1]
+    direction /= weight * dot(change, change)
+    for (moved, change, weight), factor in zip(pairs, reversed(factors), strict=True):
+        add_scaled(direction, factor - weight * dot(change, direction), moved)
+    return direction

@@ -1,0 +1,73 @@
+"""The configuration bound as a method of its own, and as the first half of an exact search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.large import rising_large_bounds
+from kvopt.bounds.configurations.size import check_size
+from kvopt.bounds.configurations.stages import Rising
+from kvopt.errors import TooLarge
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.kernels.compile_clock import working_time
+
+
+def offer_configuration_bound(
+    search: Search, time_limit: float = math.inf, *, few_knots: bool = False
+) -> None:
+    """Offer better and better bounds, until they hardly rise or the search has to stop.
+
+    Prices are given at few knots if that is asked for, or where all starts are too many.
+    The search needs a schedule: it sets the scale, and says which starts cannot pay any more.
+
+    Raises
+    ------
+    TooLarge
+        If states and times are more than memory should hold.
+    """
+    assert search.schedule is not None
+    if not few_knots:
+        try:
+            check_size(search.instance, search.schedule.makespan)
+        except TooLarge:
+            few_knots = True
+    rise: Callable[..., Iterator[object]] = rising_large_bounds if few_knots else rising_bounds
+    for _ in rise(search, time_limit):
+        pass
+
+
+def rising_bounds(
+    search: Search,
+    time_limit: float = math.inf,
+    *,
+    rule_out: bool = True,
+    patience: float = 1.0,
+) -> Iterator[tuple[Rising, Evaluation]]:
+    """Climb stage by stage; offer each bound, yield what proves it, then rule out starts.
+
+    Patient stages end after that share of the time, for callers that have a use for the rest.
+    """
+    assert search.schedule is not None
+    began, limit = working_time(), min(time_limit, search.remaining)
+    share = 1.0
+
+    def is_over() -> bool:
+        return search.should_stop() or working_time() - began >= share_of(limit, share)
+
+    last, params = search.schedule.makespan, search.params.configuration
+    rising = Rising(search.instance, last, search.threads, is_over, params)
+    for stage in params.stages:
+        if stage.is_patient:
+            share = patience
+        if is_over():
+            return
+        evaluation = rising.climb(stage, search.schedule.objective)
+        value, proof = rising.proved(evaluation, search.schedule.objective)
+        search.offer_checked(value, "configuration", proof)
+        if not search.should_stop():
+            yield rising, evaluation
+        if rule_out and not search.should_stop():
+            rising.rule_out(evaluation, search.schedule.objective)

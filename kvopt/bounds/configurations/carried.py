@@ -1,0 +1,315 @@
+"""Sets of members that are carried from one time to the next, and loops that go back a time.
+
+A member is an active request of which only peak and completion are known.  A set at a time is what
+can be active together then, and what it was carried is the set without those that have just
+started.  See `kvopt.bounds.configurations.completion`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.bounds.configurations.crowd import END, HOLD, KIND, LEFT, PRICE, Crowd
+from kvopt.bounds.configurations.labels import CompletionTable, Integers
+from kvopt.kernels.compiled import compiled
+
+_NONE = -1
+"""Mark of an empty slot, and of the end of a set."""
+_CODE, _ALIKE, _START, _STARTED = range(4)
+"""Columns of `Crowd.runs`: a member, how many are like it, what one start costs, how many start."""
+
+
+class Sets(NamedTuple):
+    """Sets of members that go on from one time to the next, in a hash table.
+
+    Parameters
+    ----------
+    slots
+        Numbers of sets, `_NONE` where there is none.
+    keys, members, costs
+        Of each set; members are coded as peak times width and completion, ascending.  The
+        last row of members is for one that is looked for.
+    filled
+        How many there are, in an array of one.
+    """
+
+    slots: Integers
+    keys: Integers
+    members: Integers
+    costs: Integers
+    filled: Integers
+
+    @classmethod
+    def of(cls, size: int, most: int) -> Sets:
+        """Return room for so many sets of so many members."""
+        return cls(
+            np.full(1 << (2 * size).bit_length(), _NONE, dtype=np.int32),
+            np.zeros(size, dtype=np.uint64),
+            np.full((size + 1, most + 1), _NONE, dtype=np.int32),
+            np.zeros(size, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+        )
+
+    @property
+    def number(self) -> int:
+        """How many sets there are."""
+        return int(self.filled[0])
+
+    def clear(self) -> None:
+        """Drop all sets."""
+        self.slots[:] = _NONE
+        self.filled[0] = 0
+
+    def drop_dearest(self, most: int) -> int:
+        """Keep so many sets at most, and return what the others cost at least.
+
+        The hash table is not of use any more.
+        """
+        costs = self.costs[: self.number]
+        cut = int(np.partition(costs, most)[most])
+        which = np.flatnonzero(costs < cut)
+        for part in (self.keys, self.members, self.costs):
+            part[: len(which)] = part[which]
+        self.filled[0] = len(which)
+        return cut
+
+
+@compiled
+def _other(rows: Integers, at: int) -> int:
+    """Return the first row behind one that shows another state."""
+    kind, left = rows[at, KIND], rows[at, LEFT]
+    while at < len(rows) and rows[at, KIND] == kind and rows[at, LEFT] == left:
+        at += 1
+    return at
+
+
+@compiled
+def go_through(
+    crowd: Crowd, now: int, shown: Integers, worth: Integers, cut: int, below: int, found: Sets,
+    most: int,
+) -> bool:  # fmt: skip
+    """Add every set that costs less than the limit if its rest costs the cut; whether all fit.
+
+    Depth first by rounds left, descending: a member fits if it does at its completion.
+    """
+    width = crowd.ends.shape[1]
+    stack = np.empty(crowd.most + 1, dtype=np.int64)
+    members = np.empty(crowd.most + 1, dtype=np.int32)
+    copies = crowd.copies.copy()
+    # A set that is worth less has too much slack.
+    least = crowd.largest[now] - (below - cut) + 1
+    at, many, held, value, count = 0, 0, 0, 0, 0
+    while True:
+        if at < len(shown) and value + worth[at, many, held] >= least:
+            kind, hold, left = shown[at, KIND], shown[at, HOLD], shown[at, LEFT]
+            fits = held + hold + (many + 1) * left <= crowd.memory
+            if many < crowd.most and copies[kind] > 0 and fits:
+                stack[many] = at
+                members[many] = kind * width + now + left
+                copies[kind] -= 1
+                many, held, value = many + 1, held + hold, value + shown[at, PRICE]
+            at += 1
+            continue
+        if at == len(shown) and value >= least:
+            count += 1
+            cost = crowd.largest[now] - value + cut
+            if count > most or not _carry(crowd, now, members, many, cost, below, found):
+                return False
+        if many == 0:
+            return True
+        many -= 1
+        at = stack[many]
+        copies[shown[at, KIND]] += 1
+        held, value = held - shown[at, HOLD], value - shown[at, PRICE]
+        at = _other(shown, at)
+
+
+@compiled
+def extend(
+    crowd: Crowd, now: int, sets: Sets, part: tuple[int, int], ending: Integers, below: int,
+    found: Sets,
+) -> bool:  # fmt: skip
+    """Add to some kept sets every choice of what ends now; whether all that are cheap found room.
+
+    What ends comes by price, descending.
+    """
+    width = crowd.ends.shape[1]
+    members = np.empty(crowd.most + 1, dtype=np.int32)
+    stack = np.empty(crowd.most + 1, dtype=np.int64)
+    for number in range(part[0], part[1]):
+        many, held, cost = 0, 0, sets.costs[number] + crowd.largest[now]
+        while sets.members[number, many] != _NONE:
+            code = sets.members[number, many]
+            kind, left = code // width, code % width - now
+            members[many] = code
+            held += crowd.peaks[kind] - left
+            cost -= crowd.prices[now, crowd.firsts[kind] + left]
+            many += 1
+        if not _fits(crowd, members, many):
+            continue
+        carried, at = many, 0
+        while True:
+            if cost < below and not _carry(crowd, now, members, many, cost, below, found):
+                return False
+            at = _next_ending(crowd, ending, at, members, many, held, cost, below)
+            while at == len(ending) and many > carried:
+                many -= 1
+                at = stack[many]
+                held, cost = held - ending[at, HOLD], cost + ending[at, PRICE]
+                at = _other(ending, at)
+                at = _next_ending(crowd, ending, at, members, many, held, cost, below)
+            if at == len(ending):
+                break
+            stack[many] = at
+            members[many] = ending[at, KIND] * width + now + ending[at, LEFT]
+            many, held, cost = many + 1, held + ending[at, HOLD], cost - ending[at, PRICE]
+            at += 1
+    return True
+
+
+@compiled
+def _next_ending(
+    crowd: Crowd, ending: Integers, at: int, members: Integers, many: int, held: int, cost: int,
+    below: int,
+) -> int:  # fmt: skip
+    """Return the next one that may end beside the members of a set, their number if none does."""
+    width, room = crowd.ends.shape[1], crowd.memory - held
+    while at < len(ending) and many < crowd.most:
+        if cost - min(room, crowd.most - many) * ending[at, PRICE] >= below:
+            break  # not even this one and others like it make the set cheap enough
+        kind = ending[at, KIND]
+        copies = crowd.copies[kind]
+        for code in members[:many]:
+            copies -= code // width == kind
+        if copies > 0 and ending[at, HOLD] <= room:
+            members[many] = kind * width + ending[at, END] + ending[at, LEFT]
+            if _fits(crowd, members, many + 1):
+                return at
+        at += 1
+    return len(ending)
+
+
+@compiled
+def _fits(crowd: Crowd, members: Integers, many: int) -> bool:
+    """Whether members of a set fit at each of their completions."""
+    width = crowd.ends.shape[1]
+    for one in range(many):
+        end, held = members[one] % width, 0
+        for other in range(many):
+            later = members[other] % width - end
+            if later >= 0:
+                held += crowd.peaks[members[other] // width] - later
+        if held > crowd.memory:
+            return False
+    return True
+
+
+@compiled
+def _carry(
+    crowd: Crowd, now: int, members: Integers, many: int, cost: int, below: int, found: Sets
+) -> bool:
+    """Add all that a set at a time may have been carried; whether what is cheap found room.
+
+    What has just started was not: its reduced cost is paid.  Where members may also have started
+    before, every number of those that are alike counts; they come one after the other.
+    """
+    width, carried = crowd.ends.shape[1], found.members[-1]
+    runs, paid, at = 0, cost, 0
+    while at < many:
+        code, first = members[at], at
+        while at < many and members[at] == code:
+            at += 1
+        kind, end = code // width, code % width
+        start = crowd.starting[kind, end - now]
+        if crowd.begins[kind, end] >= now - 1:
+            paid += (at - first) * start
+        else:
+            crowd.runs[runs, _CODE], crowd.runs[runs, _ALIKE] = code, at - first
+            crowd.runs[runs, _START], crowd.runs[runs, _STARTED] = start, 0
+            runs += 1
+    alike = crowd.runs[:runs]
+    while paid < below:
+        count, key = 0, np.uint64(0)
+        for code, copies, _, started in alike:
+            for _ in range(copies - started):
+                place = count
+                while place > 0 and carried[place - 1] > code:
+                    carried[place] = carried[place - 1]
+                    place -= 1
+                carried[place] = code
+                count += 1
+                key += crowd.signs[code // width, code % width]
+        if not _put(found, key, carried, count, paid):
+            return False
+        # The next choice, as with the digits of a number; one start more never costs less.
+        digit = 0
+        while digit < runs:
+            _, copies, start, started = alike[digit]
+            if started < copies and paid + start < below:
+                alike[digit, _STARTED] += 1
+                paid += start
+                break
+            paid -= started * start
+            alike[digit, _STARTED] = 0
+            digit += 1
+        if digit == runs:
+            break
+    return True
+
+
+@compiled
+def _put(sets: Sets, key: np.uint64, members: Integers, many: int, cost: int) -> bool:
+    """Add a set, or note that it costs less; whether there was room."""
+    last = np.uint64(len(sets.slots) - 1)
+    place = np.int64((key ^ (key >> np.uint64(32))) & last)
+    number = sets.slots[place]
+    while number >= 0 and not (sets.keys[number] == key and _is_set(sets, number, members, many)):
+        place = (place + 1) & np.int64(last)
+        number = sets.slots[place]
+    if number >= 0:
+        sets.costs[number] = min(sets.costs[number], cost)
+        return True
+    number = sets.filled[0]
+    if number == len(sets.costs):
+        return False
+    sets.filled[0] += 1
+    sets.slots[place], sets.keys[number], sets.costs[number] = number, key, cost
+    for at in range(many):
+        sets.members[number, at] = members[at]
+    sets.members[number, many] = _NONE
+    return True
+
+
+@compiled
+def _is_set(sets: Sets, number: int, members: Integers, many: int) -> bool:
+    """Whether the members of a set are these."""
+    for at in range(many):
+        if sets.members[number, at] != members[at]:
+            return False
+    return bool(sets.members[number, many] == _NONE)
+
+
+def table_of(
+    signs: Integers, ends: Integers, keys: Integers, costs: Integers, cut: int
+) -> CompletionTable:
+    """Return the costs of sets by their keys, as a search looks them up."""
+    size = 1 << (2 * len(keys) + 1).bit_length()
+    empty = np.zeros(size, dtype=np.uint64), np.full(size, _NONE, dtype=np.int64)
+    table = CompletionTable(signs, ends, *empty, cut)
+    _fill_table(keys, costs, table)
+    return table
+
+
+@compiled
+def _fill_table(keys: Integers, costs: Integers, table: CompletionTable) -> None:
+    """Enter costs by their keys; where two sets have one key, the least."""
+    last = np.uint64(len(table.keys) - 1)
+    for number in range(len(keys)):
+        key = keys[number]
+        place = np.int64((key ^ (key >> np.uint64(32))) & last)
+        while table.costs[place] >= 0 and table.keys[place] != key:
+            place = (place + 1) & np.int64(last)
+        if table.costs[place] < 0 or costs[number] < table.costs[place]:
+            table.keys[place], table.costs[place] = key, costs[number]

@@ -1,0 +1,172 @@
+"""Completion bounds: what the rest of a schedule costs at least, by what it carries on.
+
+Backwards in time, each set of states that is carried from one time to the next gets the least
+cost above the bound of all ways to go on.  Only what is active counts: a request that waits may
+start, again and again, or never, and those of one peak are not told apart.  So there are far fewer
+sets than labels, and where few requests are active together, as late in a schedule, all that matter
+can be gone through.
+
+Kept are the sets near the least cost of their time.  All others have one value, the cut, which is
+at most theirs.  That this is valid is Claim 18 of docs/configurations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from kvopt.bounds.configurations.carried import Sets, extend, go_through, table_of
+from kvopt.bounds.configurations.crowd import (
+    END,
+    PRICE,
+    Crowd,
+    fill_begins,
+    fill_ends,
+    fill_shown,
+    fill_worth,
+)
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.expand import Stopped
+from kvopt.bounds.configurations.labels import NO_COMPLETIONS, CompletionTable, Integers
+from kvopt.bounds.configurations.states import States
+
+_ROOM = 3
+"""Places for sets, as a factor of those that are kept of a time at most."""
+_MORE_SHOWN = 5
+"""Sets that the slack of one time leaves, as a factor of the same."""
+_NARROWER, _WIDER = 0.75, 1.05
+"""Factors of the window where sets are too many, and where there is room for more."""
+_MOST_CELLS = 10_000_000
+"""Limit of the cells of one table of the most that further requests are worth."""
+_PART = 20_000
+"""Sets that are extended between two questions whether to stop."""
+
+
+class Completions:
+    """Completion bounds at all times, for searches by one evaluation.
+
+    They are those of Claim 18 in docs/configurations.md.
+
+    Parameters
+    ----------
+    states, evaluation
+        The requests and their prices.
+    budget
+        What a schedule that is worth finding spends at most.
+
+    Attributes
+    ----------
+    rise
+        What every schedule that is worth finding costs above the bound at least, in units of
+        1 / D.  If it is more than ``budget`` there is none.
+    """
+
+    def __init__(self, states: States, evaluation: Evaluation, budget: int) -> None:
+        self.rise = 0
+        self._budget, self._last = budget, len(evaluation.prices) - 1
+        self._kept: dict[int, tuple[Integers, Integers, int]] = {}
+        self._most_sets = 0
+        firsts, kinds, copies = np.unique(states.firsts, return_inverse=True, return_counts=True)
+        self._kinds = kinds
+        longest = np.zeros(len(firsts), dtype=np.int64)
+        np.maximum.at(longest, kinds, states.outputs)
+        size = (len(firsts), self._last + int(longest.max()) + 1)
+        ends = np.zeros(size, dtype=np.int64)
+        fill_ends(longest, firsts, evaluation.prices, ends)
+        signs = np.random.default_rng(0).integers(1, 2**63, size, dtype=np.uint64)
+        by_kind = np.argsort(kinds, kind="stable")
+        self._crowd = Crowd(
+            states.arrivals[by_kind], states.outputs[by_kind], kinds[by_kind],
+            evaluation.reduced_costs[by_kind], states.holds[firsts], copies, firsts,
+            states.memory, states.most, evaluation.prices, evaluation.largest,
+            np.empty(size, dtype=np.int64), ends, signs,
+            np.empty((len(firsts), int(longest.max())), dtype=np.int64),
+            np.empty((states.most + 1, 4), dtype=np.int64),
+        )  # fmt: skip
+        fill_begins(self._crowd, budget)
+
+    @staticmethod
+    def fits(states: States) -> bool:
+        """Return whether there is one worker, and tables for one time are small."""
+        cells = int(states.outputs.sum()) * (states.most + 1) * (states.memory + 1)
+        return states.workers == 1 and cells <= _MOST_CELLS
+
+    def fill(self, most_sets: int, window: int, should_stop: Callable[[], bool]) -> None:
+        """Go backwards through all times.
+
+        Parameters
+        ----------
+        most_sets
+            Sets that are kept of each time at most.
+        window
+            Sets are kept that cost less than so much more than the cheapest.
+
+        Raises
+        ------
+        Stopped
+            If it was asked to stop; what was known before holds on.
+        """
+        sets, others = (Sets.of(_ROOM * most_sets, self._crowd.most) for _ in range(2))
+        kept: dict[int, tuple[Integers, Integers, int]] = {}
+        # After the last time nothing is known: whatever is carried there, the rest costs nothing.
+        cut, least, narrowed = 0, 0, float(window)
+        for now in range(self._last, 0, -1):
+            below = min(least + int(narrowed), self._budget + 1)
+            below = self._go_back(now, sets, cut, least, below, others, most_sets, should_stop)
+            if others.number > most_sets:
+                below = others.drop_dearest(most_sets)
+            narrowed = float(max(below - least, 1))
+            if 2 * others.number < most_sets:
+                narrowed = min(_WIDER * narrowed, float(window))
+            sets, others, cut = others, sets, below
+            costs = sets.costs[: sets.number]
+            least = int(costs.min(initial=cut))
+            kept[now - 1] = sets.keys[: sets.number].copy(), costs.copy(), cut
+        self._kept, self._most_sets = kept, most_sets
+        self.rise = max(self.rise, least)
+
+    def _go_back(
+        self, now: int, sets: Sets, cut: int, least: int, below: int, found: Sets,
+        most_sets: int, should_stop: Callable[[], bool],
+    ) -> int:  # fmt: skip
+        """Find what is carried to a time at a cost below a limit; return the limit, or less."""
+        shown = np.empty((self._crowd.outputs.sum(), END + 1), dtype=np.int64)
+        shown = shown[: fill_shown(self._crowd, now, self._budget, shown)]
+        ending = shown[shown[:, END] == now]
+        ending = ending[np.argsort(-ending[:, PRICE], kind="stable")]
+        worth = None
+        while True:
+            found.clear()
+            # All sets that are not kept cost the cut, and the slack of this time.
+            if below > cut:
+                if worth is None:
+                    size = (len(shown) + 1, self._crowd.most + 1, self._crowd.memory + 1)
+                    worth = np.zeros(size, dtype=np.int64)
+                    fill_worth(shown, worth)
+                most = _MORE_SHOWN * most_sets
+                if not go_through(self._crowd, now, shown, worth, cut, below, found, most):
+                    below = cut + (below - cut) // 4
+                    continue
+            for begin in range(0, max(1, sets.number), _PART):
+                if should_stop():
+                    raise Stopped
+                part = (begin, min(begin + _PART, sets.number))
+                if not extend(self._crowd, now, sets, part, ending, below, found):
+                    below = least + int(_NARROWER * (below - least))
+                    break
+            else:
+                return below
+
+    def sets_within(self, memory: int) -> int:
+        """Return about how many sets can be known in so many bytes, as many times as now."""
+        known = sum(keys.nbytes + costs.nbytes for keys, costs, _ in self._kept.values())
+        a_set = 2 * _ROOM * (4 * (self._crowd.most + 1) + 24) + known // max(1, self._most_sets)
+        return memory // a_set
+
+    def after(self, now: int) -> CompletionTable:
+        """Return what is known for labels that have decided the starts of a round."""
+        if now + 1 not in self._kept:
+            return NO_COMPLETIONS
+        signs, ends = self._crowd.signs[self._kinds], self._crowd.ends[self._kinds]
+        return table_of(signs, ends, *self._kept[now + 1])

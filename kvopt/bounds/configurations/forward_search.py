@@ -1,0 +1,259 @@
+"""An exhaustive search forward in time, over all schedules that prices have not ruled out.
+
+With integer prices, bound L and largest sums R_t, D times the latency of a schedule is
+
+    L + sum_i r_i(k_i) + sum_t (R_t - F_t(what is active at t)),
+
+with the reduced cost r_i of a start, and no term is negative.  A label, a partial schedule, is
+dropped once its terms, and the least ones of waiting requests, exceed what a better schedule may
+spend.  Labels that leave the same work are one, and some dominate others: see
+`kvopt.bounds.configurations.dominance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.dominance import undominated
+from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation
+from kvopt.bounds.configurations.expand import Stopped, TooWide, completions, next_layer
+from kvopt.bounds.configurations.labels import (
+    NO_COMPLETIONS,
+    NO_LOOKAHEAD,
+    WAITING,
+    CompletionTable,
+    Layer,
+    Round,
+    members_of,
+)
+from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.states import States
+from kvopt.problem.arrays import Integers
+from kvopt.problem.instance import Instance
+
+MOST_REQUESTS = 128
+"""Limit of requests for a forward search; beyond, it is not worth its memory."""
+
+_CHILDREN = 100
+"""Continuations that the beam search makes at most, for each label of its width."""
+
+_LAST_SHORT = 2**15 - 1
+"""Last completion round up to which labels have 16 bits for each request, then 32."""
+
+_LABELS_IN_ALL = 150_000_000
+"""Label limit of all layers together, unless one of them may be large."""
+FULL_LAYERS = 12
+"""Layers as large as the largest one may be that all together may amount to."""
+
+
+@dataclass
+class ForwardSearch:
+    """A search for schedules below a target.
+
+    What a schedule costs above the bound is Claim 11 of docs/configurations.md; what a partial
+    one costs at least, so that it can be dropped, is Claim 14 there.
+
+    Parameters
+    ----------
+    states, twins
+        The requests, and for each the last one before it of the same shape that arrives no
+        later, -1 if there is none: twins may be taken to start in their order.
+    evaluation
+        Prices, and the starts they leave.
+    target
+        Only schedules with a smaller total latency count.
+    lookahead
+        Finds some rounds earlier what is too dear, or less promising; for this target or more.
+    completions
+        What labels cost at least in all rounds to come; for this target or more.
+    threads
+        Threads that share the work.
+
+    Attributes
+    ----------
+    kept
+        Labels that the last search kept, of each round.
+    """
+
+    states: States
+    twins: Integers
+    evaluation: Evaluation
+    target: int
+    lookahead: Lookahead | None = None
+    completions: Completions | None = None
+    threads: int = 1
+    kept: list[int] = field(default_factory=list, init=False)
+
+    def search_exhaustively(
+        self,
+        label_limit: int,
+        should_stop: Callable[[], bool] = lambda: False,
+        *,
+        in_all: int | None = None,
+    ) -> tuple[int, ...] | None:
+        """Return the starts of a best schedule below the target, None if there is none.
+
+        Raises
+        ------
+        TooWide
+            If more than ``label_limit`` labels are left at one round, or ``in_all`` of all.
+        Stopped
+            If it was asked to stop.
+        """
+        if in_all is None:
+            in_all = max(_LABELS_IN_ALL, FULL_LAYERS * label_limit)
+        return self._run(label_limit, None, in_all, should_stop)
+
+    def search_with_beam(
+        self, width: int, should_stop: Callable[[], bool] = lambda: False
+    ) -> tuple[int, ...] | None:
+        """Return the starts of a good schedule: each round keeps the ``width`` best labels only.
+
+        None proves nothing.
+
+        Raises
+        ------
+        TooWide
+            If too many are equally promising.
+        Stopped
+            If it was asked to stop.
+        """
+        return self._run(_CHILDREN * width, width, _LABELS_IN_ALL, should_stop)
+
+    def _run(
+        self, label_limit: int, width: int | None, in_all: int, should_stop: Callable[[], bool]
+    ) -> tuple[int, ...] | None:
+        evaluation = self.evaluation
+        budget = (self.target - 1) * evaluation.denominator - evaluation.total
+        if budget < 0:
+            return None
+        count = len(self.states.outputs)
+        steps = _rounds(evaluation, self.states.arrivals, budget)
+        latest = len(steps) + int(self.states.outputs.max())
+        kind = np.int16 if latest <= _LAST_SHORT else np.int32
+        nothing = np.zeros(1, dtype=np.int64)
+        layer = Layer(np.zeros((1, count), kind), nothing, nothing, nothing.astype(np.int32))
+        trail = [(layer.waiting(), layer.parents)]
+        self.kept = []
+        for step in steps:
+            if should_stop():
+                raise Stopped
+            rest = self.completions
+            table = NO_COMPLETIONS if rest is None else rest.after(step.now)
+            layer = self._next(step, layer, table, label_limit, width is not None, should_stop)
+            one_more = width is None and self.lookahead is not None
+            layer = undominated(layer, self.states, step.now, self.threads, one_more=one_more)
+            if width is not None and len(layer.spent) > width:
+                layer = _best_labels(layer, step, width, self.lookahead, table)
+            if not len(layer.spent):
+                return None
+            self.kept.append(len(layer.spent))
+            if sum(self.kept) > in_all:
+                raise TooWide(f"more than {in_all:,} labels in all")
+            trail.append((layer.waiting(), layer.parents))
+        return _starts(trail, int(layer.spent.argmin()), count)
+
+    def _next(
+        self,
+        step: Round,
+        layer: Layer,
+        completions: CompletionTable,
+        label_limit: int,
+        is_beam: bool,
+        should_stop: Callable[[], bool],
+    ) -> Layer:
+        """Return the next layer; of a beam its better part, if it would be too wide."""
+        ahead = None if is_beam else self.lookahead
+        known = NO_LOOKAHEAD if ahead is None else ahead.after(step.now)
+        while True:
+            try:
+                return next_layer(
+                    self.states, self.twins, step, layer, label_limit, should_stop,
+                    self.threads, known, completions,
+                )  # fmt: skip
+            except TooWide:
+                if not is_beam:
+                    raise
+                lowest = int(_least_costs(layer, step).min())
+                if step.budget <= lowest:
+                    raise
+                step = step._replace(budget=lowest + (step.budget - lowest) // 2)
+
+
+def twins_of(instance: Instance) -> Integers:
+    """Return for each request the last one before it of the same shape that arrives no later."""
+    twins = np.full(len(instance), -1)
+    for i, request in enumerate(instance):
+        for j, other in enumerate(instance.requests[:i]):
+            if other.shape == request.shape and other.arrival <= request.arrival:
+                twins[i] = j
+    return twins
+
+
+def _rounds(evaluation: Evaluation, arrivals: Integers, budget: int) -> list[Round]:
+    """Return the rounds up to the last one at which a better schedule may start anything.
+
+    After the last priced time every round of waiting costs a round of latency.
+    """
+    late = evaluation.reduced_costs[:, -1:]
+    # The last reduced cost is of the first start from T on, which an arrival may put off.
+    first = np.maximum(0, arrivals[:, None] - (evaluation.reduced_costs.shape[1] - 1))
+    more = (budget - late) // evaluation.denominator + first
+    waits = np.arange(max(0, int(more.max())) + 1) - first
+    drawn = late + waits * evaluation.denominator
+    drawn = np.where((waits >= 0) & (drawn <= budget), drawn, CLOSED)
+    closed = np.full_like(late, CLOSED)
+    reduced_costs = np.concatenate((evaluation.reduced_costs[:, :-1], drawn, closed), axis=1)
+    later = np.minimum.accumulate(reduced_costs[:, ::-1], axis=1)[:, ::-1]
+    # Sums over all requests must not overflow.
+    reduced_costs, later = np.minimum(reduced_costs, budget + 1), np.minimum(later, budget + 1)
+    beyond = reduced_costs.shape[1] - len(evaluation.largest)
+    prices = np.pad(evaluation.prices, ((0, beyond), (0, 0)))
+    largest = np.pad(evaluation.largest, (0, beyond)).tolist()
+    return [
+        Round(
+            now,
+            budget,
+            np.ascontiguousarray(reduced_costs[:, now]),
+            np.ascontiguousarray(later[:, now + 1]),
+            prices[now + 1],
+            largest[now + 1],
+        )
+        for now in range(reduced_costs.shape[1] - 1)
+    ]
+
+
+def _best_labels(
+    layer: Layer, step: Round, width: int, lookahead: Lookahead | None, table: CompletionTable
+) -> Layer:
+    costs = _least_costs(layer, step, lookahead, table)
+    return layer.only(np.sort(np.argpartition(costs, width)[:width]))
+
+
+def _least_costs(
+    layer: Layer,
+    step: Round,
+    lookahead: Lookahead | None = None,
+    table: CompletionTable = NO_COMPLETIONS,
+) -> Integers:
+    """Return what schedules that extend each label spend at least."""
+    rest = (layer.labels == WAITING) @ step.later
+    if lookahead is not None:
+        rest += lookahead.slacks(layer.labels, step.now)
+    return np.asarray(layer.spent + np.maximum(rest, completions(layer.labels, step.now, table)))
+
+
+def _starts(trail: list[tuple[Integers, Integers]], at: int, count: int) -> tuple[int, ...]:
+    """Follow a complete schedule back to its starts."""
+    starts = [0] * count
+    for now in range(len(trail) - 1, 0, -1):
+        (waiting, parents), (before, _) = trail[now], trail[now - 1]
+        begun = before[parents[at]] & ~waiting[at]
+        for i in members_of(begun, count):
+            starts[i] = now - 1
+        at = int(parents[at])
+    return tuple(starts)

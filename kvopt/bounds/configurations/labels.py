@@ -1,0 +1,140 @@
+"""Labels, the partial schedules of a search forward in time, and what it knows of a round.
+
+A label holds completion rounds, `WAITING` for requests that have not started and `DONE` for
+those that are no longer active.  Labels that are equal leave the same work.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[Any]
+"""Integers of 64 bits; of 16 or 32 in labels, by how late their rounds are."""
+
+WAITING, DONE = 0, -1
+"""Entries of a label that are no completion round."""
+
+_BITS = 64
+"""Bits of one word of a set of requests."""
+
+
+class Layer(NamedTuple):
+    """Labels that have decided every start before one round.
+
+    Parameters
+    ----------
+    labels
+        Completion rounds of each request, one row for each label.
+    spent
+        What their starts and their past cost above the bound, see
+        `kvopt.bounds.configurations.forward_search`.
+    began
+        Sum of the start rounds.
+    parents
+        The label in the layer before that each of them extends.
+    """
+
+    labels: Integers
+    spent: Integers
+    began: Integers
+    parents: Integers
+
+    def only(self, which: Integers | slice) -> Layer:
+        """Return some of the labels."""
+        return Layer(*(part[which] for part in self))
+
+    def waiting(self) -> Integers:
+        """Return the set of waiting requests of each label, as bits of integers."""
+        count = self.labels.shape[1]
+        padded = np.zeros((len(self.labels), -(-count // _BITS) * _BITS), dtype=np.bool_)
+        padded[:, :count] = self.labels == WAITING
+        return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
+
+
+def members_of(bits: Integers, count: int) -> Integers:
+    """Return the requests in a set of ``count`` at most, as `Layer.waiting` keeps them."""
+    flags = np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), bitorder="little")
+    return np.flatnonzero(flags[:count])
+
+
+class Round(NamedTuple):
+    """What a round adds.
+
+    Parameters
+    ----------
+    now
+        Start round k; a request that starts is active from time k + 1.
+    budget
+        What a schedule that is worth finding spends at most.
+    reduced_costs
+        Reduced cost of a start of each request now.
+    later
+        Least reduced cost of each request for a start after now.
+    prices, largest
+        Of states at time k + 1, and the most that a configuration is worth then.
+    """
+
+    now: int
+    budget: int
+    reduced_costs: Integers
+    later: Integers
+    prices: Integers
+    largest: int
+
+
+class Horizon(NamedTuple):
+    """What the look-ahead from one round knows of the rounds after it.
+
+    Parameters
+    ----------
+    prices, largest
+        Of all times, as in `Evaluation`; nothing is worth anything after the last priced one.
+    gains
+        The most that requests can add, for each round of the horizon, spot and free memory there.
+    spots
+        Rounds after a time at which what is added must fit beside the active requests.
+    """
+
+    prices: Integers
+    largest: Integers
+    gains: Integers
+    spots: Integers
+
+
+_NOTHING = np.zeros(1, dtype=np.int64)
+NO_LOOKAHEAD = Horizon(_NOTHING[:, None], _NOTHING, np.zeros((0, 1, 1), dtype=np.int64), _NOTHING)
+"""Look-ahead over no rounds: it knows of no slack."""
+
+
+class CompletionTable(NamedTuple):
+    """What the rest of a schedule costs at least above the bound, by what goes on after a round.
+
+    Parameters
+    ----------
+    signs, ends
+        Of each request and completion round its part of a key, and the last time at which it is
+        worth anything; it counts only until then.
+    keys, costs
+        A hash table of sets of states; costs are negative where it is empty.
+    cut
+        Of all other sets.
+    """
+
+    signs: Integers
+    ends: Integers
+    keys: Integers
+    costs: Integers
+    cut: int
+
+
+NO_COMPLETIONS = CompletionTable(
+    np.zeros((1, 1), dtype=np.uint64),
+    _NOTHING[:, None],
+    np.zeros(0, dtype=np.uint64),
+    _NOTHING[:0],
+    0,
+)
+"""Completion bounds that are not known."""

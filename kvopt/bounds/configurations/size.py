@@ -1,0 +1,118 @@
+"""Whether the configuration bound fits: asked before anything large, or compiled, is loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import accumulate
+
+from kvopt.errors import TooLarge
+from kvopt.problem.instance import Instance
+
+_MOST_PRICES = 20_000_000
+"""Limit of the prices of states at all times, as integers; 160 MB."""
+_MOST_CELLS = 60_000_000
+"""Limit of the cells in the tables of one dynamic program, as floats; 480 MB."""
+_MOST_QUICK = 5_000_000
+"""The same where many programs are to be gone through, many times; some 10 ms each."""
+_MOST_CHECKED = 3_000_000
+"""Limit of the cells of a table of `kvopt verify`, well below what that refuses."""
+_MOST_ROUNDS = 2_000_000
+"""Limit of requests times rounds: `kvopt verify` refuses half as many again, a search adds some."""
+_MOST_KEPT = 20_000_000
+"""Limit of what the steps of a dynamic program keep for the way back, as floats; some 0.05 s."""
+_MOST_LARGE_STARTS = 60_000_000
+"""Limit of requests times rounds where no start is ruled out: a byte each."""
+_MOST_LARGE_STATES = 70_000_000
+"""Limit of states times rounds there: `kvopt verify` takes 8 steps for each."""
+
+
+def check_large(instance: Instance, last: int) -> None:
+    """Raise if prices at few knots, with all starts left, take too much memory or checking.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    longest, peaks = longest_of_peaks(instance), Counter(request.peak for request in instance)
+    states = sum(longest.values())
+    if states * last > _MOST_LARGE_STATES or last * len(instance) > _MOST_LARGE_STARTS:
+        raise TooLarge(f"{len(instance):,} requests and {last:,} rounds are too many to check")
+    together = most_together(instance)
+    kept = 0
+    for peak, rounds in longest.items():
+        copies = min(peaks[peak], instance.memory // peak)
+        for left in range(rounds):
+            free = instance.memory - peak + left
+            members = min(together, free // left) if left else together
+            kept += copies * (members * (free + 1) - left * (members * (members + 1) // 2))
+    if kept > _MOST_KEPT:
+        raise TooLarge(f"sets of requests in {states:,} states take too much memory")
+
+
+def longest_of_peaks(instance: Instance) -> dict[int, int]:
+    """Return for each peak the most rounds that a request with it takes."""
+    longest: dict[int, int] = {}
+    for request in instance:
+        longest[request.peak] = max(request.output, longest.get(request.peak, 0))
+    return longest
+
+
+def most_together(instance: Instance) -> int:
+    """Return how many requests fit at most, each with one token."""
+    held = accumulate(sorted(request.prompt + 1 for request in instance))
+    return sum(tokens <= instance.memory for tokens in held)
+
+
+def check_starts(instance: Instance, last: int) -> None:
+    """Raise if states, or starts, at the times up to the last one take too much memory.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    states = sum(longest_of_peaks(instance).values())
+    if states * last > _MOST_PRICES:
+        raise TooLarge(
+            f"requests can be in {states:,} states in each of {last:,} rounds, too many to price"
+        )
+    if last * (len(instance) + 9) > _MOST_ROUNDS:
+        raise TooLarge(f"{len(instance):,} requests can start in too many of {last:,} rounds")
+
+
+def check_size(instance: Instance, last: int) -> None:
+    """Raise if these, or tables of sets of requests in such states, take too much memory.
+
+    Raises
+    ------
+    TooLarge
+        With the number that is too large.
+    """
+    check_starts(instance, last)
+    least = min((request.prompt + 1 for request in instance), default=1)
+    added = _most_added(instance)
+    members = min(added, instance.memory // least)
+    checked = (members + 1) * (instance.memory + 1)
+    if _cells(instance) > _MOST_CELLS or checked > _MOST_CHECKED:
+        raise TooLarge(f"sets of requests in {added:,} states take too much memory")
+
+
+def is_quick(instance: Instance, last: int) -> bool:
+    """Whether prices of states fit, and can be evaluated many times in a moment."""
+    try:
+        check_size(instance, last)
+    except TooLarge:
+        return False
+    return _cells(instance) <= _MOST_QUICK
+
+
+def _most_added(instance: Instance) -> int:
+    """Return how many requests a dynamic program adds at most, in all states of one time."""
+    counts = Counter((r.peak, left) for r in instance for left in range(r.output))
+    return sum(min(many, instance.memory // peak) for (peak, _), many in counts.items())
+
+
+def _cells(instance: Instance) -> int:
+    """Return the cells of all tables of one dynamic program."""
+    return _most_added(instance) * (most_together(instance) + 1) * (instance.memory + 1)

@@ -1,0 +1,351 @@
+"""A smooth stand-in for the bound of priced configurations, and its gradient.
+
+The bound is a sum of minima over starts less a sum of maxima over configurations.  With a
+temperature both become averages in which the best weighs most: least costs turn into
+``-tau log sum exp(-cost / tau)``, and the dynamic program over configurations adds where it
+compared.  The derivative by the price of a state is the share of requests that pass it less
+the share of configurations that hold it.
+
+The hard values come out on the way.  All of this is floats: it steers, it proves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kvopt.kernels.compiled import steering
+from kvopt.problem.arrays import Flags, Floats, Integers
+
+_TILT = 0.8
+"""Share of the largest sum that is taken out as a price of held tokens; keeps sums in range."""
+_RANGE = 690.0
+"""Largest exponent of e whose power a float can hold, nearly."""
+_OUT_OF_REACH = -(2**60)
+"""Value of what cannot be reached: less than any sum of prices, and sums with it fit 64 bits."""
+_FAINT = 25.0
+"""Temperatures below zero from which on a price is left out."""
+
+
+@steering
+def steps_of(
+    prices: Floats, copies: Integers, order: Integers, threshold: float, steps: Integers
+) -> int:
+    """List the states that the dynamic program may add, once for every copy."""
+    count = 0
+    for state in order:
+        if prices[state] > threshold:
+            for _ in range(copies[state]):
+                steps[count] = state
+                count += 1
+    return count
+
+
+@steering
+def _members_before(most: int, free: int, left: int) -> int:
+    """Return beside how many members a state fits that leaves so much free and has so much to go.
+
+    Negative if it does not fit alone.
+    """
+    return min(most, free // left - 1) if left > 0 else most
+
+
+@steering
+def _least_held(steps: Integers, count: int, holds: Integers) -> int:
+    """Return the least that a member holds: so many times that is held at least by more."""
+    least = 0
+    for step in range(count):
+        least = holds[steps[step]] if step == 0 else min(least, holds[steps[step]])
+    return least
+
+
+@steering
+def largest_sums(
+    prices: Any, steps: Integers, count: int, holds: Integers, lefts: Integers, best: Any
+) -> int:
+    """Fill best[c, H] with the largest price of a configuration of c states that holds H.
+
+    Returns the largest c that was reached.  Negative entries are out of reach.  That this is
+    the largest is Claim 3 of docs/configurations.md, which calls the number of members A.
+    """
+    memory = best.shape[1] - 1
+    best[:, :] = _OUT_OF_REACH
+    best[0, 0] = 0
+    reached, least = 0, _least_held(steps, count, holds)
+    for step in range(count):
+        state = steps[step]
+        price, hold, left = prices[state], holds[state], lefts[state]
+        if price <= 0:
+            continue
+        top = _members_before(min(reached, best.shape[0] - 2), memory - hold, left)
+        for c in range(top, -1, -1):
+            source, target = best[c], best[c + 1]
+            for held in range(c * least, memory - hold - (c + 1) * left + 1):
+                target[held + hold] = max(target[held + hold], source[held] + price)
+        if top == reached:
+            reached += 1
+    return reached
+
+
+@steering
+def _scale(best: Floats, reached: int, tau: float) -> tuple[float, float, float]:
+    """Return the largest sum, a price of a held token that explains most of it, and a shift.
+
+    Less the price of what is held, and shifted, sums over tau stay in the range of floats;
+    where they do not, the shift is infinite.  A full cache that is worth the largest sum has
+    (1 - tilt) of it left, so that is where the range may begin.
+    """
+    memory = best.shape[1] - 1
+    largest = best[: reached + 1].max()
+    tilt = _TILT * largest / memory
+    bulge = 0.0
+    for c in range(reached + 1):
+        for held in range(memory + 1):
+            bulge = max(bulge, best[c, held] - tilt * held)
+    if bulge - (1.0 - _TILT) * largest > 1.8 * _RANGE * tau:
+        return largest, tilt, -np.inf
+    return largest, tilt, min(0.0, 0.9 * _RANGE - bulge / tau)
+
+
+@steering
+def _smooth_sums(
+    prices: Floats,
+    steps: Integers,
+    count: int,
+    holds: Integers,
+    lefts: Integers,
+    tau: float,
+    scale: tuple[float, float, float],
+    table: Floats,
+    kept: Floats,
+    tops: Integers,
+    weights: Floats,
+    shares: Floats,
+) -> float:
+    """Return the smooth largest sum, and add the share of configurations that hold a state.
+
+    A sum over configurations of e to the price over tau would leave the range of floats.
+    What a token is worth on average is taken out of every price, and put back at the end.
+    The way back needs what each step has added to: that is kept, the rest of a table is not.
+    """
+    largest, tilt, shift = scale
+    most, memory = table.shape[0] - 1, table.shape[1] - 1
+    table[:, :] = 0.0
+    table[0, 0] = np.exp(shift)
+    reached, place, least = 0, 0, _least_held(steps, count, holds)
+    for step in range(count):
+        state = steps[step]
+        hold, left = holds[state], lefts[state]
+        weight = np.exp((prices[state] - tilt * hold) / tau)
+        top = _members_before(min(reached, most - 1), memory - hold, left)
+        tops[step], weights[step] = top, weight
+        for c in range(top, -1, -1):
+            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            source, target = table[c], table[c + 1]
+            for held in range(begin, end):
+                kept[place + held - begin] = source[held]
+                target[held + hold] += weight * source[held]
+            place += max(0, end - begin)
+        if top == reached:
+            reached += 1
+    total = 0.0
+    for held in range(memory + 1):
+        end = np.exp((tilt * held - largest) / tau - shift)
+        for c in range(reached + 1):
+            total += table[c, held] * end
+    if not 0.99 < total < np.inf:
+        return np.inf
+    for held in range(memory + 1):
+        table[:, held] = np.exp((tilt * held - largest) / tau - shift) / total
+    for step in range(count - 1, -1, -1):
+        state = steps[step]
+        hold, left = holds[state], lefts[state]
+        top, weight = tops[step], weights[step]
+        share = 0.0
+        for c in range(top + 1):
+            begin, end = c * least, memory - hold - (c + 1) * left + 1
+            place -= max(0, end - begin)
+            after, now = table[c + 1], table[c]
+            for held in range(begin, end):
+                gained = weight * after[held + hold]
+                share += kept[place + held - begin] * gained
+                now[held] += gained
+        shares[state] += share
+    smooth: float = largest + tau * np.log(total)
+    return smooth
+
+
+@steering
+def configurations_part(
+    rows: Integers,
+    prices: Floats,
+    copies: Integers,
+    order: Integers,
+    holds: Integers,
+    lefts: Integers,
+    memory: int,
+    most: int,
+    taus: Floats,
+    largest: Floats,
+    smooth: Floats,
+    shares: Floats,
+) -> None:
+    """Evaluate some knots: largest sums, smooth ones, and the shares of their states.
+
+    A knot whose sums leave the range of floats gets an infinite smooth value.
+    """
+    longest = 0
+    for row in rows:
+        longest = max(longest, copies[row].sum())
+    steps = np.empty(longest, dtype=np.int64)
+    tops, weights = np.empty(longest, dtype=np.int64), np.empty(longest)
+    best = np.empty((most + 1, memory + 1))
+    table = np.empty((most + 1, memory + 1))
+    kept = np.empty(_room_for(copies, holds, lefts, memory, most))
+    for row in rows:
+        tau = taus[row]
+        count = steps_of(prices[row], copies[row], order, -_FAINT * tau, steps)
+        reached = largest_sums(prices[row], steps, count, holds, lefts, best)
+        scale = _scale(best, reached, tau)
+        largest[row] = scale[0]
+        smooth[row] = np.inf
+        if scale[2] == -np.inf:
+            continue
+        smooth[row] = _smooth_sums(
+            prices[row],
+            steps,
+            count,
+            holds,
+            lefts,
+            tau,
+            scale,
+            table,
+            kept,
+            tops,
+            weights,
+            shares[row],
+        )
+
+
+@steering
+def _room_for(copies: Integers, holds: Integers, lefts: Integers, memory: int, most: int) -> int:
+    """Return how many numbers the steps of any knot keep."""
+    room = 0
+    for state in range(len(holds)):
+        free, left = memory - holds[state], lefts[state]
+        members = _members_before(most - 1, free, left) + 1
+        own = members * (free + 1) - left * (members * (members + 1) // 2)
+        room += copies[:, state].max() * own
+    return room
+
+
+@steering
+def requests_part(
+    completions: Integers,
+    sums: Floats,
+    arrivals: Integers,
+    outputs: Integers,
+    firsts: Integers,
+    starts: Flags,
+    tau: float,
+    weights: Floats,
+) -> tuple[float, float]:
+    """Return the sum of least costs, the smooth one, and the weight of every completion.
+
+    ``sums[row, state]`` is the price of what a request passes to complete at a time of the grid.
+    Starts from the last priced time on pass nothing that has a price: the first stands for all.
+    """
+    weights[:, :] = 0.0
+    last = starts.shape[1] - 1
+    hard, smooth = 0.0, 0.0
+    for i in range(len(outputs)):
+        output, arrival = outputs[i], arrivals[i]
+        state = firsts[i] + output - 1
+        late = max(last, arrival) + output - arrival if starts[i, last] else np.inf
+        least, begin = late, np.searchsorted(completions, arrival + output)
+        end = np.searchsorted(completions, last + output)
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                least = min(least, completions[row] - arrival + sums[row, state])
+        total = np.exp((least - late) / tau)
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                cost = completions[row] - arrival + sums[row, state] - least
+                if cost < 30.0 * tau:
+                    total += np.exp(-cost / tau)
+        for row in range(begin, end):
+            if starts[i, completions[row] - output]:
+                cost = completions[row] - arrival + sums[row, state] - least
+                if cost < 30.0 * tau:
+                    weights[row, state] += np.exp(-cost / tau) / total
+        hard += least
+        smooth += least - tau * np.log(total)
+    return hard, smooth
+
+
+@steering
+def sums_along_lives(
+    completions: Integers,
+    knots: Integers,
+    shares: Floats,
+    prices: Floats,
+    lefts: Integers,
+    sums: Floats,
+) -> None:
+    """Fill ``sums[row, state]`` with the prices of a life that completes then, from state on.
+
+    At time t the price lies between those of two neighbouring knots, ``knots[t]`` the first of
+    them, ``shares[t]`` of the way.  There are none before the first knot and after the last.
+    """
+    for row in range(len(completions)):
+        for state in range(len(lefts)):
+            time, price = completions[row] - lefts[state], 0.0
+            if 0 < time < len(knots):
+                knot, share = knots[time], shares[time]
+                price = (1.0 - share) * prices[knot, state] + share * prices[knot + 1, state]
+            if lefts[state]:
+                price += sums[row, state - 1]
+            sums[row, state] = price
+
+
+@steering
+def shares_of_lives(
+    completions: Integers,
+    knots: Integers,
+    shares: Floats,
+    weights: Floats,
+    lefts: Integers,
+    gradient: Floats,
+) -> None:
+    """Add to each knot the weight of the lives that pass its states: the transpose of the sums."""
+    for row in range(len(completions)):
+        for state in range(len(lefts) - 1, -1, -1):
+            weight = weights[row, state]
+            if weight == 0.0:
+                continue
+            if lefts[state]:
+                weights[row, state - 1] += weight
+            time = completions[row] - lefts[state]
+            if 0 < time < len(knots):
+                knot, share = knots[time], shares[time]
+                gradient[knot, state] += (1.0 - share) * weight
+                gradient[knot + 1, state] += share * weight
+
+
+@steering
+def dot(one: Floats, other: Floats) -> float:
+    """Return the sum of products: vectors are too short for the threads of a linear algebra."""
+    total = 0.0
+    for row in range(one.shape[0]):
+        for column in range(one.shape[1]):
+            total += one[row, column] * other[row, column]
+    return total
+
+
+@steering
+def add_scaled(one: Floats, factor: float, other: Floats) -> None:
+    """Add a multiple of another vector, with no vector in between."""
+    for row in range(one.shape[0]):
+        for column in range(one.shape[1]):
+            one[row, column] += factor * other[row, column]

@@ -1,0 +1,167 @@
+"""From fluid prices to the configuration bound, stage by stage, ruling out starts on the way.
+
+A stage has knots and a temperature, climbs until that hardly pays, and has its best prices
+evaluated in integers.  Starts that no schedule better than the best one can have are ruled out
+then, which makes room: fewer requests can be in a state, so fewer configurations are left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from kvopt.bounds.configurations.ascent import Evaluator, climb_stage
+from kvopt.bounds.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
+from kvopt.bounds.configurations.size import check_size
+from kvopt.bounds.configurations.states import Knots, States
+from kvopt.bounds.fluid import fluid_prices
+from kvopt.incumbent.params import DEFAULT, ConfigurationParams, ConfigurationStage
+from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
+from kvopt.problem.arrays import Flags, Floats, Integers
+from kvopt.problem.instance import Instance
+
+_LOOKS = 8
+"""Completions that are looked at from one knot to the next."""
+
+
+class Rising:
+    """Prices of states that rise, and the starts they leave.
+
+    Parameters
+    ----------
+    instance
+        The problem; not empty.
+    last
+        The last time at which states have prices: the makespan of a good schedule.
+    threads
+        Threads that share the work.
+    should_stop
+        Asked after every step.
+    params
+        Knots, and when to rule out.
+
+    Attributes
+    ----------
+    states
+        What is priced.
+    starts
+        Starts that are left, see `States.all_starts`.
+
+    Raises
+    ------
+    TooLarge
+        If states and times are more than memory should hold.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        last: int,
+        threads: int = 1,
+        should_stop: Callable[[], bool] = lambda: False,
+        params: ConfigurationParams = DEFAULT.configuration,
+    ) -> None:
+        check_size(instance, last)
+        self.states = States.of(instance)
+        self.starts: Flags = self.states.all_starts(last)
+        self._last, self._threads, self._should_stop = last, threads, should_stop
+        self._params = params
+        self._knots = Knots.every(self._spacing(), last)
+        self._prices = prices_of_tokens(instance, self.states, self._knots)
+        self._stages: list[StatePrices] = []
+        self._latest: StatePrices | None = None
+
+    def climb(self, stage: ConfigurationStage, value: int) -> Evaluation:
+        """Go through a stage; the value of a good schedule sets the scale."""
+        apart = self._spacing(stage.refinement)
+        knots = Knots.every(apart, self._last)
+        prices = self._knots.moved_to(knots, self._prices)
+        tau = stage.heat * value / self._last
+        evaluator = Evaluator(
+            self.states, knots, self.starts, tau, self._threads, apart=looked_at(apart)
+        )
+        best, self._prices = climb_stage(evaluator, prices, stage, value, self._should_stop)
+        self._knots = knots
+        denominator = denominator_for(self.states, knots, best)
+        numerators = rounded(best, denominator)
+        self._latest = state_prices(self.states, knots, numerators, denominator)
+        return evaluate(self.states, knots, self.starts, numerators, denominator)
+
+    def rule_out(self, evaluation: Evaluation, target: int) -> None:
+        """Rule out the starts that no schedule below the target can have, if they are many.
+
+        Claim 12 of docs/configurations.md.  Targets must not rise from one call to the next.
+        """
+        assert self._latest is not None
+        budget = (target - 1) * evaluation.denominator - evaluation.total
+        left = evaluation.reduced_costs <= budget
+        if left.sum() <= self._params.worth_ruling_out * self.starts.sum():
+            self.starts = left
+            self._stages.append(self._latest)
+
+    def proved(self, evaluation: Evaluation, target: int) -> tuple[int, ConfigurationProof]:
+        """Return the bound of the last evaluation, and its proof.
+
+        After starts were ruled out it is a bound of schedules below the target, no more than the
+        target itself: Claim 13 of docs/configurations.md.  Mostly the last prices give as much
+        with all starts.  Then they are the whole proof, and no target is needed.
+        """
+        if not self._stages:
+            return evaluation.bound, self.proof(target)
+        assert self._latest is not None
+        value, every = min(evaluation.bound, target), self.states.all_starts(self._last)
+        numerators, denominator = np.array(self._latest.numerators), self._latest.denominator
+        alone = evaluate(self.states, self._knots, every, numerators, denominator).bound
+        if alone >= value:
+            return alone, ConfigurationProof((self._latest,))
+        return value, self.proof(target)
+
+    def proof(
+        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+    ) -> ConfigurationProof:
+        """Return the proof of the last evaluation, or of a search with it below the target."""
+        assert self._latest is not None
+        stages = [*self._stages, self._latest]
+        if self._stages and self._stages[-1] is self._latest:
+            stages.pop()  # nothing has changed since
+        claimed = target if searched or self._stages else None
+        return ConfigurationProof(tuple(stages), claimed, searched, kept)
+
+    def _spacing(self, refinement: int = 1) -> int:
+        return spacing(self._last, self._params.first_knots, refinement)
+
+
+def spacing(last: int, first_knots: int, refinement: int = 1) -> int:
+    """Return a distance of knots: a power of two for so many knots, divided by the refinement."""
+    coarsest = 1 << int(math.log2(max(1.0, last / first_knots)))
+    return max(1, coarsest // refinement)
+
+
+def looked_at(apart: int) -> int:
+    """Return how far apart completions are that steer prices at knots so far apart."""
+    return max(1, apart // _LOOKS)
+
+
+def prices_of_tokens(instance: Instance, states: States, knots: Knots) -> Floats:
+    """Return first prices: what the tokens of a state cost in a fluid."""
+    tokens = np.zeros(knots.last)
+    fluid = fluid_prices(instance)[: knots.last]
+    tokens[: len(fluid)] = fluid
+    return np.asarray(tokens[knots.times - 1, None] * states.holds)
+
+
+def state_prices(
+    states: States, knots: Knots, numerators: Integers, denominator: int
+) -> StatePrices:
+    """Return prices in the form of a proof."""
+    peaks = {}
+    for hold, left in zip(states.holds.tolist(), states.lefts.tolist(), strict=True):
+        peaks[hold + left] = left + 1
+    return StatePrices(
+        denominator,
+        tuple(peaks.items()),
+        tuple(knots.times.tolist()),
+        tuple(map(tuple, numerators.tolist())),
+    )

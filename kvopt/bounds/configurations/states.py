@@ -1,0 +1,166 @@
+"""States of active requests, and how many requests can be in each of them at each time.
+
+An active request that holds h tokens and has r more rounds to go is in the state (h, r).  The
+sum h + r, its peak, stays the same for life, so states are numbered peak by peak, r upwards.
+What a request passes from start to completion is then a run of neighbours, backwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from kvopt.bounds.configurations.size import longest_of_peaks, most_together
+from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Flags, Floats, Integers
+from kvopt.problem.instance import Instance
+
+
+@dataclass(frozen=True)
+class States:
+    """The states that requests of an instance can be in.
+
+    Parameters
+    ----------
+    memory
+        M.
+    arrivals, outputs
+        Of each request.
+    firsts
+        Number of the state (peak, 0) of each request; the others follow it.
+    holds, lefts
+        h and r of each state.
+    order
+        States by r, descending: the order in which the dynamic program adds them.
+    most
+        Requests that can be active together on one worker.
+    workers
+        Each of which shows a configuration of its own at each time.
+    """
+
+    memory: int
+    arrivals: Integers
+    outputs: Integers
+    firsts: Integers
+    holds: Integers
+    lefts: Integers
+    order: Integers
+    most: int
+    workers: int = 1
+
+    def __len__(self) -> int:
+        return len(self.holds)
+
+    @classmethod
+    def of(cls, instance: Instance) -> States:
+        """Number the states of an instance."""
+        longest = longest_of_peaks(instance)
+        numbers = list(accumulate(longest.values(), initial=0))
+        first = dict(zip(longest, numbers, strict=False))
+        lefts = np.concatenate([np.arange(count) for count in longest.values()])
+        peaks = np.repeat(list(longest), list(longest.values()))
+        return cls(
+            memory=instance.memory,
+            arrivals=np.array([request.arrival for request in instance]),
+            outputs=np.array([request.output for request in instance]),
+            firsts=np.array([first[request.peak] for request in instance]),
+            holds=peaks - lefts,
+            lefts=lefts,
+            order=np.argsort(-lefts, kind="stable"),
+            most=most_together(instance),
+            workers=instance.used_workers,
+        )
+
+    def all_starts(self, last: int) -> Flags:
+        """Return which start rounds 0 .. last each request may have; last means any later too."""
+        rounds = np.arange(last + 1)
+        return np.asarray((rounds >= self.arrivals[:, None]) | (rounds == last))
+
+
+@dataclass(frozen=True)
+class Knots:
+    """Times at which prices of states are given; between two of them they are interpolated.
+
+    Parameters
+    ----------
+    times
+        Ascending, from 1 to the last priced time.
+    """
+
+    times: Integers
+
+    @classmethod
+    def every(cls, spacing: int, last: int) -> Knots:
+        """Return a knot every so many rounds, and one at the last time."""
+        return cls(np.unique(np.append(np.arange(1, last + 1, spacing), last)))
+
+    @property
+    def last(self) -> int:
+        """The last priced time."""
+        return int(self.times[-1])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def copies(self, states: States, starts: Flags) -> Integers:
+        """Return for each knot how many requests can be in each state together while it matters.
+
+        A knot matters at the times between its neighbours, where its weight is positive.
+        """
+        counts = np.zeros((self.last + 1, len(states)), dtype=np.int64)
+        _count(states.arrivals, states.outputs, states.firsts, starts, counts)
+        befores = np.append(0, self.times[:-1])
+        afters = np.append(self.times[1:], self.last + 1)
+        parts = [counts[b + 1 : a].max(axis=0) for b, a in zip(befores, afters, strict=True)]
+        return np.asarray(np.minimum(parts, states.memory // (states.holds + states.lefts)))
+
+    def copies_by_arrival(self, states: States) -> Integers:
+        """Return the same where all starts are left, without a table of all times."""
+        afters = np.append(self.times[1:], self.last + 1)
+        counts = np.zeros((len(self), len(states)), dtype=np.int64)
+        for state, left in enumerate(states.lefts.tolist()):
+            begins = state - left == states.firsts
+            begins &= states.outputs > left
+            soonest = np.sort(states.arrivals[begins] + states.outputs[begins] - left)
+            counts[:, state] = np.searchsorted(soonest, afters - 1, side="right")
+        return np.asarray(np.minimum(counts, states.memory // (states.holds + states.lefts)))
+
+    def weights(self) -> Floats:
+        """Return the sum of each knot's weights over all times."""
+        gaps = [(a, b) for a, b in pairwise(self.times.tolist())]
+        weights = np.ones(len(self))
+        for k, (a, b) in enumerate(gaps):
+            weights[k] += (b - a - 1) / 2
+            weights[k + 1] += (b - a - 1) / 2
+        return weights
+
+    def between(self) -> tuple[Integers, Floats]:
+        """Return for each time 0 .. last the knot before it and its share of the way to the next.
+
+        Time 0 is before the first knot, which has no share of it.
+        """
+        times = np.arange(self.last + 1)
+        places = np.maximum(0, np.searchsorted(self.times, times, side="right") - 1)
+        gaps = np.diff(self.times, append=self.last + 1)
+        shares = np.maximum(0, times - self.times[places]) / gaps[places]
+        return places, shares
+
+    def moved_to(self, other: Knots, prices: Floats) -> Floats:
+        """Return the prices at other knots, interpolated."""
+        columns = [np.interp(other.times, self.times, column) for column in prices.T]
+        return np.ascontiguousarray(np.array(columns).T)
+
+
+@compiled
+def _count(
+    arrivals: Integers, outputs: Integers, firsts: Integers, starts: Flags, counts: Integers
+) -> None:
+    """Count the requests that can be in each state at each time."""
+    last = len(counts) - 1
+    for i in range(len(outputs)):
+        for k in range(arrivals[i], last):
+            if starts[i, k]:
+                for age in range(1, min(outputs[i], last - k) + 1):
+                    counts[k + age, firsts[i] + outputs[i] - age] += 1

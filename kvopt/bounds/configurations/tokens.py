@@ -1,0 +1,70 @@
+"""Prices of tokens as prices of states: for caches so large that sets of requests are too many.
+
+A state that holds h tokens costs h times the price of a token, and what is active together costs
+M times that price at most.  The bound is that of the prices alone, yet a search forward in time
+may go by reduced costs and slack as it does under prices of configurations, and prove more.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from kvopt.bounds.configurations.evaluation import Evaluation, evaluation_of
+from kvopt.bounds.configurations.size import check_starts
+from kvopt.bounds.configurations.states import States
+from kvopt.errors import TooLarge
+from kvopt.incumbent.proofs import Prices, SearchProof
+from kvopt.problem.instance import Instance
+
+_LARGEST_SUM = 2**58
+"""Sums of costs, in units of 1 / D, stay below this and so inside 64 bits."""
+
+
+class PricedTokens:
+    """The states of an instance, under prices of tokens.
+
+    Parameters
+    ----------
+    instance
+        The problem, of one worker.
+    prices
+        Of a token, at the times 1, 2, ....
+    last
+        The makespan of a good schedule; later prices count as 0.
+
+    Raises
+    ------
+    TooLarge
+        If states and times take too much memory, or numbers are too large.
+    """
+
+    def __init__(self, instance: Instance, prices: Prices, last: int) -> None:
+        check_starts(instance, last)
+        self.states, self._memory, self._last = States.of(instance), instance.memory, last
+        numerators = prices.numerators[:last]
+        longest, latest = max(r.output for r in instance), max(r.arrival for r in instance)
+        dearest = instance.memory * max(numerators, default=0)
+        # In whole rounds: what all requests cost together, and what memory costs at all times.
+        most = Fraction((len(instance) * longest + last) * dearest, prices.denominator)
+        most += len(instance) * (last + latest + 2 * longest)
+        denominator = min(prices.denominator, int(_LARGEST_SUM / most))
+        if denominator < 1:
+            raise TooLarge("prices of tokens, times the tokens, leave the range of integers")
+        scaled = (price * denominator // prices.denominator for price in numerators)
+        self.prices = Prices((*scaled, *[0] * (last - len(numerators))), denominator)
+
+    def evaluate(self) -> Evaluation:
+        """Return what the prices prove, with the reduced cost of every start."""
+        prices = np.array([0, *self.prices.numerators])
+        by_time, starts = prices[:, None] * self.states.holds, self.states.all_starts(self._last)
+        largest = self._memory * prices
+        return evaluation_of(self.states, starts, by_time, largest, self.prices.denominator)
+
+    def proof(
+        self, target: int, *, searched: bool = False, kept: tuple[int, ...] = ()
+    ) -> SearchProof:
+        """Return the proof that a search below the target has ended."""
+        assert searched, "without a search prices alone are the proof"
+        return SearchProof(self.prices, target, kept)

@@ -1,0 +1,242 @@
+"""The kinds of prices that prove a ceiling on how many attain: of runs, and of cheapest times."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+import numpy as np
+
+from kvopt.incumbent.proofs import DeadlinePrices
+from kvopt.problem.arrays import Floats, Integers, Numbers, columns_of
+from kvopt.problem.instance import Instance
+
+_CELLS_OF_A_DEADLINE = 32
+"""Cells of equal prices in a typical deadline."""
+_LEAST_CELLS, _MOST_CELLS = 64, 1024
+_LARGEST = 2**61
+"""Time from which on sums may not fit into 64 bits; then there are no prices."""
+_BITS = 24
+"""Of the largest numerator."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """When requests may be active, from the first arrival on, and cells of equal prices.
+
+    Parameters
+    ----------
+    instance
+        Those that can attain.
+    first
+        The first arrival.
+    begins, ends
+        Of each.
+    width, count
+        Of the cells.
+    """
+
+    instance: Instance
+    first: int
+    begins: Integers
+    ends: Integers
+    width: int
+    count: int
+
+    @classmethod
+    def of(
+        cls, instance: Instance, arrivals: Sequence[int], allowed: Sequence[int], can: list[int],
+        busy: int, tail: int,
+    ) -> Window:  # fmt: skip
+        """Return those of the requests that can; no price is needed when nothing has to wait.
+
+        A run may go on after its deadline, and pay for that, for a ``tail``.
+        """
+        begun = [arrivals[i] for i in can]
+        first = min(begun, default=0)
+        ends = [arrivals[i] + allowed[i] - first for i in can]
+        last = min(max(ends, default=0) + tail, max(begun, default=0) - first + busy)
+        typical = max(sorted(allowed[i] for i in can)[len(can) // 2] if can else 1, 1)
+        wanted = max(_LEAST_CELLS, _CELLS_OF_A_DEADLINE * last // typical)
+        wanted = min(wanted, _MOST_CELLS)
+        widths = {max(1, -(-last // count)) for count in range(wanted, wanted * 5 // 4)}
+        width = min(widths, key=lambda width: (-last % width, -width))  # the last one is full
+        some = replace(instance, requests=tuple(instance.requests[i] for i in can))
+        if max(ends, default=0) >= _LARGEST:  # which 64 bits might not hold
+            nothing = np.zeros(0, dtype=np.int64)
+            return cls(some, first, nothing, nothing, 1, 0)
+        begins = np.array([arrival - first for arrival in begun], dtype=np.int64)
+        return cls(some, first, begins, np.array(ends, dtype=np.int64), width, -(-last // width))
+
+    @property
+    def last(self) -> int:
+        """Return the last time of a cell."""
+        return self.count * self.width
+
+    def borders(self) -> list[int]:
+        """Return where cells begin and end."""
+        return [self.first + cell * self.width for cell in range(self.count + 1)]
+
+
+class Kind:
+    """What kinds of ceilings share: prices, and what they prove."""
+
+    lines: tuple[int, ...] = ()
+    volumes: Floats
+
+    def __init__(self, window: Window) -> None:
+        self.window = window
+        self.memory = window.instance.memory
+        self.capacity = float(window.instance.workers * window.width)
+        """Of a cell, in the unit of volumes."""
+
+    def least(self, prices: Floats) -> tuple[Floats, Floats]:
+        """Return what each request pays, and what those that pay below 1 hold in each cell."""
+        raise NotImplementedError
+
+    def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
+        """Yield what each request pays, times the denominator."""
+        raise NotImplementedError
+
+    def first_prices(self) -> Floats:
+        """Return the same price at all times, the best if only volumes counted."""
+        sizes = np.sort(self.volumes)
+        total = self.capacity * self.window.count
+        place = min(int(np.searchsorted(np.cumsum(sizes), total)), len(sizes) - 1)
+        return np.full(self.window.count, 1.0 / sizes[place])
+
+    def evaluate(self, prices: Floats) -> tuple[float, Floats]:
+        """Return the ceiling in floats, and a slope of it."""
+        costs, loads = self.least(prices)
+        value = float(np.maximum(0.0, 1.0 - costs).sum() + self.capacity * prices.sum())
+        return value, self.capacity - loads
+
+    def costs_at(self, prices: Floats) -> Floats:
+        """Return what each request pays."""
+        return self.least(prices)[0]
+
+    def rounded(self, prices: Floats) -> DeadlinePrices:
+        """Return prices in integers, equal ones next to each other as one."""
+        prices = prices / self.unit
+        most, volume = float(prices.max(initial=0.0)), float(self.volumes.max(initial=1.0))
+        if not most:
+            return DeadlinePrices((), (), 1, self.lines)
+        bits = _BITS - math.ceil(math.log2(most))
+        if not self.lines:  # costs of runs have to fit into 64 bits
+            bits = min(bits, 60 - math.ceil(math.log2(most * volume + 1.0)))
+        scale = 1 << max(bits, 0)
+        cells = zip(np.rint(prices * float(scale)).tolist(), self.window.borders(), strict=False)
+        rows = [(next(group)[1], int(price)) for price, group in groupby(cells, lambda c: c[0])]
+        borders = [*(border for border, _ in rows), self.window.borders()[-1]]
+        return DeadlinePrices(tuple(borders), tuple(price for _, price in rows), scale, self.lines)
+
+    unit = 1.0
+    """By how much the unit of volumes is larger than that in integers."""
+
+    def proved(self, proof: DeadlinePrices) -> int:
+        """Return the ceiling that prices prove, in integers."""
+        one = proof.denominator
+        if not proof.numerators:
+            return len(self.window.instance)
+        total = sum(max(0, one - cost) for cost in self.integer_costs(proof))
+        total += self.window.instance.workers * self.memory * proof.paid
+        return total // one
+
+
+class OfRuns(Kind):
+    """In rounds, where a request that started runs to its end."""
+
+    def __init__(self, window: Window, latest: Integers) -> None:
+        super().__init__(window)
+        requests = window.instance.requests
+        self.capacity *= self.memory
+        _, prompts, outputs = columns_of(requests)
+        self._shape = (window.begins, prompts, outputs, latest)
+        self.volumes = np.array([r.volume for r in requests], dtype=float)
+
+    def _cheapest(self, prices: Numbers) -> tuple[Numbers, Integers]:
+        from kvopt.bounds.deadline_costs import least_costs, sums_of  # it loads numba
+
+        costs, starts = np.zeros(len(self.volumes), dtype=prices.dtype), self._shape[3].copy()
+        sums = sums_of(prices, self.window.width)
+        least_costs(*self._shape, prices, *sums, self.window.width, costs, starts)
+        return costs, starts
+
+    def least(self, prices: Floats) -> tuple[Floats, Floats]:
+        """Return what the cheapest runs pay, and what they hold."""
+        from kvopt.bounds.deadline_costs import loads_of
+
+        costs, starts = self._cheapest(prices)
+        starts[costs >= 1.0] = -1
+        loads = np.zeros(len(prices))
+        loads_of(self._shape[1], self._shape[2], starts, self.window.width, loads)
+        return costs, loads
+
+    def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
+        """Yield what the cheapest runs pay."""
+        sizes = np.diff(proof.times) // self.window.width
+        costs, _ = self._cheapest(np.repeat(np.array(proof.numerators, dtype=np.int64), sizes))
+        yield from costs.tolist()
+
+
+class OfCheapestTimes(Kind):
+    """Where a request is active at the cheapest times that it can be.
+
+    Parameters
+    ----------
+    window
+        The requests, and when.
+    amounts, tops, slope
+        How long each is active, what it holds at the cheapest time, and by how much that falls
+        from one unit of time to the next: 1 in rounds, 0 in seconds.
+    lines
+        Of the model, in seconds.
+    """
+
+    def __init__(
+        self, window: Window, amounts: list[int], tops: list[int], slope: int,
+        lines: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
+        super().__init__(window)
+        self.lines, self._slope = lines, slope
+        self.unit = float(self.memory) if lines else 1.0
+        self._integers = list(zip(amounts, tops, strict=True))
+        self.capacity *= self.memory / self.unit
+        self._amounts = np.array(amounts, dtype=float) / self.unit
+        self._tops = np.array(tops, dtype=float)
+        held = self._tops - slope * (self._amounts - 1.0) / 2.0
+        self.volumes = self._amounts * held
+
+    def least(self, prices: Floats) -> tuple[Floats, Floats]:
+        """Return what the cheapest times cost, and what is held then."""
+        from kvopt.bounds.deadline_costs import fill_cheapest  # it loads numba
+
+        costs, loads = np.zeros(len(self.volumes)), np.zeros(len(prices))
+        fill_cheapest(
+            self.window.begins.astype(float), self.window.ends.astype(float), self._amounts,
+            self._tops, float(self._slope), prices, float(self.window.width), costs, loads,
+        )  # fmt: skip
+        return costs, loads
+
+    def integer_costs(self, proof: DeadlinePrices) -> Iterator[int]:
+        """Yield what the cheapest times cost."""
+        rate = self.memory if self.lines else 1
+        borders = [time - self.window.first for time in proof.times]
+        cells = list(zip(borders, borders[1:], proof.numerators, strict=False))
+        windows = zip(self.window.begins.tolist(), self.window.ends.tolist(), strict=True)
+        for (left, top), (begin, end) in zip(self._integers, windows, strict=True):
+            part = cells[max(bisect_right(borders, begin) - 1, 0) : bisect_left(borders, end)]
+            sizes = [(price, rate * (min(end, b) - max(begin, a))) for a, b, price in part]
+            free = rate * (end - begin) - sum(size for _, size in sizes)
+            cost = 0
+            for price, size in sorted([(0, free), *sizes]):
+                if left <= 0:
+                    break
+                size = min(size, left)
+                cost += price * (size * top - self._slope * (size * (size - 1) // 2))
+                top -= self._slope * size
+                left -= size
+            yield cost

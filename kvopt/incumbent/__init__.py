@@ -1,0 +1,1 @@
+"""Both sides of an answer while it is looked for: incumbent, proofs, limits, the result."""

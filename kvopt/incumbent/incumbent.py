@@ -1,0 +1,421 @@
+"""The one place where claims of engines become results.
+
+An engine never returns anything.  It offers starts and bounds to a `Search`, which checks
+the starts in integers, cross-checks the bounds, keeps the best of both, tells observers
+and says when to stop.  So a limit or an interrupt can fall anywhere and both sides of
+the answer survive it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any
+
+from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge, shown
+from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.proofs import CheckedBound, Proof
+from kvopt.incumbent.result import BoundSource, Progress, SolveResult, Status, StopReason
+from kvopt.kernels import memory
+from kvopt.kernels.compile_clock import compile_seconds, working_time
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import checked_integer, checked_number
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
+
+Observer = Callable[[Progress], None]
+"""Called with both sides of the search whenever one of them improves."""
+
+StopCriterion = Callable[[Progress], bool]
+"""Returns True to end the search; asked often, so it should be quick."""
+
+
+def gap_below(target: float) -> StopCriterion:
+    """Stop as soon as the certified gap is at most ``target``, a share: 0.05 for 5%."""
+    if not 0 <= target < 1:
+        raise InvalidInput(f"must be a share below 1, 0.05 for 5%, got {target}", field="gap")
+    return lambda progress: progress.gap is not None and progress.gap <= target
+
+
+def _ignore(_: Progress) -> None:
+    """Stand in for an observer when there is none."""
+
+
+def _never(_: Progress) -> bool:
+    """Stand in for a stop criterion when there is none."""
+    return False
+
+
+def available_threads() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked_limit(time_limit: float | None) -> float | None:
+    """Return a time limit if it is one, else raise."""
+    if time_limit is None or (isinstance(time_limit, Real) and time_limit >= 0):
+        return time_limit
+    reason = f"must be a number of seconds, not negative, got {shown(time_limit)}"
+    raise InvalidInput(reason, field="time limit")
+
+
+class Search:
+    """Both sides of one search, and the limits it has to keep.
+
+    Thread-safe: solvers call back from threads of their own.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    time_limit
+        Seconds of work from now, None or infinite for no limit; compiling is not counted.
+    seed
+        Where a solver makes random choices.
+    threads
+        By default every core this process may use.
+    observer, stop
+        Called on improvements; asked whether to end.
+    gap
+        A certified gap that is enough.
+    checkable
+        Whether bounds are wanted with a proof that can be checked again, even if that takes
+        longer than to trust an exhaustive search.
+    ram
+        Bytes that the process may hold, ``"4G"`` say; by default a share of what the machine has.
+    params
+        Widths, limits and shares of time, see `kvopt.incumbent.params`, or tables of them.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        *,
+        time_limit: float | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+        observer: Observer | None = None,
+        stop: StopCriterion | None = None,
+        gap: float | None = None,
+        checkable: bool = False,
+        ram: int | str | None = None,
+        params: SolveParams | Mapping[str, Any] | None = None,
+    ) -> None:
+        self.instance = instance
+        self.ram = memory.parsed_size(ram) or memory.default_budget()
+        self.params = params if isinstance(params, SolveParams) else SolveParams.of(params or {})
+        self.seed = checked_integer(seed, "seed", 0)
+        threads = available_threads() if threads is None else threads
+        self.threads = checked_integer(threads, "threads", 1)
+        self.checkable = checkable
+        self.schedule: Schedule | None = None
+        self.lower_bound: int | None = None
+        self.bound_source: BoundSource | None = None
+        self.found_by: str | None = None
+        self.bounded_by: str | None = None
+        self.engine = "start"
+        self.faults: list[str] = []
+        self.notes: list[str] = []
+        self.versions: dict[str, str] = {}
+        self.signal_number: int | None = None
+        self.checked: CheckedBound | None = None
+        for field, function in (("observer", observer), ("stop", stop)):
+            if function is not None and not callable(function):
+                reason = f"must be a function of a Progress, got {shown(function)}"
+                raise InvalidInput(f"{reason}; for a gap write gap=0.05", field=field)
+        near = _never if gap is None else gap_below(checked_number(gap, "gap"))
+        self._observer: Observer = observer or _ignore
+        self._criterion: StopCriterion = lambda now: near(now) or (stop or _never)(now)
+        self._began, self._compiled = working_time(), compile_seconds()
+        limit = checked_limit(time_limit)
+        self._deadline = math.inf if limit is None else self._began + limit
+        self._interrupted = threading.Event()
+        self._out_of_time = threading.Event()
+        self._out_of_memory = threading.Event()
+        self._failure: BaseException | None = None
+        self._lock = threading.RLock()
+        self._spent = {"build": 0.0, "solve": 0.0}
+
+    # ---- what engines say -------------------------------------------------------------
+
+    def offer_starts(
+        self, starts: Sequence[int], found_by: str, workers: Sequence[int] | None = None
+    ) -> bool:
+        """Keep the starts if they are feasible and better; return whether they were kept.
+
+        For a fleet the worker of each request goes with them.
+        """
+        return self.offer_schedule(Schedule(self.instance, starts, workers), found_by)
+
+    def offer_schedule(self, schedule: Schedule, found_by: str) -> bool:
+        """Keep a schedule of this very instance if it is feasible and better.
+
+        One that was checked before is not checked again.
+        """
+        if schedule.instance is not self.instance:
+            raise ValueError("the schedule is for another instance")
+        check = schedule.check()
+        with self._lock:
+            if not check.feasible:
+                self._fault(f"{found_by} offered an infeasible schedule: {check.violations[0]}")
+                return False
+            if self.schedule is not None and schedule.objective >= self.schedule.objective:
+                return False
+            self.schedule, self.found_by = schedule, found_by
+            self._cross_check()
+            self._tell()
+            return True
+
+    def offer_checked(self, value: int, bounded_by: str, proof: Proof) -> None:
+        """Keep a lower bound that was re-evaluated in integers, with what proves it."""
+        with self._lock:
+            if self.checked is None or value > self.checked.value:
+                self.checked = CheckedBound(value, bounded_by, proof)
+            self._keep_bound(value, BoundSource.CHECKED, bounded_by)
+
+    def offer_bound(self, bound: CheckedBound) -> None:
+        """Keep a lower bound that came with its proof."""
+        self.offer_checked(bound.value, bound.bounded_by, bound.proof)
+
+    def offer_claimed(self, value: int, bounded_by: str) -> None:
+        """Keep a lower bound that rests on the word of a solver."""
+        with self._lock:
+            self._keep_bound(value, BoundSource.SOLVER, bounded_by)
+
+    def fault(self, what: str) -> None:
+        """Record that a solver claimed something an exact check refutes."""
+        with self._lock:
+            self._fault(what)
+
+    def note(self, text: str) -> None:
+        """Record something a user should know about how the answer came about."""
+        with self._lock:
+            if text not in self.notes:
+                self.notes.append(text)
+
+    def interrupt(self, signal_number: int | None = None) -> None:
+        """Ask for an end, as Ctrl-C does; safe in signal handlers."""
+        self.signal_number = signal_number
+        self._interrupted.set()
+
+    def ran_out_of_time(self) -> None:
+        """Take note that a solver was told the time left here, and ended because of it.
+
+        Its clock is not this one: it may well end some milliseconds before the deadline.
+        """
+        self._out_of_time.set()
+
+    def take_notes(self, other: Search) -> None:
+        """Take what a search of a part has to say beside its findings."""
+        with self._lock:
+            self.faults += [fault for fault in other.faults if fault not in self.faults]
+        for note in other.notes:
+            self.note(note)
+        for phase, seconds in other._spent.items():
+            self.count_time(phase, seconds)
+
+    @contextmanager
+    def timing(self, phase: str) -> Iterator[None]:
+        """Count the time of a block as ``build`` or ``solve``."""
+        begin = working_time()
+        try:
+            yield
+        finally:
+            self.count_time(phase, working_time() - begin)
+
+    def count_time(self, phase: str, seconds: float) -> None:
+        """Add time spent elsewhere, in a child process say, to ``build`` or ``solve``."""
+        with self._lock:
+            self._spent[phase] += seconds
+
+    # ---- what engines ask -------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the search began, without `compile_seconds`."""
+        return working_time() - self._began
+
+    @property
+    def compile_seconds(self) -> float:
+        """Wall time since the search began in which something was compiled."""
+        return compile_seconds() - self._compiled
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, infinite without a limit, never negative."""
+        return max(0.0, self._deadline - working_time())
+
+    @property
+    def best(self) -> Schedule | PausedSchedule | None:
+        """The best schedule."""
+        return self.schedule
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the best schedule, None without one."""
+        return None if self.schedule is None else self.schedule.objective
+
+    @property
+    def progress(self) -> Progress:
+        """Both sides as they stand."""
+        with self._lock:
+            return Progress(self.objective, self.lower_bound, self.seconds, self.engine)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the schedule meets the bound."""
+        with self._lock:
+            return self.objective is not None and self.objective == self.lower_bound
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether the limit was what ended it, or a solver that kept it."""
+        return self._out_of_time.is_set() or working_time() >= self._deadline
+
+    def should_stop(self) -> bool:
+        """Whether engines have to return."""
+        return self._out_of_memory.is_set() or self._reason() is not None
+
+    # ---- memory -----------------------------------------------------------------------
+
+    @property
+    def memory_left(self) -> int:
+        """Bytes that the memory budget leaves."""
+        return max(0, self.ram - memory.used())
+
+    def refuse_beyond_budget(self, needed: float) -> None:
+        """Raise `TooLarge` if something needs more bytes than the memory budget leaves."""
+        if needed > (left := self.memory_left):
+            raise TooLarge(
+                f"would take some {memory.in_words(needed)}, the memory budget of "
+                f"{memory.in_words(self.ram)} leaves {memory.in_words(left)}"
+            )
+
+    def is_beyond_budget(self) -> bool:
+        """Whether the process holds more than the memory budget."""
+        return memory.used() > self.ram
+
+    @property
+    def is_ended_for_memory(self) -> bool:
+        """Whether the engine at work was asked to return for its memory."""
+        return self._out_of_memory.is_set()
+
+    def end_for_memory(self) -> None:
+        """Ask the engine at work, and no other one, to return."""
+        self._out_of_memory.set()
+        self.note(
+            f"{self.engine}: stopped, as it passed the memory budget of {memory.in_words(self.ram)}"
+        )
+
+    def go_on_without_it(self) -> None:
+        """Let other engines work after one that took too much memory."""
+        memory.give_back()
+        self._out_of_memory.clear()
+
+    @contextmanager
+    def surviving(self, name: str | None = None) -> Iterator[None]:
+        """Let a block end where it is too large, or lacks memory or a package, and say so.
+
+        Without a name it is the engine at work that is named.
+        """
+        try:
+            yield
+        except (MissingSolver, TooLarge) as error:
+            self.note(f"{name or self.engine}: {error}")
+        except MemoryError:
+            memory.give_back()
+            self.note(f"{name or self.engine}: ended, as the machine ran out of memory")
+
+    # ---- the answer -------------------------------------------------------------------
+
+    def result(self, engine: str) -> SolveResult:
+        """Return both sides as a result; an error of a caller's callback is raised here."""
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            return SolveResult(
+                status=self._status(),
+                stop_reason=self._reason() or StopReason.NO_ENGINE,
+                schedule=self.schedule,
+                lower_bound=self.lower_bound,
+                bound_source=self.bound_source,
+                engine=engine,
+                found_by=self.found_by,
+                bounded_by=self.bounded_by,
+                seconds=self.seconds,
+                compile_seconds=self.compile_seconds,
+                build_seconds=self._spent["build"],
+                solve_seconds=self._spent["solve"],
+                seed=self.seed,
+                threads=self.threads,
+                versions=dict(self.versions),
+                signal_number=self.signal_number,
+                checked=self.checked,
+                faults=tuple(self.faults),
+                notes=tuple(self.notes),
+            )
+
+    # ---- inside -----------------------------------------------------------------------
+
+    def _status(self) -> Status:
+        if self.objective is None:
+            return Status.UNKNOWN
+        return Status.OPTIMAL if self.proved else Status.FEASIBLE
+
+    def _reason(self) -> StopReason | None:
+        if self.proved:
+            return StopReason.PROVED
+        if self._interrupted.is_set() or self._failure is not None:
+            return StopReason.INTERRUPTED
+        if self._asked(self._criterion):
+            return StopReason.GAP
+        if self.is_out_of_time:
+            return StopReason.TIME_LIMIT
+        return None
+
+    def _asked(self, criterion: StopCriterion) -> bool:
+        try:
+            return bool(criterion(self.progress))
+        except Exception as error:
+            self._failure = error  # raised by result(), not inside a solver's callback
+            return True
+
+    def _tell(self) -> None:
+        try:
+            self._observer(self.progress)
+        except Exception as error:
+            self._failure = error
+
+    def _keep_bound(self, value: int, source: BoundSource, bounded_by: str) -> None:
+        """Keep a bound if it is better than the best so far, or as good and checked."""
+        same = value == self.lower_bound and self.bound_source is not source
+        upgrade = same and source is BoundSource.CHECKED
+        if self.lower_bound is None or value > self.lower_bound or upgrade:
+            self.lower_bound, self.bound_source, self.bounded_by = value, source, bounded_by
+            self._cross_check()
+            self._tell()
+
+    def _cross_check(self) -> None:
+        """Drop a solver's bound that a checked schedule refutes."""
+        if self.objective is None or self.lower_bound is None:
+            return
+        if self.lower_bound <= self.objective:
+            return
+        claim = f"{self.bounded_by} claimed that no schedule is below {self.lower_bound}"
+        if self.bound_source is BoundSource.CHECKED:
+            raise AssertionError(f"{claim}, and a checked one has {self.objective}")
+        self._fault(f"{claim}, but a checked schedule has {self.objective}")
+        self.lower_bound = self.bound_source = self.bounded_by = None
+        if self.checked is not None:
+            self.lower_bound, self.bounded_by = self.checked.value, self.checked.bounded_by
+            self.bound_source = BoundSource.CHECKED
+
+    def _fault(self, what: str) -> None:
+        if what not in self.faults:
+            self.faults.append(what)
+            warnings.warn(what, SolverFault, stacklevel=3)

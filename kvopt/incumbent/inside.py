@@ -1,0 +1,36 @@
+"""A search of another instance inside one: of a part, of blocks, of a slower machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kvopt.incumbent.incumbent import Observer, Search, StopCriterion
+from kvopt.problem.instance import Instance
+
+AnySearch = TypeVar("AnySearch", bound=Search)
+
+
+def inside(
+    whole: Search, kind: Callable[..., AnySearch], instance: Instance,
+    seconds: float | None = None, *, observer: Observer | None = None,
+    stop: StopCriterion | None = None, checkable: bool | None = None,
+) -> AnySearch:  # fmt: skip
+    """Return a search of another instance with the engine and the limits of one.
+
+    It has so many seconds, by default all that are left, and ends where the whole does, unless it
+    is said when to stop.
+    """
+    inner = kind(
+        instance,
+        time_limit=whole.remaining if seconds is None else max(0.0, seconds),
+        seed=whole.seed,
+        threads=whole.threads,
+        observer=observer,
+        stop=stop or (lambda _: whole.should_stop()),
+        checkable=whole.checkable if checkable is None else checkable,
+        ram=whole.ram,
+        params=whole.params,
+    )
+    inner.engine = whole.engine
+    return inner

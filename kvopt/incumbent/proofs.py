@@ -1,0 +1,318 @@
+"""What a checked lower bound rests on: data that proves it from the instance alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Integer prices of one token at the times ``1, 2, ...``, over a denominator.
+
+    What they prove, and why, is in `kvopt.bounds.prices`.
+
+    Parameters
+    ----------
+    numerators
+        Price of time t times ``denominator``, at position t - 1; none is negative.
+    denominator
+        At least 1.
+    """
+
+    numerators: tuple[int, ...]
+    denominator: int
+
+    def __post_init__(self) -> None:
+        if self.denominator < 1 or min(self.numerators, default=0) < 0:
+            raise ValueError("prices must not be negative, and their denominator is at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPrices:
+    """Prices of tokens where requests pay for whole blocks, whose size the instance says.
+
+    What they prove is in `kvopt.bounds.blocks`.
+    """
+
+    prices: Prices
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPrices:
+    """Integer prices of tokens, and of slots by which large requests are counted.
+
+    What they prove, and why, is in `kvopt.bounds.slots`.
+
+    Parameters
+    ----------
+    prices
+        Of tokens.
+    borders
+        Ascending times at which prices of slots are given; in between they change evenly.
+    slots
+        Pairs (c, prices): prices of one of c slots at the borders, over the same denominator.
+    """
+
+    prices: Prices
+    borders: tuple[int, ...]
+    slots: tuple[tuple[int, tuple[int, ...]], ...]
+
+
+Staircase = tuple[int, ...]
+"""Thresholds, ascending, from 1 to M: see `kvopt.bounds.staircases`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeProof:
+    """The bound follows from volumes, see `kvopt.bounds.volume`: the instance says it all.
+
+    Parameters
+    ----------
+    staircases
+        Whose volumes count beside those of memory, see `kvopt.bounds.staircases`.
+    """
+
+    staircases: tuple[Staircase, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StatePrices:
+    """Integer prices of states at some times; in between they are interpolated.
+
+    A state (h, r) is an active request that holds h tokens and has r more rounds to go.  What
+    such prices prove, and how, is in ``docs/configurations.md``.
+
+    Parameters
+    ----------
+    denominator
+        At least 1.
+    peaks
+        Pairs (peak, rounds): the states with h + r = peak and r = 0 .. rounds - 1 have prices.
+    times
+        Ascending; before the first and after the last no state has a price.
+    numerators
+        For each time the prices times ``denominator``: peak by peak, r upwards.
+    """
+
+    denominator: int
+    peaks: tuple[tuple[int, int], ...]
+    times: tuple[int, ...]
+    numerators: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationProof:
+    """Stages of state prices; each rules out starts, and so helps those after it.
+
+    Parameters
+    ----------
+    stages
+        At least one; all have the same last time.
+    target
+        What is proved is of schedules with a total latency below this, so the bound is never
+        above it.  None if no start is ruled out.
+    searched
+        Whether, under the last prices, every schedule below the target was searched for, in vain.
+    kept
+        Labels that this search kept of each round, which says how long it takes to check.
+    """
+
+    stages: tuple[StatePrices, ...]
+    target: int | None = None
+    searched: bool = False
+    kept: tuple[int, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProof:
+    """Under prices of tokens every schedule below a target was searched for, in vain.
+
+    Parameters
+    ----------
+    prices
+        By which partial schedules are dropped.
+    target
+        No schedule has a smaller total latency.
+    kept
+        Labels that the search kept of each round, which says how long it takes to check.
+    """
+
+    prices: Prices
+    target: int
+    kept: tuple[int, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartProof:
+    """What proves the bound of a part of the requests, see `kvopt.problem.parts`.
+
+    Parameters
+    ----------
+    begin
+        The part holds the requests that arrive from this round on and before the next part
+        begins.  Times in the proof count from it.
+    proof
+        Of the part alone.
+    """
+
+    begin: int
+    proof: Prices | SlotPrices | VolumeProof | ConfigurationProof | SearchProof
+
+
+@dataclass(frozen=True, slots=True)
+class SplitProof:
+    """The bounds of parts of the requests, which add up.
+
+    Parameters
+    ----------
+    parts
+        In order of time, the first one from the first arrival or before.
+    """
+
+    parts: tuple[PartProof, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharesProof:
+    """What proves a bound in seconds, with the instance and the model.
+
+    Parameters
+    ----------
+    lines
+        Positions of the lines of the model that say what requests take.
+    weights
+        For each request a number in 0 .. 64, in parts of 64; empty if all are 64.
+    company
+        The same, beside the weights; empty if all are 0.
+    mix
+        Numbers of at least 1 by which the lines are mixed into one; empty if the largest counts.
+    parts
+        Parts of its rounds after the first in which a request is served; 0 if it is one part.
+    """
+
+    lines: tuple[int, ...]
+    weights: tuple[int, ...] = ()
+    company: tuple[int, ...] = ()
+    mix: tuple[int, ...] = ()
+    parts: int = 0
+
+
+Proof = (
+    Prices
+    | SlotPrices
+    | BlockPrices
+    | VolumeProof
+    | ConfigurationProof
+    | SearchProof
+    | SplitProof
+    | SharesProof
+)
+
+_MOST_TIMES = 10_000_000
+"""Times up to which the prices of parts are put on one clock."""
+
+
+def prices_of(proof: Proof) -> Prices | None:
+    """Return the prices of tokens in a proof, those of its parts on one clock.
+
+    None where there are none, or where they are too far apart for a list of all times.
+
+    Examples
+    --------
+    >>> late = PartProof(3, Prices((1, 2), 2))
+    >>> prices_of(SplitProof((PartProof(0, Prices((1,), 3)), late)))
+    Prices(numerators=(2, 0, 0, 3, 6), denominator=6)
+    """
+    if isinstance(proof, Prices):
+        return proof
+    parts = proof.parts if isinstance(proof, SplitProof) else ()
+    priced = [(part.begin, part.proof) for part in parts if isinstance(part.proof, Prices)]
+    if not priced:
+        return None
+    longest = max(begin + len(prices.numerators) for begin, prices in priced)
+    if longest > _MOST_TIMES:
+        return None
+    over = math.lcm(*(prices.denominator for _, prices in priced))
+    numerators = [0] * longest
+    for begin, prices in priced:
+        for after, numerator in enumerate(prices.numerators):
+            numerators[begin + after] += numerator * (over // prices.denominator)
+    return Prices(tuple(numerators), over)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedBound:
+    """A lower bound that was re-evaluated in integers.
+
+    Parameters
+    ----------
+    value
+        No schedule has a smaller total latency.
+    bounded_by
+        The method that found it.
+    proof
+        What proves it.
+    """
+
+    value: int
+    bounded_by: str
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlinePrices:
+    """Prices that prove how many requests attain their deadlines, see `kvopt.bounds.deadlines`.
+
+    Parameters
+    ----------
+    times
+        Borders, ascending: a price holds after one of them, up to the next one.  Before the first
+        and after the last nothing costs anything.
+    numerators
+        Prices times the denominator, one fewer than borders; none is negative.
+    denominator
+        At least 1.
+    lines
+        In seconds, the positions of the lines of the model that say what requests take.
+    """
+
+    times: tuple[int, ...]
+    numerators: tuple[int, ...]
+    denominator: int
+    lines: tuple[int, ...] = ()
+
+    @property
+    def paid(self) -> int:
+        """The sum of the prices of all times, times the denominator."""
+        lengths = map(int.__sub__, self.times[1:], self.times)
+        return sum(map(int.__mul__, self.numerators, lengths))
+
+
+PARTS = 1000
+"""Parts of 1 that count the lengths of rounds on slower machines."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerBound:
+    """No schedule on a machine that is ``phi`` times slower, or slower still, is as good.
+
+    Parameters
+    ----------
+    phi
+        How long a round lasts there, in lengths of a round here.
+    value
+        Total latency that no schedule there reaches, on the clock of the certificate.
+    proof
+        Of a bound on that machine that is above the value, see `kvopt.problem.slower`.
+    """
+
+    phi: Fraction
+    value: int
+    proof: Proof
+
+    @property
+    def parts(self) -> int:
+        """``phi`` in parts of `PARTS`, rounded up."""
+        return math.ceil(PARTS * self.phi)

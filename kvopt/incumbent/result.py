@@ -1,0 +1,313 @@
+"""What a search returns: why it stopped and what it found are two things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from kvopt.errors import InvalidInput
+from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.scopes import Scope
+from kvopt.show.dataframes import frame, latex
+from kvopt.show.optional import pictures
+from kvopt.show.summary import Facts, Summarised, share, worded
+from kvopt.timetable.pausing import PausedSchedule, Segment
+from kvopt.timetable.schedule import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+class Status(StrEnum):
+    """What is known of the objective."""
+
+    OPTIMAL = "optimal"
+    """A checked schedule meets the lower bound."""
+    FEASIBLE = "feasible"
+    """A checked schedule, and perhaps a bound below it."""
+    UNKNOWN = "unknown"
+    """No schedule was found in the limits."""
+    INFEASIBLE = "infeasible"
+    """No schedule exists; an instance that could be read always has one."""
+
+
+class StopReason(StrEnum):
+    """Why the search ended."""
+
+    PROVED = "proved"
+    TIME_LIMIT = "time-limit"
+    INTERRUPTED = "interrupted"
+    GAP = "gap"
+    """The caller's stop criterion was met."""
+    NO_ENGINE = "no-engine"
+    """Every engine that can take the instance ended without a proof."""
+
+
+class BoundSource(StrEnum):
+    """What a lower bound rests on."""
+
+    CHECKED = "checked"
+    """Re-evaluated in integers from the instance alone."""
+    SOLVER = "solver"
+    """The word of an exhaustive solver, cross-checked against the schedule only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Both sides of a running search."""
+
+    objective: int | None
+    lower_bound: int | None
+    seconds: float
+    engine: str
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+
+@dataclass(frozen=True, repr=False)
+class SolveResult(Summarised):
+    """The best checked schedule and the best bound of a search.
+
+    Parameters
+    ----------
+    status, stop_reason
+        What is known, and why the search ended.
+    schedule
+        Best schedule, checked in integers; None when none was found.
+    lower_bound
+        No schedule has a smaller total latency; None when unknown.
+    bound_source
+        What the bound rests on; None when it is unknown.
+    engine
+        The engine that was asked for.
+    found_by, bounded_by
+        Where schedule and bound came from.
+    seconds, build_seconds, solve_seconds
+        Wall time in all, in building models, and inside solvers; without ``compile_seconds``.
+    compile_seconds
+        Wall time beside that in which machine code was made, which is kept for the next time.
+    signal_number
+        The signal that interrupted the search, where one did.
+    checked
+        The best bound that was re-evaluated in integers, with its proof.
+    seed, threads, versions
+        What the search ran with.
+    faults
+        Claims of a solver that an exact check refuted; they were not used.
+    notes
+        What a reader should know of how the answer came about.
+    scope
+        Which schedules the answer is about.
+    """
+
+    status: Status
+    stop_reason: StopReason
+    schedule: Schedule | PausedSchedule | None
+    lower_bound: int | None
+    bound_source: BoundSource | None
+    engine: str
+    found_by: str | None
+    bounded_by: str | None
+    seconds: float
+    build_seconds: float
+    solve_seconds: float
+    seed: int
+    threads: int
+    versions: dict[str, str] = field(default_factory=dict)
+    signal_number: int | None = None
+    checked: CheckedBound | None = None
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    compile_seconds: float = 0.0
+    scope: Scope = Scope.RUNS
+
+    @property
+    def objective(self) -> int | None:
+        """Total latency of the schedule."""
+        return None if self.schedule is None else self.schedule.objective
+
+    @property
+    def starts(self) -> tuple[int, ...] | None:
+        """Start rounds in instance order, None where a request pauses."""
+        known = self.schedule
+        plain = known.without_pauses() if isinstance(known, PausedSchedule) else known
+        return None if plain is None else plain.starts
+
+    @property
+    def workers(self) -> tuple[int, ...] | None:
+        """Of a fleet the worker of each request."""
+        return self.schedule.workers if isinstance(self.schedule, Schedule) else None
+
+    @property
+    def segments(self) -> tuple[tuple[Segment, ...], ...] | None:
+        """First and last times of tokens in a row, where requests may pause."""
+        return self.schedule.segments if isinstance(self.schedule, PausedSchedule) else None
+
+    @property
+    def gap(self) -> float | None:
+        """``(objective - bound) / objective``, None while a side is unknown."""
+        return relative_gap(self.objective, self.lower_bound)
+
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """Which schedules the answer is about."""
+        return self.scope.sentence
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        found_by = None if self.found_by is None else f"found by {self.found_by}"
+        source = None if self.bounded_by is None else f"{self.bounded_by}, {self.bound_source}"
+        return {
+            "status": self.status,
+            "total latency": self.objective,
+            "schedule": found_by,
+            "lower bound": self.lower_bound,
+            "bound by": source,
+            "gap": share(self.gap),
+            "stopped": self.stop_reason,
+            "seconds": round(self.seconds, 2),
+            "faults": "; ".join(self.faults) or None,
+            "notes": "; ".join(self.notes) or None,
+        }
+
+    def to_dataframe(self) -> DataFrame:
+        """Return one row, as a DataFrame of pandas, so that `pandas.concat` joins results.
+
+        The requests are those of ``schedule.to_dataframe()``.
+        """
+        instance = None if self.schedule is None else self.schedule.instance
+        row = {
+            "instance": None if instance is None else instance.name,
+            "requests": None if instance is None else len(instance),
+            "memory": None if instance is None else instance.memory,
+            "status": str(self.status),
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "bound_source": None if self.bound_source is None else str(self.bound_source),
+            "found_by": self.found_by,
+            "bounded_by": self.bounded_by,
+            "stop_reason": str(self.stop_reason),
+            "seconds": self.seconds,
+        }
+        return frame({name: [value] for name, value in row.items()})
+
+    def to_latex(self) -> str:
+        """Return a table with one row for the package booktabs."""
+        instance = None if self.schedule is None else self.schedule.instance
+        cells = {
+            "instance": None if instance is None else instance.name,
+            "requests>": None if instance is None else len(instance),
+            "memory>": None if instance is None else instance.memory,
+            "total latency>": self.objective,
+            "at least>": self.lower_bound,
+            "gap>": share(self.gap),
+            "bound": None if self.bound_source is None else f"{self.bound_source}",
+        }
+        row = ["-" if value is None else worded(value) for value in cells.values()]
+        return latex([*cells], [row], f"{self.status}; stopped: {self.stop_reason}")
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the schedule, see `Schedule.plot`, with what is proved of it."""
+        if self.schedule is None:
+            raise InvalidInput("has found none, so there is nothing to draw", field="schedule")
+        if ax is not None:
+            return self.schedule.plot(ax)
+        bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
+        known = "proved optimal" if self.status is Status.OPTIMAL else bound
+        draw = pictures()
+        if isinstance(self.schedule, PausedSchedule):
+            return self.schedule.plot()
+        figure: Figure = draw.plot_schedule(self.schedule, subtitle=known)
+        return figure
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt solve --json`` prints."""
+        return {
+            "status": str(self.status),
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "starts": None if self.starts is None else list(self.starts),
+            **_workers(self.schedule),
+            "engine": self.engine,
+            "stop_reason": str(self.stop_reason),
+            "seconds": round(self.seconds, 6),
+            "bound_source": None if self.bound_source is None else str(self.bound_source),
+            "gap": self.gap,
+            "found_by": self.found_by,
+            "bounded_by": self.bounded_by,
+            "build_seconds": round(self.build_seconds, 6),
+            "solve_seconds": round(self.solve_seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
+            "seed": self.seed,
+            "threads": self.threads,
+            "versions": dict(self.versions),
+            "faults": list(self.faults),
+            "notes": list(self.notes),
+            "scope": str(self.scope),
+            **({} if self.segments is None else {"segments": self.segments}),
+        }
+
+
+def _workers(schedule: Schedule | PausedSchedule | None) -> dict[str, list[int]]:
+    """Return the worker of each request, where there are several."""
+    if isinstance(schedule, Schedule) and schedule.instance.workers > 1:
+        return {"workers": list(schedule.workers)}
+    return {}
+
+
+@dataclass(frozen=True, repr=False)
+class BoundResult(Summarised):
+    """A lower bound on total latency, proved in integers; ``value`` is None if unknown.
+
+    ``seconds`` is wall time without ``compile_seconds``, in which machine code was made; ``scope``
+    says which schedules it covers.
+    """
+
+    method: str
+    value: int | None
+    seconds: float
+    note: str | None = None
+    signal_number: int | None = None
+    checked: CheckedBound | None = None
+    compile_seconds: float = 0.0
+    scope: Scope = Scope.RUNS
+
+    @property
+    def footnote(self) -> str:  # type: ignore[override]
+        """What it covers."""
+        return self.scope.sentence
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        return {
+            "method": self.method,
+            "lower bound": "unknown" if self.value is None else self.value,
+            "proved by": None if self.checked is None else self.checked.bounded_by,
+            "seconds": round(self.seconds, 2),
+            "note": self.note,
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``kvopt bound --json`` prints."""
+        return {
+            "method": self.method,
+            "scope": str(self.scope),
+            "value": self.value,
+            "seconds": round(self.seconds, 6),
+            "compile_seconds": round(self.compile_seconds, 6),
+            "note": self.note,
+        }
+
+
+def relative_gap(objective: int | None, lower_bound: int | None) -> float | None:
+    """Return ``(objective - bound) / objective``; 0 when both are 0, None if one is unknown."""
+    if objective is None or lower_bound is None:
+        return None
+    return (objective - lower_bound) / objective if objective else 0.0

@@ -1,1 +1,0 @@
-"""The problem: instances, schedules and batch-time models, in integers, without any solver."""

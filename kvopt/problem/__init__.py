@@ -1,0 +1,1 @@
+"""The problem: instances, clocks, scopes; their files, traces, families and hardware."""

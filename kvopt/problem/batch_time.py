@@ -1,0 +1,124 @@
+"""How long a round lasts: integers of nanoseconds, so that sums of them are exact.
+
+In the round that ends at t, every active request produces one token, and each that was started
+for this round has its prompt processed as well (the prefill).  With
+
+* A = active requests,
+* S = prompt tokens of those that were started for this round,
+* H = tokens held at t, those produced in this round included (what the memory limit is about),
+
+the round lasts
+
+    max over lines of (round_ns + token_ns (A + S))  +  prompt_ns S  +  kv_ns H
+
+nanoseconds.  A + S are the tokens that pass through the weights.  Several lines make a roof:
+reading the weights takes as long for one token as for fifty, and beyond some number of tokens
+arithmetic decides.  One line is the linear regression that the papers use.  Whatever the batch
+is, a round lasts at least as long as each single line says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.requests import checked_integer
+
+NANOSECONDS = 1_000_000_000
+"""In a second."""
+MILLISECOND = NANOSECONDS // 1000
+"""Nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A fixed cost of a round and a cost of each token that it processes, in nanoseconds."""
+
+    round_ns: int
+    token_ns: int
+
+    def __post_init__(self) -> None:
+        checked_integer(self.round_ns, "round_ns", 0)
+        checked_integer(self.token_ns, "token_ns", 0)
+        if not self.round_ns + self.token_ns:
+            raise InvalidInput("round_ns and token_ns are both 0", field="lines")
+
+
+@dataclass(frozen=True)
+class BatchTime:
+    """The time that a round takes, see the formula of this module.
+
+    Parameters
+    ----------
+    lines
+        At least one; the largest of them counts.
+    kv_ns
+        For each token held: what attention reads.
+    prompt_ns
+        For each prompt token, on top of what the lines charge for it.
+    name, notes
+        Labels for people: where the numbers are from.
+
+    Examples
+    --------
+    >>> from kvopt import BatchTime, Line
+    >>> model = BatchTime([Line(45_000_000, 100_000)], kv_ns=80)
+    >>> model.round_ns(active=20, prompts=0, held=5_000)
+    47400000
+    """
+
+    lines: tuple[Line, ...]
+    kv_ns: int = 0
+    prompt_ns: int = 0
+    name: str | None = None
+    notes: str | None = None
+
+    def __init__(
+        self,
+        lines: Iterable[Line],
+        kv_ns: int = 0,
+        prompt_ns: int = 0,
+        name: str | None = None,
+        notes: str | None = None,
+    ) -> None:
+        found = tuple(lines)
+        if not found or not all(isinstance(line, Line) for line in found):
+            raise InvalidInput(f"must hold Line objects, got {shown(found)}", field="lines")
+        for field, text in (("name", name), ("notes", notes)):
+            if text is not None and not isinstance(text, str):
+                raise InvalidInput(f"must be a string, got {shown(text)}", field=field)
+        object.__setattr__(self, "lines", found)
+        object.__setattr__(self, "kv_ns", checked_integer(kv_ns, "kv_ns", 0))
+        object.__setattr__(self, "prompt_ns", checked_integer(prompt_ns, "prompt_ns", 0))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "notes", notes)
+
+    def round_ns(self, active: int, prompts: int, held: int) -> int:
+        """Return the nanoseconds of one round: A, P and H of the module's formula."""
+        tokens = active + prompts
+        base = max(line.round_ns + line.token_ns * tokens for line in self.lines)
+        return base + self.prompt_ns * prompts + self.kv_ns * held
+
+    def stretch_ns(self, active: int, held: int, rounds: int) -> int:
+        """Return the nanoseconds of rounds in a row in which no request starts or leaves.
+
+        The first of them ends with ``held`` tokens, and each later one with ``active`` more.
+        """
+        growth = active * (rounds * (rounds - 1) // 2)
+        return rounds * self.round_ns(active, 0, held) + self.kv_ns * growth
+
+    @property
+    def least_ns(self) -> int:
+        """The shortest round in which anything is active: one request that holds one token."""
+        return self.round_ns(active=1, prompts=0, held=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of a model file, without its schema."""
+        labels = {"name": self.name, "notes": self.notes}
+        return {key: text for key, text in labels.items() if text is not None} | {
+            "lines": [{"round_ns": x.round_ns, "token_ns": x.token_ns} for x in self.lines],
+            "kv_ns": self.kv_ns,
+            "prompt_ns": self.prompt_ns,
+        }

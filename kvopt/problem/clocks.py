@@ -1,0 +1,182 @@
+"""The clocks of a simulation: rounds that are all alike, and rounds as long as their batch.
+
+Policies think in rounds.  How long a round lasts, and with it at which round an arrival is seen,
+is the affair of the clock.  Its times are integers: rounds, or nanoseconds.
+
+Requests that arrive while a round lasts are seen when it ends.  A server with nothing to do
+begins a round as soon as a request arrives; until then it counts rounds of the shortest length,
+so that a policy that asked to be woken after some rounds is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.arrivals import arrivals_ns
+from kvopt.problem.batch_time import NANOSECONDS, BatchTime, Line
+from kvopt.problem.instance import Instance
+
+if TYPE_CHECKING:  # policies load numpy, and pictures of runs need none
+    from kvopt.simulate.policies.base import View
+
+
+class Clock(ABC):
+    """How long rounds last, when requests arrive, and how its times are written."""
+
+    batch_time: BatchTime
+    """How long a round lasts, in units of the clock."""
+    is_even: ClassVar[bool]
+    """Whether every round lasts 1, so that times are numbers of rounds."""
+    scale: ClassVar[int]
+    """How many units of it are one of what is printed: rounds, or seconds."""
+    unit: ClassVar[str]
+    """After a time in a message."""
+    suffix: ClassVar[str]
+    """After names of totals in JSON."""
+    schema: ClassVar[str]
+    """Of certificates, without its number."""
+
+    @abstractmethod
+    def arrivals(self, instance: Instance) -> list[int]:
+        """Return when each request arrives."""
+
+    def in_rounds(self, instance: Instance) -> Instance:
+        """Return the instance with arrivals in rounds of the shortest length.
+
+        No arrival is seen at a later round than that, so a limit on rounds for this instance is
+        none too strict for a run.
+        """
+        shifted = [
+            replace(request, arrival=arrival // self.batch_time.least_ns, arrival_seconds=None)
+            for request, arrival in zip(instance, self.arrivals(instance), strict=True)
+        ]
+        return replace(instance, requests=tuple(shifted), name=None, notes=None)
+
+    def passing(self, view: View, prompts: int, rounds: int) -> int:
+        """Return how long the next rounds take if no request starts or leaves after now.
+
+        ``prompts`` are the tokens to prefill in the first of them.
+        """
+        active, held = len(view.active), view.next_load
+        later = self.batch_time.stretch_ns(active, held + active, rounds - 1)
+        return self.batch_time.round_ns(active, prompts, held) + later
+
+    def due(self, view: View, prompts: int, gap: int) -> int:
+        """Return the first round to begin ``gap`` or more after the current one, as of now."""
+        if gap <= 0:
+            return view.now
+        if not view.active:
+            return view.now + gap // self.batch_time.least_ns
+        low, high = 1, 1 + gap // self.passing(view, prompts, 1)
+        while self.passing(view, prompts, high) < gap:
+            low, high = high + 1, 2 * high
+        while low < high:
+            middle = (low + high) // 2
+            if self.passing(view, prompts, middle) < gap:
+                low = middle + 1
+            else:
+                high = middle
+        return view.now + low
+
+    def after_waiting(self, time: int, rounds: int, following: int | None) -> int:
+        """Return the time after idle rounds, later if the next arrival is less than one off."""
+        least = self.batch_time.least_ns
+        time += rounds * least
+        return following if following is not None and time < following < time + least else time
+
+
+def checked_clock(clock: object) -> Clock:
+    """Return a clock, else raise."""
+    if isinstance(clock, Clock):
+        return clock
+    reason = f"must be Seconds(model) of kvopt.problem.clocks, got {shown(clock)}"
+    raise InvalidInput(reason, field="clock")
+
+
+@dataclass(frozen=True)
+class Rounds(Clock):
+    """Every round is like any other, and arrivals are given in rounds."""
+
+    batch_time = BatchTime([Line(1, 0)])
+    is_even = True
+    scale = 1
+    unit = ""
+    suffix = ""
+    schema = "kvopt.certificate"
+
+    def arrivals(self, instance: Instance) -> list[int]:
+        """Return the rounds of arrival."""
+        return [request.arrival for request in instance]
+
+    def passing(self, view: View, prompts: int, rounds: int) -> int:  # noqa: ARG002
+        """Return how many there are."""
+        return rounds
+
+    def due(self, view: View, prompts: int, gap: int) -> int:  # noqa: ARG002
+        """Return the round that is so far off."""
+        return view.now + gap
+
+
+ROUNDS = Rounds()
+
+
+@dataclass(frozen=True)
+class Seconds(Clock):
+    """Rounds last as long as their batches, in nanoseconds.
+
+    Parameters
+    ----------
+    batch_time
+        How long that is.
+    """
+
+    batch_time: BatchTime
+
+    is_even = False
+    scale = NANOSECONDS
+    unit = " ns"
+    suffix = "_ns"
+    schema = "kvopt.seconds-certificate"
+
+    def arrivals(self, instance: Instance) -> list[int]:
+        """Return the nanoseconds of arrival, see `kvopt.problem.arrivals`."""
+        return arrivals_ns(instance)
+
+
+Piece = tuple[int, int, int]
+"""``(request, start, end)``: active in the rounds that end at start + 1 .. end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rounds in a row in which no request starts or leaves after the first began.
+
+    Parameters
+    ----------
+    round, began
+        The boundary at which it begins, as a number and as a time.
+    rounds
+        How many.
+    active, prompts, held
+        Of the first round, as in `BatchTime`: requests, prompt tokens of those that start,
+        tokens held when it ends.
+    first, ended
+        When its first round and when its last round ends.
+    """
+
+    round: int
+    began: int
+    rounds: int
+    active: int
+    prompts: int
+    held: int
+    first: int
+    ended: int
+
+    @property
+    def held_last(self) -> int:
+        """Tokens held when its last round ends."""
+        return self.held + (self.rounds - 1) * self.active

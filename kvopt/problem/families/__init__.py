@@ -1,0 +1,89 @@
+"""Named families of instances, drawn the same way everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+from kvopt.errors import InvalidInput, unknown_name
+from kvopt.problem.families import chen, jaillet, traffic, wang
+from kvopt.problem.families.base import MOST_REQUESTS, Draw, Family, Parameter, Value
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import checked_integer
+from kvopt.show.summary import Names
+
+__all__ = ["FAMILIES", "Family", "Parameter", "generate", "list_families"]
+
+FAMILIES: dict[str, Family] = {
+    family.name: family
+    for family in (
+        *jaillet.FAMILIES,
+        *wang.FAMILIES,
+        *chen.FAMILIES,
+        wang.THREE_PARTITION,
+        jaillet.STEADY,
+        *traffic.FAMILIES,
+    )
+}
+
+
+def list_families() -> Names:
+    """Return the name of every family of instances, with a line about each."""
+    return Names({name: family.summary for name, family in FAMILIES.items()})
+
+
+def generate(
+    family: str,
+    n: int | None = None,
+    memory: int | None = None,
+    seed: int = 0,
+    parameters: Mapping[str, Value] | None = None,
+) -> Instance:
+    """Draw an instance of a family; same arguments, same instance.
+
+    Parameters
+    ----------
+    family
+        A name in `FAMILIES`.
+    n, memory
+        In place of the family's own draw.
+    seed
+        Of the random draws.
+    parameters
+        Keys of the family; texts are converted.
+
+    Raises
+    ------
+    InvalidInput
+        Naming the parameter or key at fault.
+
+    Examples
+    --------
+    >>> from kvopt import generate
+    >>> instance = generate("arrival-1", n=10, seed=1)
+    >>> len(instance), instance.name
+    (10, 'arrival-1-n10-m32-seed1')
+    """
+    if family not in FAMILIES:
+        raise unknown_name(family, FAMILIES, "family")
+    for label, value, least in (("n", n, 0), ("memory", memory, 1), ("seed", seed, 0)):
+        if value is not None or label == "seed":
+            checked_integer(value, label, least)
+    if n is not None and n > MOST_REQUESTS:
+        raise InvalidInput(f"must be at most {MOST_REQUESTS:,}, got {n:,}", field="n")
+    chosen = FAMILIES[family]
+    asked = {k: v for k, v in (("n", n), ("memory", memory)) if v is not None}
+    for option in asked:
+        if option in chosen.fixed:
+            raise InvalidInput(f"follows from the keys of {family}", field=option)
+    values = chosen.values(parameters or {})
+    draw = Draw(Random(seed), n, memory, values)
+    cache, requests = chosen.draw(draw)
+    # Everything that went into the instance is in its notes.
+    notes = {"family": family, "source": chosen.source, "seed": seed}
+    return Instance(
+        cache,
+        requests,
+        name=f"{family}-n{len(requests)}-m{cache}-seed{seed}",
+        notes={**notes, **asked, **values, **draw.drawn},
+    )

@@ -1,0 +1,208 @@
+"""What a family is, and random draws that are the same everywhere.
+
+Nothing of the random module is used but ``Random.random``, whose sequence Python guarantees for a
+seed; the rest are formulas.  Where a logarithm or an exponential enters, two platforms may differ
+in the last bit of a float: rounding down to integers hides that unless a value falls on the very
+edge of an integer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from statistics import NormalDist
+
+from kvopt.errors import InvalidInput, did_you_mean, shown, unknown_name
+from kvopt.problem.requests import Request
+
+Value = int | float | str
+
+MOST_REQUESTS = 10**7
+"""More are refused: a mistyped key should not fill the memory of the machine."""
+
+_TRIES = 10_000
+"""Draws of a request or an instance that are thrown away before it counts as impossible."""
+_STANDARD_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A key of a family, on the command line ``-p name=value``.
+
+    Parameters
+    ----------
+    name, help
+        What it is called and what it does.
+    default
+        Its value when it is not given; None for one that the family draws or works out, as
+        the help says.
+    kind
+        ``int``, ``float`` or ``str``.
+    least, most
+        Range of a number, inclusive.
+    choices
+        Values of a text.
+    """
+
+    name: str
+    help: str
+    default: Value | None
+    kind: type[int] | type[float] | type[str] = int
+    least: float = -math.inf
+    most: float = math.inf
+    choices: tuple[str, ...] = ()
+
+    def parsed(self, value: Value) -> Value:
+        """Return a value of the right type and range, or raise."""
+        try:
+            # int(1.5) is 1 and int(True) is 1: neither is what the caller meant.
+            if isinstance(value, bool) or (self.kind is int and isinstance(value, float)):
+                raise TypeError
+            parsed = self.kind(value)
+        except (TypeError, ValueError, OverflowError):
+            kind = {int: "an integer", float: "a number", str: "a text"}[self.kind]
+            raise self._refused(f"must be {kind}", value) from None
+        if isinstance(parsed, str):
+            if self.choices and parsed not in self.choices:
+                raise unknown_name(value, self.choices, self.name)
+        elif not (self.least <= parsed <= self.most and math.isfinite(parsed)):
+            raise self._refused(f"must be in {self.least:g} .. {self.most:g}", value)
+        return parsed
+
+    def _refused(self, reason: str, value: Value) -> InvalidInput:
+        return InvalidInput(f"{reason}, got {shown(value)}", field=self.name)
+
+
+@dataclass
+class Draw:
+    """One draw from a family: its source of randomness and what was asked for.
+
+    Parameters
+    ----------
+    random
+        The source.
+    n, memory
+        What the user asked for, None to leave it to the family.
+    parameters
+        Every key of the family that has a value.
+    drawn
+        What the family drew or worked out for itself; it ends up in the notes of the
+        instance.
+    """
+
+    random: Random
+    n: int | None
+    memory: int | None
+    parameters: Mapping[str, Value]
+    drawn: dict[str, Value] = field(default_factory=dict)
+
+    def count(self, default: int) -> int:
+        """Return how many requests to draw: ``n``, or the default of the family."""
+        return default if self.n is None else self.n
+
+    def number(self, name: str) -> float:
+        """Return a numeric key."""
+        return float(self.parameters[name])
+
+    def integer(self, name: str) -> int:
+        """Return an integer key."""
+        return int(self.parameters[name])
+
+    def uniform(self, low: float, high: float) -> float:
+        """Draw uniformly from [low, high)."""
+        return low + (high - low) * self.random.random()
+
+    def uniform_integer(self, low: int, high: int) -> int:
+        """Draw uniformly from the integers low .. high, both included."""
+        return low + math.floor((high - low + 1) * self.random.random())
+
+    def exponential(self, mean: float) -> float:
+        """Draw from the exponential distribution."""
+        return -mean * math.log(1.0 - self.random.random())
+
+    def normal(self, mean: float, deviation: float) -> float:
+        """Draw from the normal distribution."""
+        level = max(self.random.random(), 2.0**-53)  # the quantile of 0 is infinite
+        return mean + deviation * _STANDARD_NORMAL.inv_cdf(level)
+
+    def lognormal(self, median: float, deviation: float) -> float:
+        """Draw a number whose logarithm is normal."""
+        return math.exp(self.normal(math.log(median), deviation))
+
+    def binomial(self, trials: int, chance: float) -> int:
+        """Draw from the binomial distribution."""
+        return sum(self.random.random() < chance for _ in range(trials))
+
+    def poisson(self, mean: float) -> int:
+        """Draw from the Poisson distribution: unit-rate arrivals before ``mean``."""
+        count, clock = 0, self.exponential(1.0)
+        while clock < mean:
+            count += 1
+            clock += self.exponential(1.0)
+        return count
+
+    def arrivals(self, rate: float, rounds: range) -> list[int]:
+        """Draw Poisson arrivals over some rounds."""
+        if rate * len(rounds) > MOST_REQUESTS:
+            reason = f"{rate:g} a round makes over {MOST_REQUESTS:,} requests"
+            raise InvalidInput(f"{reason} in {len(rounds):,} rounds", field="rate")
+        return [t for t in rounds for _ in range(self.poisson(rate))]
+
+    def fitting(self, shape: Callable[[], tuple[int, int]], memory: int) -> tuple[int, int]:
+        """Redraw a (prompt, output) until it fits the memory."""
+        for _ in range(_TRIES):
+            prompt, output = shape()
+            if prompt + output <= memory:
+                return prompt, output
+        reason = f"{memory} is too small: no draw out of {_TRIES} fits"
+        raise InvalidInput(reason, field="memory")
+
+
+Drawn = tuple[int, list[Request]]
+"""The memory and the requests of one instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A named family of instances.
+
+    Parameters
+    ----------
+    name, summary, source
+        What it is called, what it holds, where it is from.
+    draw
+        Returns the memory and the requests of one instance.
+    parameters
+        Its keys.
+    n, memory
+        Defaults, as a help text shows them.
+    fixed
+        Of ``n`` and ``memory``, those that the family determines by its keys.
+    """
+
+    name: str
+    summary: str
+    source: str
+    draw: Callable[[Draw], Drawn]
+    parameters: tuple[Parameter, ...] = ()
+    n: str = "50"
+    memory: str = "100"
+    fixed: tuple[str, ...] = ()
+
+    def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the keys that have a value, those that are given parsed."""
+        names = [parameter.name for parameter in self.parameters]
+        for name in given:
+            if name not in names:
+                reason = f"is not a key of {self.name}, which has {', '.join(names) or 'no keys'}"
+                reason += did_you_mean(name, names)
+                raise InvalidInput(reason, field=name)
+        values = {
+            parameter.name: parameter.parsed(given[parameter.name])
+            if parameter.name in given
+            else parameter.default
+            for parameter in self.parameters
+        }
+        return {name: value for name, value in values.items() if value is not None}

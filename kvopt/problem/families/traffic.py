@@ -1,0 +1,130 @@
+"""Stand-ins for the traffic of the papers, matched to the statistics they print.
+
+The conversations (LMSYS-Chat-1M) are gated, so lengths are drawn from distributions fitted
+to the published means, medians and ranges:
+
+* conversation: lognormal, clipped to 1..468 (prompt) and 1..883 (output), rounded down;
+  medians 11 and 43, means 41 and 85;
+* summarisation: the prompt mean 2546 lies below its median 2667, which no lognormal can do:
+  a normal around the median clipped to 1..4000, where the upper end takes off enough;
+  output lognormal clipped to 1..4096, median 161, mean 296.
+
+The parameters below solve these equations for the clipped and rounded distributions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.families.base import Draw, Drawn, Family, Parameter
+from kvopt.problem.requests import Request
+
+PAPER_MEMORY = 16_492
+"""KV cache of two A100s with Llama-2-70B, the value that jaillet-2025-v2 observed."""
+
+_LEAST_RATE = 1e-6
+"""Requests a second; below, arrivals would leave the range of clocks."""
+_RATES = (
+    Parameter("rate", "Poisson arrivals a round; 0 for all at once", 0.0, float, 0.0, 1e6),
+    Parameter("per_second", "Poisson arrivals a second, in rounds of 50 ms", None, float, 0.0, 1e6),
+)
+
+_ROUNDS_A_SECOND = 20
+"""About as many as Llama-2-70B makes on two A100."""
+_MICROSECONDS = 1_000_000
+"""In a second."""
+
+
+def _length(value: float, most: int) -> int:
+    """Clip to 1..most, then round down."""
+    return math.floor(min(max(value, 1.0), float(most)))
+
+
+def _conversation(draw: Draw) -> tuple[int, int]:
+    prompt = _length(draw.lognormal(11.5, 1.7297), 468)
+    return prompt, _length(draw.lognormal(43.5, 1.1914), 883)
+
+
+def _summarisation(draw: Draw) -> tuple[int, int]:
+    prompt = _length(draw.normal(2668.0, 1448.0), 4000)
+    return prompt, _length(draw.lognormal(161.5, 1.1127), 4096)
+
+
+def _mixed(draw: Draw) -> tuple[int, int]:
+    is_long = draw.random.random() < draw.number("share")
+    return _summarisation(draw) if is_long else _conversation(draw)
+
+
+def _traffic(draw: Draw, shape: Callable[[Draw], tuple[int, int]]) -> Drawn:
+    memory = draw.memory or PAPER_MEMORY
+    requests, clock, gap = [], 0.0, _mean_gap(draw)
+    for _ in range(draw.count(1000)):
+        clock += draw.exponential(gap) if gap else 0.0
+        fitting = draw.fitting(lambda: shape(draw), memory)
+        requests.append(_arriving(draw, clock, fitting))
+    return memory, requests
+
+
+def _arriving(draw: Draw, clock: float, shape: tuple[int, int]) -> Request:
+    if "per_second" not in draw.parameters:
+        return Request(math.ceil(clock), *shape)
+    since = math.floor(clock * _MICROSECONDS)  # the same number on every platform
+    arrival = -(-since * _ROUNDS_A_SECOND // _MICROSECONDS)
+    return Request(arrival, *shape, arrival_seconds=since / _MICROSECONDS)
+
+
+def _mean_gap(draw: Draw) -> float:
+    rates = {name: draw.number(name) for name in ("rate", "per_second") if name in draw.parameters}
+    given = {name: rate for name, rate in rates.items() if rate}
+    if len(given) > 1:
+        raise InvalidInput("goes without rate", field="per_second")
+    for name, rate in given.items():
+        if rate < _LEAST_RATE:
+            reason = f"must be 0 or at least {_LEAST_RATE:g}, got {rate:g}"
+            raise InvalidInput(reason, field=name)
+        return 1 / rate
+    return 0.0
+
+
+def _family(
+    name: str,
+    summary: str,
+    source: str,
+    shape: Callable[[Draw], tuple[int, int]],
+    *parameters: Parameter,
+) -> Family:
+    return Family(
+        name,
+        summary,
+        f"stand-in for {source}",
+        partial(_traffic, shape=shape),
+        (*_RATES, *parameters),
+        n="1000",
+        memory=str(PAPER_MEMORY),
+    )
+
+
+FAMILIES = (
+    _family(
+        "conversation",
+        "chat: prompt 1..468 (median 11, mean 41), output 1..883 (43, 85)",
+        "LMSYS-Chat-1M as in chen-2025 section 6",
+        _conversation,
+    ),
+    _family(
+        "summarisation",
+        "papers: prompt median 2667, mean 2546; output median 161, mean 296",
+        "arXiv summarisation as in wang-2025 section 7",
+        _summarisation,
+    ),
+    _family(
+        "conversation-summarisation",
+        "chat and papers mixed 4 to 1",
+        "the mixed workload of wang-2025 section 7",
+        _mixed,
+        Parameter("share", "chance of a paper", 0.2, float, 0.0, 1.0),
+    ),
+)

@@ -1,0 +1,219 @@
+"""Batch times from measured batches.
+
+Two kinds of CSV table are read.  One's own has the columns ``tokens`` and ``milliseconds``, and
+``prompts`` and ``held`` if they were measured: a row is a batch.  A profile by operators, as
+the Vidur simulator publishes them, has ``num_tokens``, ``num_tensor_parallel_workers`` and a
+column ``time_stats.OPERATOR.median`` for each operator of a layer, in milliseconds: a round
+takes the embedding once and every other operator once for each layer.
+
+Batches of one's own are rounds of a server, and its time is their sum.  Plain least squares keep
+that sum, as long as a fixed cost is left: with errors relative to the measured times, long rounds
+count little and the sum comes out too low.  A profile is no such sum, it has a row for each number
+of tokens, over orders of magnitude: there the relative error is made small.  No coefficient is
+negative, and all are rounded to whole nanoseconds.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.batch_time import MILLISECOND, BatchTime, Line
+from kvopt.show.optional import optional
+
+Vector = NDArray[np.float64]
+Row = dict[str | None, str]
+
+_LEAST_POINTS = 3
+"""Different numbers of tokens that a fit of lines needs."""
+
+_TOKENS = "num_tokens"
+_WORKERS = "num_tensor_parallel_workers"
+_PREFIX, _SUFFIX = "time_stats.", ".median"
+_ONCE = "time_stats.emb.median"
+"""The one operator that a round takes once, not in every layer."""
+
+_OWN = ("tokens", "milliseconds")
+_OPTIONAL = ("prompts", "held")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One batch: tokens through the weights, prompt tokens among them, tokens held, and time."""
+
+    tokens: int
+    milliseconds: float
+    prompts: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A model and how far it is from the table, with errors relative to the measured times.
+
+    Parameters
+    ----------
+    batch_time
+        The model.
+    rows, seconds
+        How many batches were measured, and how long they took together.
+    model_seconds
+        How long the model says that they take.
+    squared_error
+        The mean of squared errors, in milliseconds.
+    """
+
+    batch_time: BatchTime
+    rows: int
+    seconds: float
+    model_seconds: float
+    squared_error: float
+    largest_error: float
+    typical_error: float
+
+
+# ---- tables -----------------------------------------------------------------------------------
+
+
+def read_table(text: str, layers: int, workers: int) -> tuple[list[Measured], bool]:
+    """Return the batches of a table, and whether it is a profile by operators.
+
+    Parameters
+    ----------
+    text
+        The content of the file.
+    layers, workers
+        Of a profile: layers of the model, and GPUs among which each is divided.
+    """
+    try:
+        return _rows(csv.DictReader(io.StringIO(text), strict=True), layers, workers)
+    except csv.Error as error:
+        raise InvalidInput(f"is not a CSV file: {error}") from None
+
+
+def _rows(table: csv.DictReader[str], layers: int, workers: int) -> tuple[list[Measured], bool]:
+    columns = list(table.fieldnames or ())
+    if _TOKENS in columns:
+        return list(_profile(table, columns, layers, workers)), True
+    unknown = set(columns) - {*_OWN, *_OPTIONAL}
+    if unknown or not {*_OWN} <= {*columns}:
+        reason = f"must be {','.join(_OWN)} and perhaps {','.join(_OPTIONAL)}, or a profile with"
+        raise InvalidInput(f"{reason} {_TOKENS}, got {shown(','.join(columns))}", field="header")
+    return [_own(row, line) for line, row in enumerate(table, 2)], False
+
+
+def _own(row: Row, line: int) -> Measured:
+    tokens, prompts, held = (
+        int(_number(row, name, line, whole=True)) if name in row else 0
+        for name in ("tokens", *_OPTIONAL)
+    )
+    if prompts > tokens:
+        raise InvalidInput(f"is above tokens, {tokens}", field=f"line {line}: prompts")
+    return Measured(tokens, _number(row, "milliseconds", line), prompts, held)
+
+
+def _profile(
+    table: csv.DictReader[str], columns: list[str], layers: int, workers: int
+) -> Iterator[Measured]:
+    times = [name for name in columns if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
+    if not times or _WORKERS not in columns:
+        raise InvalidInput(f"has no {_WORKERS} or no {_PREFIX}*{_SUFFIX}", field="header")
+    for line, row in enumerate(table, 2):
+        if _number(row, _WORKERS, line, whole=True) == workers:
+            total = sum(
+                _number(row, name, line) * (1 if name == _ONCE else layers) for name in times
+            )
+            yield Measured(int(_number(row, _TOKENS, line, whole=True)), total)
+
+
+def _number(row: Row, name: str, line: int, *, whole: bool = False) -> float:
+    """Return a number of a row: an integer that is not negative, or a positive number."""
+    if None in row:  # a comma inside a number, say
+        raise InvalidInput("has more fields than the header", field=f"line {line}")
+    try:
+        number = float(row.get(name) or "")
+    except ValueError:
+        number = math.nan
+    is_right = number >= 0 and number.is_integer() if whole else 0 < number < math.inf
+    if not is_right:
+        wanted = "an integer that is not negative" if whole else "a positive number"
+        reason = f"must be {wanted}, got {shown(row.get(name))}"
+        raise InvalidInput(reason, field=f"line {line}: {name}")
+    return number
+
+
+# ---- fits -------------------------------------------------------------------------------------
+
+
+def fit_roof(rows: Sequence[Measured], lines: int = 2, *, is_profile: bool = False) -> Fit:
+    """Fit one or two lines to times by tokens.
+
+    With two, every split of the table is tried: one line for the batches below, one for those
+    above it.  The best split is taken, or one line if no split is better: of a profile by the
+    largest relative error, else by squared errors.
+    """
+    if lines not in (1, 2):
+        raise InvalidInput(f"must be 1 or 2, got {lines}", field="lines")
+    ordered = sorted(rows, key=lambda row: row.tokens)
+    tokens, times = np.array([row.tokens for row in ordered], dtype=float), _times(ordered)
+    scale = times if is_profile else np.full_like(times, times.mean())
+    columns = np.stack([np.ones_like(tokens), tokens], axis=1)
+    splits = [k for k in range(2, len(tokens) - 1) if tokens[k] > tokens[k - 1]]
+    candidates: list[tuple[slice, ...]] = [(slice(None),)]
+    if lines == 2:
+        candidates += [(slice(k), slice(k, None)) for k in splits]
+    fits = (
+        judged(
+            BatchTime(Line(*_not_negative(columns[s], times[s], scale[s])) for s in sides), ordered
+        )
+        for sides in candidates
+    )
+    return min(fits, key=lambda fit: fit.largest_error if is_profile else fit.squared_error)
+
+
+def fit_linear(rows: Sequence[Measured]) -> Fit:
+    """Fit one line and the costs of prompt tokens and of tokens held, none below 0."""
+    times = _times(rows)
+    columns = np.array([[1, row.tokens, row.prompts, row.held] for row in rows], dtype=float)
+    scale = np.full_like(times, times.mean())
+    fixed, token, prompt, held = _not_negative(columns, times, scale)
+    return judged(BatchTime([Line(fixed, token)], kv_ns=held, prompt_ns=prompt), rows)
+
+
+def judged(model: BatchTime, rows: Sequence[Measured]) -> Fit:
+    """Return a model with its errors on a table."""
+    # Of the formula only sums matter: tokens are A + S.
+    made = np.array([model.round_ns(r.tokens - r.prompts, r.prompts, r.held) for r in rows])
+    took, made = _times(rows) / MILLISECOND, made / MILLISECOND
+    errors = made / took - 1
+    return Fit(
+        model,
+        len(rows),
+        took.sum() / 1000,
+        made.sum() / 1000,
+        float(np.mean((made - took) ** 2)),
+        np.abs(errors).max(),
+        float(np.mean(errors**2)) ** 0.5,
+    )
+
+
+def _not_negative(columns: Vector, times: Vector, scale: Vector) -> list[int]:
+    """Return coefficients of least squared error in units of a scale, none below 0."""
+    nnls = optional("scipy.optimize", "fit").nnls
+    largest = np.maximum(columns.max(axis=0), 1.0)  # so that no column dwarfs another
+    found, _ = nnls(columns / largest / scale[:, None], times / scale)
+    return [round(float(x)) for x in found / largest]
+
+
+def _times(rows: Sequence[Measured]) -> Vector:
+    """Return the times in nanoseconds of a table that is large enough."""
+    if len({row.tokens for row in rows}) < _LEAST_POINTS:
+        raise InvalidInput(f"needs at least {_LEAST_POINTS} different numbers of tokens")
+    return np.array([row.milliseconds for row in rows]) * MILLISECOND

@@ -1,0 +1,399 @@
+"""The problem: requests that grow by a token a round, and caches of ``memory`` tokens.
+
+Everything here is an integer, is checked once when it is built and never changes
+afterwards.  No solver is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.requests import (
+    LARGEST_INTEGER,
+    Prediction,
+    Request,
+    can_be_written,
+    checked_integer,
+    checked_number,
+)
+from kvopt.show.dataframes import any_known, frame, rows_of, whole
+from kvopt.show.optional import pictures
+from kvopt.show.summary import Facts, Summarised, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+MOST_WORKERS = 10_000
+"""Limit of the workers of a fleet: what is said of each of them is kept in lists."""
+
+_COLUMNS = ("arrival", "prompt", "output")
+_MORE_COLUMNS = ("predicted_lower", "predicted_upper", "arrival_seconds", "priority", "deadline")
+"""Of a DataFrame."""
+
+DEEPEST_NOTES = 100
+"""Levels that notes may have: what is read here must be written and compared elsewhere."""
+
+
+@dataclass(frozen=True, repr=False)
+class Instance(Summarised):
+    """Workers with a cache of ``memory`` tokens each, and the requests that share them.
+
+    Parameters
+    ----------
+    memory
+        Capacity ``M >= 1`` in tokens.
+    requests
+        The requests; their order is the order of every ``starts`` list.
+    name, notes
+        Labels for people; they do not enter the content hash.
+    round_ms
+        Length of a round on the clock of the trace, where there is one.
+    workers
+        How many machines there are, each with a cache of its own: every request runs on one.
+    block_size
+        Tokens of a block ``B``.  Memory is given out in whole blocks, of which there are
+        ``floor(M / B)``: a request that holds h tokens takes ``ceil(h / B)``.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> len(instance), instance.requests[3].id, instance.requests[3].peak
+    (4, 'r3', 5)
+    """
+
+    memory: int
+    requests: tuple[Request, ...]
+    name: str | None = None
+    notes: object = None
+    round_ms: float | None = None
+    workers: int = 1
+    block_size: int = 1
+
+    def __init__(
+        self,
+        memory: int,
+        requests: Iterable[Request],
+        name: str | None = None,
+        notes: object = None,
+        round_ms: float | None = None,
+        workers: int = 1,
+        block_size: int = 1,
+    ) -> None:
+        object.__setattr__(self, "memory", checked_integer(memory, "memory", 1))
+        object.__setattr__(self, "requests", tuple(_named(requests)))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "notes", notes)
+        object.__setattr__(self, "round_ms", round_ms)
+        object.__setattr__(self, "workers", checked_integer(workers, "workers", 1))
+        if self.workers > MOST_WORKERS:
+            raise InvalidInput(
+                f"must be at most {MOST_WORKERS:,}, got {workers:,}", field="workers"
+            )
+        object.__setattr__(self, "block_size", checked_integer(block_size, "block_size", 1))
+        self._check_labels()
+        self._check_requests()
+
+    def _check_labels(self) -> None:
+        if self.name is not None and not isinstance(self.name, str):
+            raise InvalidInput(f"must be a string, got {shown(self.name)}", field="name")
+        if self.notes is not None and not isinstance(self.notes, (str, dict)):
+            raise InvalidInput(f"must be text or an object, got {shown(self.notes)}", field="notes")
+        for field, value in (("name", self.name), ("notes", self.notes)):
+            if not can_be_written(value):
+                raise InvalidInput("holds what no JSON file in UTF-8 can carry", field=field)
+        if _deeper_than(self.notes, DEEPEST_NOTES):
+            raise InvalidInput(f"has more than {DEEPEST_NOTES} levels", field="notes")
+        if self.round_ms is not None:
+            milliseconds = checked_number(self.round_ms, "round_ms", positive=True)
+            object.__setattr__(self, "round_ms", milliseconds)
+
+    def _check_requests(self) -> None:
+        if self.block_size > 1:
+            refuse_fleet(self, "memory in whole blocks")
+        seen: set[str | None] = set()
+        for request in self.requests:
+            if request.id in seen:
+                raise InvalidInput("is used twice", field="id", request=repr(request.id))
+            seen.add(request.id)
+            if request.peak > self.memory:
+                raise InvalidInput(
+                    f"needs {request.peak} tokens (prompt + output), memory is {self.memory}",
+                    field="output",
+                    request=repr(request.id),
+                )
+            if (needed := -(-request.peak // self.block_size)) > self.blocks:
+                raise InvalidInput(
+                    f"needs {needed} blocks of {self.block_size} tokens, memory has {self.blocks}",
+                    field="output",
+                    request=repr(request.id),
+                )
+        if self.blocks == 0:  # without requests as well
+            reason = f"is {self.block_size}, memory has {self.memory} tokens: not one block"
+            raise InvalidInput(reason, field="block_size")
+
+    @property
+    def blocks(self) -> int:
+        """Whole blocks that the memory has."""
+        return self.memory // self.block_size
+
+    @property
+    def in_blocks(self) -> str:
+        """How memory is given out, in words."""
+        return f"memory in {self.blocks:,} whole blocks of {self.block_size:,} tokens"
+
+    def __len__(self) -> int:
+        return len(self.requests)
+
+    def __iter__(self) -> Iterator[Request]:
+        return iter(self.requests)
+
+    @overload
+    def __getitem__(self, which: int) -> Request: ...
+    @overload
+    def __getitem__(self, which: slice) -> Instance: ...
+    def __getitem__(self, which: int | slice) -> Request | Instance:
+        """Return a request, or the instance of some of them."""
+        if not isinstance(which, slice):
+            return self.requests[which]
+        return replace(self, requests=self.requests[which], name=None, notes=None)
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        requests = self.requests
+        return {
+            "name": self.name,
+            "requests": len(requests),
+            "memory": f"{self.memory:,} tokens",
+            "workers": self.workers if self.workers > 1 else None,
+            "blocks": f"{self.blocks:,} of {self.block_size:,} tokens"
+            if self.block_size > 1
+            else None,
+            "prompts": spread([request.prompt for request in requests]),
+            "outputs": spread([request.output for request in requests]),
+            "arrivals": spread([request.arrival for request in requests]),
+            "with predictions": sum(r.predicted is not None for r in requests) or None,
+        }
+
+    def __hash__(self) -> int:
+        return hash(self.hash)  # not of the fields: notes may be a dict
+
+    @property
+    def schema(self) -> str:
+        """The schema of its file: the second only where something needs it."""
+        has_more = any((r.priority, r.deadline) != (None, None) for r in self.requests)
+        has_more |= self.workers > 1 or self.block_size > 1
+        return f"kvopt.instance/{2 if has_more else 1}"
+
+    @cached_property
+    def hash(self) -> str:
+        """``sha256:...`` of what the problem is: labels, ids and notes do not count."""
+        content: dict[str, object] = {
+            "schema": self.schema,
+            "memory": self.memory,
+            "requests": [_content(request) for request in self.requests],
+        }
+        if self.round_ms is not None:
+            content["round_ms"] = self.round_ms
+        if self.workers > 1:
+            content["workers"] = self.workers
+        if self.block_size > 1:
+            content["block_size"] = self.block_size
+        text = json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False)
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def total_output(self) -> int:
+        """Sum of all outputs: no schedule has a smaller total latency."""
+        return sum(request.output for request in self.requests)
+
+    @property
+    def used_workers(self) -> int:
+        """Workers that can be of use: no more than there are requests."""
+        return min(self.workers, max(1, len(self)))
+
+    @property
+    def total_memory(self) -> int:
+        """Tokens that all workers that can be of use hold together."""
+        return self.memory * self.used_workers
+
+    @cached_property
+    def last_arrival(self) -> int:
+        """Round of the last arrival, 0 when there is no request."""
+        return max((request.arrival for request in self.requests), default=0)
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each request, as a DataFrame of pandas.
+
+        Columns: ``id``, ``arrival``, ``prompt``, ``output``, and ``predicted_lower``,
+        ``predicted_upper``, ``arrival_seconds``, ``priority`` and ``deadline`` where a request
+        has them.
+        """
+        said = [r.predicted for r in self.requests]
+        others: dict[str, list[Any]] = {
+            "predicted_lower": [None if each is None else each.lower for each in said],
+            "predicted_upper": [None if each is None else each.upper for each in said],
+            "arrival_seconds": [r.arrival_seconds for r in self.requests],
+            "priority": [r.priority for r in self.requests],
+            "deadline": [r.deadline for r in self.requests],
+        }
+        columns: dict[str, list[Any]] = {
+            name: [getattr(r, name) for r in self.requests] for name in ("id", *_COLUMNS)
+        }
+        return frame(columns | {name: each for name, each in others.items() if any_known(each)})
+
+    @classmethod
+    def from_dataframe(
+        cls, df: DataFrame, memory: int, *, name: str | None = None, round_ms: float | None = None
+    ) -> Instance:
+        """Return the instance whose requests are the rows of a DataFrame, in their order.
+
+        Parameters
+        ----------
+        df
+            With the columns ``arrival``, ``prompt`` and ``output``, and any of those that
+            `to_dataframe` has beside them.  Other columns are refused.
+        memory
+            Capacity in tokens.
+        name, round_ms
+            As in `Instance`.
+
+        Raises
+        ------
+        InvalidInput
+            With the row and the column at fault.
+        """
+        requests = []
+        for place, row in rows_of(df, _COLUMNS, ("id", *_MORE_COLUMNS)):
+            try:
+                requests.append(_request_from_row(row))
+            except InvalidInput as error:
+                raise error.located(request=place) from None
+        return cls(memory, requests, name, round_ms=round_ms)
+
+    def plot(self) -> Figure:
+        """Draw the requests: their shapes, when they come, and what they would hold unhindered."""
+        figure: Figure = pictures().plot_instance(self)
+        return figure
+
+    def shifted(self, rounds: int) -> Instance:
+        """Return the same instance with every arrival moved by ``rounds``."""
+        moved = [replace(request, arrival=request.arrival + rounds) for request in self.requests]
+        return replace(self, requests=tuple(moved))
+
+    def pooled(self) -> Instance:
+        """Return the instance with one cache that is as large as all of them together.
+
+        Whatever a fleet does in rounds this one worker can do too, so a bound for it holds for
+        the fleet.
+        """
+        return replace(self, memory=self.memory * self.workers, workers=1)
+
+    def of_one_worker(self, members: Iterable[int]) -> Instance:
+        """Return the instance of one worker and those requests, in the order given."""
+        return replace(self, requests=tuple(self.requests[i] for i in members), workers=1)
+
+    def in_tokens(self) -> Instance:
+        """Return the instance whose memory is as large as all blocks, and counted in tokens.
+
+        What fits into blocks fits into their tokens, so a bound for it holds with blocks too.
+        """
+        return replace(self, memory=self.blocks * self.block_size, block_size=1)
+
+    def inflated(self) -> Instance:
+        """Return an instance that counts tokens, and whose schedules all fit into the blocks.
+
+        Each request holds B - 1 tokens more, as does the memory beside its blocks.  For integers
+        ``ceil(h / B) <= (h + B - 1) / B``; so blocks in use, an integer, are below
+        ``blocks + 1`` where these larger holdings fit.
+        """
+        if self.block_size == 1:
+            return self
+        more = self.block_size - 1
+        requests = tuple(replace(r, prompt=r.prompt + more) for r in self.requests)
+        memory = self.blocks * self.block_size + more
+        return replace(self, memory=memory, requests=requests, block_size=1)
+
+
+def refuse_blocks(instance: Instance, what: str) -> None:
+    """Refuse an instance of whole blocks where something counts tokens only."""
+    if instance.block_size > 1:
+        reason = f"is {instance.block_size}: {what} counts tokens, not whole blocks"
+        raise InvalidInput(reason, field="block_size")
+
+
+def refuse_fleet(instance: Instance, what: str) -> None:
+    """Refuse an instance of several workers where something knows one only."""
+    if instance.workers > 1:
+        raise InvalidInput(f"is {instance.workers}: {what} knows one worker only", field="workers")
+
+
+def _request_from_row(row: dict[str, object]) -> Request:
+    arrival, prompt, output = (
+        checked_integer(whole(row[name], name), name, 0) for name in _COLUMNS
+    )
+    if "id" in row and row["id"] is None:
+        raise InvalidInput("is missing", field="id")
+    label = row.get("id")
+    ends = [row.get("predicted_lower"), row.get("predicted_upper")]
+    predicted = None
+    if any_known(ends):
+        lower, upper = (
+            checked_integer(whole(end, field), field, 1)
+            for end, field in zip(ends, _MORE_COLUMNS, strict=False)
+        )
+        predicted = Prediction(lower, upper)
+    seconds = row.get("arrival_seconds")
+    priority, deadline = (
+        None
+        if row.get(name) is None
+        else checked_integer(whole(row[name], name), name, -LARGEST_INTEGER)
+        for name in _MORE_COLUMNS[3:]
+    )
+    return Request(
+        arrival,
+        prompt,
+        output,
+        id=str(label) if type(label) is int else label,  # type: ignore[arg-type]  # it is checked
+        predicted=predicted,
+        arrival_seconds=None if seconds is None else checked_number(seconds, "arrival_seconds"),
+        priority=priority,
+        deadline=deadline,
+    )
+
+
+def _named(requests: Iterable[Request]) -> Iterator[Request]:
+    for position, request in enumerate(requests):
+        if not isinstance(request, Request):
+            reason = f"must hold Request objects, got {shown(request)}"
+            raise InvalidInput(reason, field="requests", request=f"at position {position}")
+        yield request if request.id is not None else replace(request, id=f"r{position}")
+
+
+def _deeper_than(value: object, levels: int) -> bool:
+    """Whether objects and lists are nested in more than so many levels."""
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_deeper_than(part, levels - 1) for part in inner)
+
+
+def _content(request: Request) -> list[object]:
+    content: list[object] = [request.arrival, request.prompt, request.output]
+    if request.predicted is not None or request.arrival_seconds is not None:
+        predicted = request.predicted
+        content.append(None if predicted is None else [predicted.lower, predicted.upper])
+    if request.arrival_seconds is not None:
+        content.append(request.arrival_seconds)
+    newer = {"priority": request.priority, "deadline": request.deadline}
+    if known := {name: value for name, value in newer.items() if value is not None}:
+        content.append(known)
+    return content

@@ -1,0 +1,285 @@
+"""Instance files: ``kvopt.instance/1`` as JSON, or CSV with ``arrival,prompt,output``.
+
+CSV may have a column ``deadline`` too.  The second schema is that of fleets, of memory in
+whole blocks, and of requests with priorities or deadlines, and of no others.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.atomic import write_atomically
+from kvopt.files.reading import (
+    blamed_on,
+    check_fields,
+    is_standard_input,
+    name_of,
+    parse_json,
+    read_text,
+    semicolons,
+)
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Prediction, Request, checked_integer
+
+_LOGGER = logging.getLogger("kvopt")
+SCHEMA = "kvopt.instance/1"
+NEWER_SCHEMA = "kvopt.instance/2"
+CSV_COLUMNS = ("arrival", "prompt", "output")
+
+_TOP_NEEDED = dict.fromkeys(("schema", "memory", "requests")).keys()
+_TOP_OPTIONAL = ("name", "notes", "round_ms")
+_TOP_NEWER = ("workers", "block_size")
+_REQUEST_NEEDED = dict.fromkeys(CSV_COLUMNS).keys()
+_REQUEST_OPTIONAL = ("id", "predicted", "arrival_seconds")
+_PREDICTED_NEEDED = dict.fromkeys(("lower", "upper")).keys()
+_INTEGER = re.compile(r"-?[0-9]+", re.ASCII)
+
+_MOST_DIGITS = 4000
+"""Digits of a cell up to which it is looked at as a number; Python reads 4300."""
+
+
+def as_instance(given: Instance | str | Path) -> Instance:
+    """Return an instance as it is, or read it where the name of a file is given."""
+    if isinstance(given, str | Path):
+        return read_instance(given)
+    if isinstance(given, Instance):
+        return given
+    reason = f"must be an Instance or the name of a file, got {shown(given)}"
+    raise InvalidInput(reason, field="instance")
+
+
+def read_instance(
+    path: str | Path,
+    memory: int | None = None,
+    workers: int | None = None,
+    block_size: int | None = None,
+) -> Instance:
+    """Read an instance from a JSON file, or from CSV when the name ends in ``.csv``.
+
+    Parameters
+    ----------
+    path
+        The file; ``-`` is standard input, whose first line tells JSON from CSV.
+    memory
+        Cache size: needed for CSV, which has no place for it, and taken in place of what a JSON
+        file says.
+    workers
+        How many machines with such a cache there are, in place of what a JSON file says.
+    block_size
+        Tokens of a block, in place of what a JSON file says.
+
+    Raises
+    ------
+    InvalidInput
+        With the file, the request and the field at fault in one line.
+    """
+    with blamed_on(path):
+        if memory is not None:
+            checked_integer(memory, "memory", 1)  # True == 1 and 5.0 == 5 must not pass
+        text = read_text(path)
+        if _is_csv(path, text):
+            instance = _instance_from_csv(text, memory)
+            machines, block = (1 if n is None else n for n in (workers, block_size))
+            return replace(instance, workers=machines, block_size=block)
+        value = parse_json(text)
+        instance = instance_from_json(value, memory, workers, block_size)
+        for field in ("memory", *_TOP_NEWER):
+            taken = getattr(instance, field)
+            if value.get(field, taken) != taken:
+                said = "%s: %s %s instead of the file's %s"
+                _LOGGER.info(said, name_of(path), field, taken, value[field])
+        return instance
+
+
+def _is_csv(path: str | Path, text: str) -> bool:
+    """Whether a file is CSV by its name, standard input by a first line that JSON cannot have."""
+    if not is_standard_input(path):
+        return str(path).lower().endswith(".csv")
+    first = text.lstrip().partition("\n")[0]
+    return "," in first and first[0] not in '{["'
+
+
+def instance_from_json(
+    value: object,
+    memory: int | None = None,
+    workers: int | None = None,
+    block_size: int | None = None,
+) -> Instance:
+    """Build an instance from parsed JSON, with other caches where these are given."""
+    is_newer = isinstance(value, dict) and value.get("schema") == NEWER_SCHEMA
+    schema = NEWER_SCHEMA if is_newer else SCHEMA
+    if isinstance(value, dict) and str(value.get("schema")).startswith("kvopt.run/"):
+        raise InvalidInput("is that of a run: kvopt certify --run judges it", field="schema")
+    more = (*_TOP_OPTIONAL, *_TOP_NEWER) if is_newer else _TOP_OPTIONAL
+    top = check_fields(value, "instance", _TOP_NEEDED, more, schema)
+    optional = (*_REQUEST_OPTIONAL, "priority", "deadline") if is_newer else _REQUEST_OPTIONAL
+    _refuse_nulls(top, more)
+    own = checked_integer(top["memory"], "memory", 1)
+    machines = checked_integer(top.get("workers", 1), "workers", 1)
+    block = checked_integer(top.get("block_size", 1), "block_size", 1)
+    rows = top["requests"]
+    if not isinstance(rows, list):
+        raise InvalidInput(f"must be a list, got {shown(rows)}", field="requests")
+    return Instance(
+        memory=own if memory is None else memory,
+        requests=[_request_from_json(row, i, optional) for i, row in enumerate(rows)],
+        name=top.get("name"),
+        notes=top.get("notes"),
+        round_ms=top.get("round_ms"),
+        workers=machines if workers is None else workers,
+        block_size=block if block_size is None else block_size,
+    )
+
+
+def _request_from_json(value: object, position: int, optional: Collection[str]) -> Request:
+    try:
+        row = check_fields(value, "request", _REQUEST_NEEDED, optional)
+        if len(row) == len(_REQUEST_NEEDED):
+            return Request(row["arrival"], row["prompt"], row["output"], f"r{position}")
+        _refuse_nulls(row, optional)
+        predicted = None
+        if "predicted" in row:
+            names = _PREDICTED_NEEDED
+            ends = check_fields(row["predicted"], "predicted", names, inside="predicted.")
+            predicted = Prediction(**ends)
+        return Request(**{"id": f"r{position}", **row, "predicted": predicted})
+    except InvalidInput as error:
+        label = value.get("id") if isinstance(value, dict) else None
+        known = isinstance(label, str) and label
+        raise error.located(request=repr(label if known else f"r{position}")) from None
+
+
+def _refuse_nulls(row: dict[str, Any], optional: Collection[str]) -> None:
+    for field in optional:
+        if field in row and row[field] is None:
+            raise InvalidInput("must not be null; leave it out instead", field=field)
+
+
+def _instance_from_csv(text: str, memory: int | None) -> Instance:
+    if memory is None:
+        raise InvalidInput("CSV has no memory: give it with --memory", field="memory")
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    requests: list[Request] = []
+    try:
+        header = next(lines, [])
+        columns = [name.strip() for name in header]
+        if sorted(columns) not in (sorted(CSV_COLUMNS), sorted((*CSV_COLUMNS, "deadline"))):
+            reason = f"must be {','.join(CSV_COLUMNS)}, got {shown(','.join(header))}"
+            raise InvalidInput(reason + semicolons(header), field="header")
+        for cells in lines:
+            if cells:  # the csv module returns an empty row for a blank line
+                requests.append(_request_from_cells(cells, columns, len(requests), lines.line_num))
+    except csv.Error as error:
+        raise InvalidInput(f"is not CSV: {error} (line {lines.line_num})") from None
+    return Instance(memory=memory, requests=requests)
+
+
+def _request_from_cells(cells: list[str], columns: list[str], position: int, line: int) -> Request:
+    try:
+        found, wanted = len(cells), len(columns)
+        if found < wanted:
+            reason = f"is missing: the header has {wanted} fields, the row ends after {found}"
+            raise InvalidInput(reason, field=columns[found])
+        if found > wanted:
+            extra = f"{shown(cells[wanted])} has no field"
+            raise InvalidInput(f"has {found} cells, the header has {wanted}: {extra}")
+        row = dict(zip(columns, cells, strict=True))
+        arrival, prompt, output = (_integer_from_cell(row[name], name) for name in CSV_COLUMNS)
+        cell = row.get("deadline", "").strip()
+        deadline = _integer_from_cell(cell, "deadline") if cell else None
+        return Request(arrival, prompt, output, f"r{position}", deadline=deadline)
+    except InvalidInput as error:
+        raise error.located(request=f"r{position} (line {line})") from None
+
+
+def _integer_from_cell(cell: str, field: str) -> int:
+    text = cell.strip()
+    if not text:
+        raise InvalidInput("is missing", field=field)
+    if not _INTEGER.fullmatch(text):
+        raise InvalidInput(f"must be an integer, got {shown(text)}", field=field)
+    if len(text) > _MOST_DIGITS:
+        limit = "at least 0" if text[0] == "-" else "at most 2^53 - 1"
+        raise InvalidInput(f"must be {limit}, got {len(text.lstrip('-'))} digits", field=field)
+    return int(text)
+
+
+def instance_to_json(instance: Instance) -> dict[str, Any]:
+    """Return the JSON object of an instance; absent fields are left out."""
+    top = {
+        "schema": instance.schema,
+        "name": instance.name,
+        "notes": instance.notes,
+        "memory": instance.memory,
+        "workers": instance.workers if instance.workers > 1 else None,
+        "block_size": instance.block_size if instance.block_size > 1 else None,
+        "round_ms": instance.round_ms,
+        "requests": [request_to_json(request) for request in instance],
+    }
+    return {field: value for field, value in top.items() if value is not None}
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request; absent fields are left out."""
+    row: dict[str, Any] = {"id": request.id}
+    row["arrival"], row["prompt"], row["output"] = request.kind
+    if request.predicted is not None:
+        row["predicted"] = {"lower": request.predicted.lower, "upper": request.predicted.upper}
+    if request.arrival_seconds is not None:
+        row["arrival_seconds"] = request.arrival_seconds
+    if request.priority is not None:
+        row["priority"] = request.priority
+    if request.deadline is not None:
+        row["deadline"] = request.deadline
+    return row
+
+
+def write_instance(instance: Instance, path: str | Path) -> None:
+    """Write an instance as JSON, one request a line, or as CSV for a ``.csv`` name.
+
+    CSV keeps arrivals, prompts, outputs and deadlines.  Name and notes are left out; an instance
+    with more to say than these is refused rather than stripped in silence.
+    """
+    as_csv = str(path).lower().endswith(".csv")
+    write_atomically(path, _csv_text(instance, str(path)) if as_csv else instance_text(instance))
+
+
+def instance_text(instance: Instance) -> str:
+    """Return the JSON text of an instance: small differences stay on their own line."""
+    top = instance_to_json(instance)
+    rows = top.pop("requests")
+    head = json.dumps(top, indent=1, ensure_ascii=False, allow_nan=False)[:-2]
+    body = ",\n".join("  " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in rows)
+    return head + (f',\n "requests": [\n{body}\n ]\n}}\n' if rows else ',\n "requests": []\n}\n')
+
+
+def _csv_text(instance: Instance, path: str) -> str:
+    said = {"round_ms": instance.round_ms is not None}
+    said |= {name: getattr(instance, name) > 1 for name in _TOP_NEWER}
+    for field in (field for field, is_said in said.items() if is_said):
+        raise InvalidInput("CSV has no place for it: write JSON", field=field, file=path)
+    for position, request in enumerate(instance):
+        labels = (request.predicted, request.arrival_seconds, request.priority)
+        if labels != (None, None, None) or request.id != f"r{position}":
+            raise InvalidInput(
+                "CSV has no place for ids, predictions, seconds or priorities: write JSON instead",
+                request=repr(request.id),
+                file=path,
+            )
+    if any(r.deadline is not None for r in instance):
+        more = ("" if r.deadline is None else r.deadline for r in instance)
+        rows = [
+            f"{r.arrival},{r.prompt},{r.output},{d}\n" for r, d in zip(instance, more, strict=True)
+        ]
+        return ",".join((*CSV_COLUMNS, "deadline")) + "\n" + "".join(rows)
+    rows = [f"{r.arrival},{r.prompt},{r.output}\n" for r in instance]
+    return ",".join(CSV_COLUMNS) + "\n" + "".join(rows)

@@ -1,0 +1,7 @@
+"""Public traces of requests as instances."""
+
+from kvopt.problem.traces.formats import FORMATS, Trace, register
+from kvopt.problem.traces.importing import import_trace
+from kvopt.problem.traces.rows import Row, Unread, readable
+
+__all__ = ["FORMATS", "Row", "Trace", "Unread", "import_trace", "readable", "register"]

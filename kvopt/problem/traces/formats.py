@@ -1,0 +1,94 @@
+"""Formats of traces by name: what ``kvopt import --format`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import tee
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kvopt.kernels.registry import Registry
+from kvopt.problem.batch_time import MILLISECOND
+from kvopt.problem.traces.recognition import recognised
+from kvopt.problem.traces.rows import Columns, Found, csv_rows, from_rows, read_json_lines
+
+Clock = Literal["seconds", "rounds", "none"]
+
+
+class Trace(NamedTuple):
+    """What a format makes of a file.
+
+    Parameters
+    ----------
+    lines
+        Number and content of each line, read when they are asked for.
+    clock
+        What times are: nanoseconds of a clock, rounds, or nothing.
+    columns
+        What was taken for what, in words, where the file decided that.
+    """
+
+    lines: Iterable[Found]
+    clock: Clock = "seconds"
+    columns: str | None = None
+
+
+Format = Callable[..., Trace]
+"""Takes the path, and those of ``prompt_column``, ``output_column`` and ``time_column`` for which
+it has a parameter."""
+
+FORMATS: Registry[Format] = Registry(
+    "format",
+    "kvopt.formats",
+    dict.fromkeys(("azure", "mooncake", "lengths", "csv", "openai"), __name__),
+    "path",
+    Trace,
+)
+
+register = FORMATS.register
+"""Make a format known by a name; a decorator."""
+
+
+@register("azure")
+def azure(path: Path) -> Trace:
+    """Read a CSV file with dates and times."""
+    return Trace(
+        from_rows(csv_rows(path), Columns("ContextTokens", "GeneratedTokens", "TIMESTAMP"))
+    )
+
+
+@register("mooncake")
+def mooncake(path: Path) -> Trace:
+    """Read a JSON object on each line, with milliseconds."""
+    columns = Columns("input_length", "output_length", "timestamp", MILLISECOND)
+    return Trace(read_json_lines(path, columns))
+
+
+@register("lengths")
+def lengths(
+    path: Path, prompt_column: str = "num_prefill_tokens", output_column: str = "num_decode_tokens"
+) -> Trace:
+    """Read two columns of a CSV file."""
+    return Trace(from_rows(csv_rows(path), Columns(prompt_column, output_column)), "none")
+
+
+@register("csv")
+def csv(
+    path: Path,
+    prompt_column: str | None = None,
+    output_column: str | None = None,
+    time_column: str | None = None,
+) -> Trace:
+    """Read a CSV file in seconds, in rounds or without times, as its header says."""
+    given = {"prompt": prompt_column, "output": output_column, "time": time_column}
+    rows, ahead = tee(csv_rows(path))  # standard input can be read once only
+    columns, said = recognised(ahead, given)
+    clock: Clock = "none" if columns.time is None else "seconds" if columns.unit else "rounds"
+    return Trace(from_rows(rows, columns), clock, said)
+
+
+@register("openai")
+def openai(path: Path) -> Trace:
+    """Read an answer of OpenAI's interface on each line, or what holds one."""
+    columns = Columns("prompt_tokens", "completion_tokens", "created", cached="cached_tokens")
+    return Trace(read_json_lines(path, columns))

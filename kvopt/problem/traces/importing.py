@@ -1,0 +1,251 @@
+"""``import_trace``: the requests of a trace file that are kept, as an instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from inspect import signature
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kvopt.errors import InvalidInput
+from kvopt.files.reading import blamed_on, is_standard_input, name_of
+from kvopt.kernels.guarding import blamed
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request, checked_integer, checked_number
+from kvopt.problem.traces.formats import FORMATS, Clock, Trace
+from kvopt.problem.traces.rows import Found, Row, Unread
+
+DEFAULT_ROUND_MS = 50.0
+"""About what a batch of Llama-2-70B on two A100 takes while it is small."""
+
+
+def import_trace(
+    path: str | Path,
+    format: str,  # noqa: A002 - as the option is called
+    memory: int,
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    round_ms: float | None = None,
+    all_at_once: bool = False,
+    max_total: int | None = None,
+    prompt_column: str | None = None,
+    output_column: str | None = None,
+    time_column: str | None = None,
+) -> Instance:
+    """Read a trace; what was left out, and why, is counted in the notes of the instance.
+
+    The file is read once, line by line; only requests that are kept stay in memory.
+
+    Parameters
+    ----------
+    path
+        The file, perhaps of gzip; ``-`` is standard input.
+    format
+        ``azure``, ``mooncake``, ``lengths`` (two columns, no arrivals), ``csv``, ``openai``, or one
+        that was registered.
+    memory
+        Cache size; requests that do not fit into it are left out.
+    limit
+        Stop after so many requests that are kept, in the order of the file.
+    sample, seed
+        Keep so many of them, drawn without replacement.
+    round_ms
+        Length of a round; a request arrives at the first round that begins at its arrival
+        or later.
+    all_at_once
+        Forget arrivals: a backlog.
+    max_total
+        Leave out requests of more tokens than that, prompt and output together.
+    prompt_column, output_column, time_column
+        Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
+
+    Returns
+    -------
+    Instance
+        Requests in order of arrival, with ``arrival_seconds`` from the first of them.
+    """
+    path = Path(path)
+    checked_integer(memory, "memory", 1)
+    with blamed_on(path):
+        trace = _opened(
+            path,
+            format,
+            prompt_column=prompt_column,
+            output_column=output_column,
+            time_column=time_column,
+        )
+        clock: Clock = "none" if all_at_once else trace.clock
+        selection = Selection(memory, limit, sample, seed, max_total)
+        with blamed(f"format {format}", FORMATS.find(format)):
+            selection.take(trace.lines)
+        # In order of arrival; at the same time, and without times, in the order of the file.
+        kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
+        rows = [row for row, _ in kept]
+        cached = sum(row.cached for row in rows)
+        if round_ms is not None:
+            checked_number(round_ms, "round-ms", positive=True)
+        if clock == "none":
+            round_ms = None
+        elif clock == "seconds" and round_ms is None:
+            round_ms = DEFAULT_ROUND_MS
+        return Instance(
+            memory,
+            _requests(rows, clock, round_ms),
+            name=None if is_standard_input(path) else path.stem,
+            notes={
+                "imported_from": name_of(path.name),
+                "format": format,
+                **({"columns": trace.columns} if trace.columns else {}),
+                **({"all_at_once": True} if all_at_once else {}),
+                **({"cached_tokens": cached} if cached else {}),
+                **selection.notes(),
+            },
+            round_ms=round_ms,
+        )
+
+
+def _requests(rows: list[Row], clock: Clock, round_ms: float | None) -> Iterable[Request]:
+    if clock == "none":
+        return (Request(0, row.prompt, row.output) for row in rows)
+    if clock == "rounds":
+        return (Request(*row[:3]) for row in rows)
+    assert round_ms is not None
+    return _timed(rows, round_ms)
+
+
+def _opened(path: Path, format: str, **columns: str | None) -> Trace:  # noqa: A002
+    """Return what a format makes of a file; names of columns go to those that take them."""
+    read = FORMATS.find(format)
+    given = {option: name for option, name in columns.items() if name is not None}
+    for option in given:
+        if option not in signature(read).parameters:
+            others = FORMATS.all().items()
+            takers = [name for name, other in others if option in signature(other).parameters]
+            reason = f"is for {' and '.join(takers)}, not for {format}"
+            raise InvalidInput(reason, field=option.replace("_", "-"))
+    return read(path, **given)
+
+
+def _timed(rows: list[Row], round_ms: float) -> Iterator[Request]:
+    """Yield requests whose clock begins at the first arrival."""
+    length = Fraction(str(round_ms)) * MILLISECOND  # as it is written: 0.1 is one tenth
+    first = rows[0].time if rows else 0
+    for row in rows:
+        since = row.time - first
+        arrival = -(-since * length.denominator // length.numerator)  # rounded up, exactly
+        yield Request(arrival, row.prompt, row.output, arrival_seconds=since / NANOSECONDS)
+
+
+@dataclass
+class Selection:
+    """Requests that pass, up to a limit, or a sample of them.
+
+    Parameters
+    ----------
+    memory, max_total
+        What a request may hold at most; the second is the user's own limit.
+    limit
+        How many may pass.
+    sample, seed
+        How many of those are kept, drawn without replacement; all by default.
+
+    Attributes
+    ----------
+    kept
+        The requests with the numbers of their lines.
+    """
+
+    memory: int
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    max_total: int | None = None
+    kept: list[tuple[Row, int]] = field(default_factory=list, init=False)
+    _dropped: dict[str, dict[str, int]] = field(default_factory=dict, init=False)
+    _read: int = field(default=0, init=False)
+    _passed: int = field(default=0, init=False)
+    _late: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("limit", self.limit, 0),
+            ("sample", self.sample, 0),
+            ("max-total", self.max_total, 1),
+        ):
+            if value is not None:
+                checked_integer(value, name, least)
+
+    def take(self, lines: Iterable[Found]) -> None:
+        """Read lines until they end or the limit is reached.
+
+        Raises
+        ------
+        InvalidInput
+            If there were lines and none of them is a request: that is another format.
+        """
+        random, latest = Random(self.seed), -math.inf
+        if self.limit == 0:
+            return
+        for number, found in lines:
+            self._read += 1
+            reason = found.reason if isinstance(found, Unread) else self._refusal(found)
+            if reason is not None:
+                entry = self._dropped.setdefault(reason, {"rows": 0, "first_line": number})
+                entry["rows"] += 1
+                continue
+            assert isinstance(found, Row)
+            self._late += found.time < latest
+            latest = max(latest, found.time)
+            self._keep(found, number, random)
+            if self._passed == self.limit:
+                break
+        if self._read and not self._passed:
+            raise InvalidInput(f"holds no request that can be used: {self.summary()}")
+
+    def _refusal(self, row: Row) -> str | None:
+        """Return why a request cannot be kept."""
+        if row.output < 1:
+            return "no output"
+        if self.max_total is not None and row.prompt + row.output > self.max_total:
+            return f"more than {self.max_total} tokens (--max-total)"
+        if row.prompt + row.output > self.memory:
+            return f"more tokens than memory ({self.memory})"
+        return None
+
+    def _keep(self, row: Row, number: int, random: Random) -> None:
+        self._passed += 1
+        if self.sample is None or len(self.kept) < self.sample:
+            self.kept.append((row, number))
+            return
+        place = random.randrange(self._passed)  # so that all that passed are equally likely
+        if place < self.sample:
+            self.kept[place] = row, number
+
+    def notes(self) -> dict[str, Any]:
+        """Return what a reader of the instance should know."""
+        options = {"limit": self.limit, "sample": self.sample, "max_total": self.max_total}
+        if self.sample is not None:
+            options["seed"] = self.seed
+        return {
+            **{name: value for name, value in options.items() if value is not None},
+            "rows_read": self._read,
+            "usable": self._passed,
+            "kept": len(self.kept),
+            "out_of_order": self._late,
+            "dropped": self._dropped,
+        }
+
+    def summary(self) -> str:
+        """Return in one line what was dropped, the most frequent reason first."""
+        ranked = sorted(self._dropped.items(), key=lambda item: -item[1]["rows"])
+        return "; ".join(
+            f"{entry['rows']} x {reason} (first at line {entry['first_line']})"
+            for reason, entry in ranked
+        )

@@ -1,0 +1,154 @@
+"""Which columns of a CSV file hold what, by the names that servers and services give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import semicolons
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS
+from kvopt.problem.traces.rows import Columns, header_of, nanoseconds, number_in
+
+_ROUNDS = "arrival"
+"""Holds rounds, as in kvopt's own CSV files; every other column of times is of a clock."""
+_SECONDS = "arrivalseconds"
+"""Comes before it where a file has both, as kvopt's own have."""
+
+
+def _names(heads: str, words: str, tails: str) -> frozenset[str]:
+    """Return every head with every word and tail; ``-`` is nothing."""
+    parts = (part.replace("-", "").split(" ") for part in (heads, words, tails))
+    return frozenset(map("".join, product(*parts)))
+
+
+_COUNTED = "- n num usage usagenum"
+_COUNTS = "- tokens token tokencount tokenscount len length"
+_UNITS = {"ms": MILLISECOND, "milliseconds": MILLISECOND, "us": 1_000, "ns": 1}
+"""Nanoseconds of them, the largest first."""
+_TIMES = (
+    "arrival arrivaltime arrivaltimestamp arrivaldate arrivedat arrivalat time timestamp ts date "
+    "datetime created createdat createdtime starttime startedat startat requesttime "
+    "requesttimestamp requestedat requestat requeststarttime submittime submittedat submissiontime "
+    "receivedat receivedtime"
+)
+_KNOWN: Mapping[str, frozenset[str]] = {
+    "prompt": _names(_COUNTED, "prompt input context prefill", _COUNTS) | {"requesttokens"},
+    "output": _names(_COUNTED, "output completion generated generation decode", _COUNTS)
+    | {"responsetokens"},
+    "time": _names("-", _TIMES, f"- s sec seconds {' '.join(_UNITS)}"),
+}
+"""Names in lower case, of letters and digits alone."""
+_SUMS = frozenset(("nrequests", "numrequests", "nummodelrequests", "requestcount", "requests"))
+"""Columns of tables whose rows add up many requests, as reports of usage do."""
+
+_WORDS = {"prompt": "prompt tokens", "output": "output tokens", "time": "arrivals"}
+_LARGEST_SECONDS = 10**11
+"""The year 5138: a larger number counts from 1970 in a smaller unit."""
+
+
+class Recognised(NamedTuple):
+    """The columns of a file, and what was taken for what, in words."""
+
+    columns: Columns
+    said: str
+
+
+def recognised(
+    rows: Iterator[tuple[int, list[str]]], given: Mapping[str, str | None]
+) -> Recognised:
+    """Return the columns of a CSV file.
+
+    Parameters
+    ----------
+    rows
+        Those of the file; its header and its first time are read.
+    given
+        Names of ``prompt``, ``output`` and ``time`` that the user gave; others are found by name.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not found, or there are several that it could be.
+    """
+    header = header_of(rows)
+    found = {role: _found(header, role) if name is None else name for role, name in given.items()}
+    missing = [role for role in ("prompt", "output") if found[role] is None]
+    if missing:
+        raise InvalidInput(_unknown(header, missing))
+    if any(name is None for name in given.values()):
+        _refuse_sums(header)
+    prompt, output, time = found["prompt"], found["output"], found["time"]
+    assert prompt is not None
+    assert output is not None
+    cells = (cells for _, cells in rows)
+    unit, word = (NANOSECONDS, "") if time is None else _unit(cells, header, time)
+    arrivals = "no arrivals (all at once)" if time is None else f"arrivals in {time} ({word})"
+    said = f"prompt tokens in {prompt}, output tokens in {output}, {arrivals}"
+    if time is None and {*header} - {prompt, output}:
+        said += "; --time-column names a column of arrivals"
+    cached = next((name for name in header if _plain(name).endswith("cachedtokens")), "")
+    return Recognised(Columns(prompt, output, time, unit, cached), said)
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, blanks and separators."""
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _found(header: Sequence[str], role: str) -> str | None:
+    """Return the one column that may hold something, None if no name is known."""
+    names = dict.fromkeys(name for name in header if _plain(name) in _KNOWN[role])
+    if role == "time" and {*map(_plain, names)} == {_ROUNDS, _SECONDS}:
+        names = dict.fromkeys(name for name in names if _plain(name) == _SECONDS)
+    if len(names) > 1:
+        reason = f"{_WORDS[role]} may be in {' or '.join(map(shown, names))}"
+        raise InvalidInput(f"{reason}: name one with --{role}-column")
+    return next(iter(names), None)
+
+
+def _unknown(header: Sequence[str], missing: Collection[str]) -> str:
+    what = " and ".join(_WORDS[role] for role in missing)
+    flags = " and ".join(f"--{role}-column" for role in missing)
+    columns = ", ".join(map(shown, header)) or "none"
+    said = f"no column is known to hold {what}: name it with {flags}; the columns are {columns}"
+    return said + semicolons(header)
+
+
+def _refuse_sums(header: Sequence[str]) -> None:
+    for name in header:
+        if _plain(name) in _SUMS:
+            reason = (
+                "looks like a count, so that rows would add up several requests: if each is one, "
+                "give --prompt-column, --output-column and --time-column"
+            )
+            raise InvalidInput(reason, field=f"column {name!r}")
+
+
+def _unit(rows: Iterable[list[str]], header: Sequence[str], time: str) -> tuple[int, str]:
+    """Return the nanoseconds of a number in a column of times, 0 for rounds, and what it is."""
+    plain, last = _plain(time), re.split(r"[\W_]+", time.lower())[-1]
+    if plain == _ROUNDS:
+        return 0, "rounds"
+    for unit, length in _UNITS.items():
+        known = plain.endswith(unit) and plain.removesuffix(unit) in _KNOWN["time"]
+        if known or last == unit:
+            return length, unit
+    first = _first(rows, header, time)
+    if first is None:
+        return NANOSECONDS, "dates and times"
+    # Seconds from 1970 have ten digits; with thirteen and more the unit is a smaller one.
+    for unit, length in (("seconds", NANOSECONDS), *_UNITS.items()):
+        if abs(first) * length < _LARGEST_SECONDS * NANOSECONDS:
+            return length, unit if first < _LARGEST_SECONDS else f"{unit} since 1970"
+    return NANOSECONDS, "seconds"
+
+
+def _first(rows: Iterable[list[str]], header: Sequence[str], time: str) -> Fraction | None:
+    """Return the first time of a file that can be read, if it is a number."""
+    place = header.index(time) if time in header else len(header)
+    texts = (cells[place].strip() for cells in rows if len(cells) > place)
+    return number_in(next((text for text in texts if nanoseconds(text) is not None), ""))

@@ -1,0 +1,212 @@
+"""The rows of a trace file, one at a time: a request, or why it is none."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import blamed_on, open_text
+from kvopt.problem.batch_time import NANOSECONDS
+
+_LONGEST_COUNT = 18
+"""Digits of a count of tokens; more are no count."""
+_STAMP = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d+))? ?(Z|UTC|[+-]\d{2}:?\d{2})?", re.ASCII
+)
+_NUMBER = re.compile(r"-?\d{1,20}(?:\.\d*)?(?:[eE][+-]?\d{1,2})?", re.ASCII)
+_OTHER_NAMES = {
+    "input_tokens": "prompt_tokens", "output_tokens": "completion_tokens", "created_at": "created",
+}  # fmt: skip
+"""Names of OpenAI's newer interface, and what they are in the older one."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Row(NamedTuple):
+    """A request of a trace; ``time`` in nanoseconds or, of a trace in rounds, in rounds.
+
+    Of its prompt so many tokens were ``cached``.
+    """
+
+    time: int
+    prompt: int
+    output: int
+    cached: int = 0
+
+
+class Unread(NamedTuple):
+    """A line that is no request, and why."""
+
+    reason: str
+
+
+Found = tuple[int, Row | Unread]
+"""A line number and what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where a format has its fields.
+
+    Parameters
+    ----------
+    prompt, output
+        Names of the token counts.
+    time
+        Name of the arrival, None for a trace without.
+    unit
+        Nanoseconds of a plain number in it; 0 where it counts rounds.
+    cached
+        Name of the prompt tokens that were in the cache; empty where no column has them.
+    """
+
+    prompt: str
+    output: str
+    time: str | None = None
+    unit: int = NANOSECONDS
+    cached: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Those that a row must have, in the order of the parameters."""
+        return [name for name in (self.prompt, self.output, self.time) if name is not None]
+
+
+def csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file, the header first, with the numbers of their lines."""
+    with readable(path) as file:
+        table = csv.reader(file)
+        for cells in table:
+            yield table.line_num, cells
+
+
+def from_rows(rows: Iterator[tuple[int, list[str]]], columns: Columns) -> Iterator[Found]:
+    """Yield what the rows of a CSV file say, from its header on."""
+    header = header_of(rows)
+    for name in columns.names:
+        _refuse_unclear(header, name)
+    for number, cells in rows:
+        yield number, _from_cells(cells, header, columns)
+
+
+def header_of(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    """Return the names of columns, from the first row."""
+    _, header = next(rows, (0, []))
+    return [name.strip() for name in header]
+
+
+def read_json_lines(path: Path, columns: Columns) -> Iterator[Found]:
+    """Yield the lines of a file that has a JSON object on each."""
+    with readable(path) as file:
+        for number, line in enumerate(file, 1):
+            yield number, _from_line(line, columns)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[TextIO]:
+    """Open a file; bytes that are no text spoil the field that they are in and no other."""
+    with blamed_on(path):
+        try:
+            with open_text(path, "replace", "") as file:
+                yield file
+        except csv.Error as error:
+            raise InvalidInput(f"is not a CSV file: {error}") from None
+
+
+def _refuse_unclear(header: list[str], name: str) -> None:
+    if header.count(name) != 1:
+        found = shown(",".join(header))
+        reason = "is given twice" if name in header else f"is missing, the header is {found}"
+        raise InvalidInput(reason, field=f"column {name!r}")
+
+
+def _from_cells(cells: list[str], header: list[str], columns: Columns) -> Row | Unread:
+    if not any(cell.strip() for cell in cells):
+        return Unread("blank line")
+    if len(cells) > len(header):  # a comma inside a number, say: which cell is which is unknown
+        return Unread("more fields than the header")
+    return _from_fields(dict(zip(header, cells, strict=False)), columns)
+
+
+def _from_line(line: str, columns: Columns) -> Row | Unread:
+    if not line.strip():
+        return Unread("blank line")
+    try:
+        return _from_fields(_flat(json.loads(line)), columns)
+    except (ValueError, RecursionError):
+        return Unread("not JSON")
+
+
+def _flat(value: Any) -> dict[str, Any]:
+    """Return the fields of an object and of the objects in it, by name, without nulls."""
+    found: dict[str, Any] = {}
+    for name, each in value.items() if isinstance(value, dict) else ():
+        if isinstance(each, dict):
+            found |= _flat(each)
+        elif each is not None:
+            found[str(_OTHER_NAMES.get(name, name))] = each
+    return found
+
+
+def _from_fields(fields: Mapping[str, Any], columns: Columns) -> Row | Unread:
+    values = [fields.get(name) for name in columns.names]
+    if None in values:
+        return Unread("missing field")
+    row = _row([v if isinstance(v, str) else repr(v) for v in values], columns.unit)
+    if columns.cached in fields and isinstance(row, Row):
+        return row._replace(cached=_count(str(fields[columns.cached])) or 0)
+    return row
+
+
+def _row(texts: list[str], unit: int) -> Row | Unread:
+    """Return what the texts of prompt, output and perhaps time say."""
+    if not all(text.strip() for text in texts):
+        return Unread("missing field")
+    prompt, output = _count(texts[0]), _count(texts[1])
+    if prompt is None or output is None:
+        return Unread("tokens are not a whole number of at least 0")
+    time = texts[2] if len(texts) > 2 else "0"
+    moment = nanoseconds(time, unit) if unit else _count(time)
+    return Unread("unreadable time") if moment is None else Row(moment, prompt, output)
+
+
+def _count(text: str) -> int | None:
+    """Return an integer of at least 0; 12.0 is one, for tables that passed through floats."""
+    whole, _, zeros = text.strip().partition(".")
+    is_count = whole.isascii() and whole.isdigit() and len(whole) <= _LONGEST_COUNT
+    return int(whole) if is_count and not zeros.strip("0") else None
+
+
+def number_in(text: str) -> Fraction | None:
+    """Return the number that a text is, exactly, or None."""
+    return Fraction(text) if _NUMBER.fullmatch(text) else None
+
+
+def nanoseconds(text: str, unit: int = NANOSECONDS) -> int | None:
+    """Return a time in nanoseconds, None if the text is none.
+
+    A number counts units of so many nanoseconds from the start of the trace or from 1970.  A date
+    with a time of day may have any number of decimals; without an offset it is UTC.
+    """
+    text = text.strip()
+    if (number := number_in(text)) is not None:
+        return round(number * unit)
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        return None
+    day, clock, decimals, offset = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day} {clock}{(offset or 'Z').replace('UTC', 'Z')}")
+    except ValueError:  # the 31st of February
+        return None
+    whole = (moment - _EPOCH) // timedelta(seconds=1)
+    part = round(Fraction(int(decimals), 10 ** len(decimals)) * NANOSECONDS) if decimals else 0
+    return whole * NANOSECONDS + part

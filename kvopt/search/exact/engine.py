@@ -1,0 +1,107 @@
+"""Proofs where no solver goes: the configuration bound, then a search of what it leaves.
+
+Every stage of the bound is followed by a beam search forward in time, which finds good
+schedules; and by one that keeps all labels, which is exhaustive where it fits.  The bound rises
+and rules out more until it does.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from contextlib import suppress
+
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.expand import Stopped
+from kvopt.bounds.configurations.forward_search import MOST_REQUESTS
+from kvopt.bounds.configurations.size import is_quick
+from kvopt.heuristics import improve
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.incumbent.params import share_of
+from kvopt.kernels.compile_clock import working_time
+from kvopt.search.exact.forward import NAME, Forward, label_limit
+from kvopt.search.exact.token_search import search_by_tokens
+from kvopt.search.registry import register
+
+_FACTOR = 3
+"""Factor of beam width and label limit from one stage to the next."""
+
+
+@register("exact")
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Bound, rule out and search until there is a proof, then go on looking for schedules.
+
+    Presolve is the ruling out of starts.
+    """
+    if search.schedule is None:
+        offer_list_schedules(search)
+    search.engine = NAME
+    # Neither compiling nor compiled loops notice signals: they are watched from here.
+    run_in_thread(search, lambda: _run(search, presolve))
+
+
+def _run(search: Search, presolve: bool) -> None:
+    params, count = search.params.exact, len(search.instance)
+    assert search.schedule is not None
+    is_priced = is_quick(search.instance, search.schedule.makespan)
+    seconds = search.remaining
+    if is_priced and count <= MOST_REQUESTS:
+        seconds = max(share_of(seconds, params.aid_share), params.aid_least)
+    errors: list[Exception] = []
+
+    def aid() -> None:
+        try:
+            with search.surviving("local search"):
+                improve(search, seconds)
+        except Exception as error:  # raised where it is heard
+            errors.append(error)
+
+    helper = threading.Thread(target=aid, name="kvopt-solver", daemon=True)
+    if count > params.unaided:
+        helper.start()
+    with search.surviving(NAME), suppress(Stopped):
+        if is_priced:
+            _bound_and_search(search, presolve)
+        else:
+            search_by_tokens(search)
+    if helper.ident is not None:
+        helper.join()
+    if errors:
+        raise errors[0]
+    if helper.ident is None or seconds < math.inf:
+        improve(search)
+
+
+def _bound_and_search(search: Search, presolve: bool) -> None:
+    assert search.schedule is not None
+    params, count = search.params.exact, len(search.instance)
+    width, labels, forward, optimum = params.first_width, params.first_labels, None, None
+    patience = params.patience if count <= MOST_REQUESTS else 1.0
+    began, searching = working_time(), 0.0
+    try:
+        for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
+            if count > MOST_REQUESTS:
+                continue
+            forward = Forward(search, rising, evaluation)
+            forward.search_with_beam(width, params.horizon if count > params.unaided else 0)
+            width = min(_FACTOR * width, params.width)
+            # Half of the time at most: a better bound makes the next search shorter.
+            since = working_time()
+            if count <= params.searchable and 2.0 * searching <= since - began:
+                seconds = min(2.0 * (since - began), search.remaining / 2.0)
+                if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
+                    optimum = search.schedule.objective
+                searching += working_time() - since
+            labels = min(_FACTOR * labels, params.rising_labels)
+        if forward and not optimum:
+            if forward.finishes(params.width):
+                optimum = search.schedule.objective
+            else:
+                forward.widen_beam(params.wider_width, params.widest_width)
+    finally:
+        if optimum is not None:
+            search.offer_claimed(optimum, NAME)
+    if optimum is None and not search.should_stop():
+        search.note(f"{NAME}: ended before all better schedules were ruled out")

@@ -1,0 +1,289 @@
+"""What the exact engine does with prices: searches forward in time, by beam and exhaustive."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.evaluation import Evaluation
+from kvopt.bounds.configurations.expand import Stopped, TooWide
+from kvopt.bounds.configurations.forward_search import FULL_LAYERS, ForwardSearch, twins_of
+from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.states import States
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import ConfigurationProof, SearchProof
+from kvopt.kernels.compile_clock import working_time
+
+NAME = "exact"
+"""Name of the engine, which is in `bounded_by` of its bounds."""
+
+_CAUTION = 3.0
+"""Factor on the seconds that a search for all better schedules is expected to take."""
+_ENDLESS = 100.0
+"""Limit of the logarithm of that expectation, which keeps it inside the range of floats."""
+_MARGIN, _INSTANT = 0.8, 1e-3
+"""Share of the time left that a search for a better bound should need, and least seconds of one."""
+
+_FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
+"""Sets of a time in the first completion bounds, and how many times as many come next."""
+
+_WIDER = 3
+"""Factor of the beam width from one beam search to the next."""
+
+
+_BYTES, _BYTES_A_REQUEST = 100, 4
+"""Bytes of a label with those that extend it and their hash table, and more for each request."""
+
+
+def label_limit(search: Search) -> int:
+    """Return how many labels a search may keep in each round, within the memory budget."""
+    count = len(search.instance)
+    of_earlier_rounds = 4 + 8 * math.ceil(count / 64)  # the parent, and a bit for each request
+    label = _BYTES + _BYTES_A_REQUEST * count + FULL_LAYERS * of_earlier_rounds
+    return min(search.params.exact.most_labels, search.memory_left // label)
+
+
+class Priced(Protocol):
+    """States of requests, with prices by which a search below a target can be proved."""
+
+    states: States
+
+    def proof(
+        self, target: int, *, searched: bool, kept: tuple[int, ...]
+    ) -> ConfigurationProof | SearchProof:
+        """Return the proof that nothing is below a target."""
+
+
+class _Effort(NamedTuple):
+    """What it took to raise the bound by so much: the logarithm of the labels, and seconds."""
+
+    rise: float
+    kept: float
+    seconds: float
+
+
+_NOTHING = _Effort(0.0, 0.0, 0.0)
+
+
+class Forward:
+    """Searches forward in time with the prices of one evaluation.
+
+    Parameters
+    ----------
+    search
+        Has a schedule, and takes what is found.
+    priced, evaluation
+        Prices, and what they prove.
+    deadline
+        Time of work at which it stops, beside the limits of the search.
+    """
+
+    def __init__(
+        self, search: Search, priced: Priced, evaluation: Evaluation, deadline: float = math.inf
+    ) -> None:
+        assert search.schedule is not None
+        self._search, self._priced, self._evaluation = search, priced, evaluation
+        self._deadline = deadline
+        self._params = search.params.exact
+        self._twins = twins_of(search.instance)
+        self._budget = (search.schedule.objective - 1) * evaluation.denominator - evaluation.total
+        self._lookaheads: dict[int, Lookahead | None] = {}
+        self._completions: Completions | None = None
+        self._last = self._before = _NOTHING
+
+    # ---- exhaustive -------------------------------------------------------------------
+
+    def excludes_all(self, most_labels: int, seconds: float) -> bool:
+        """Search for all better schedules if that looks worth while; return whether it ended.
+
+        With many requests completion bounds come first, and targets that rise.
+        """
+        checkable, params, deadline = self._search.checkable, self._params, self._deadline
+        self._deadline = min(deadline, working_time() + seconds)
+        try:
+            if len(self._search.instance) > params.uncompleted and not checkable:
+                self.complete(params.completion_share * seconds)
+                return self.raises(most_labels, look_ahead=True)
+            if self._foreseen() > seconds:
+                return False
+            self.exclude(self._objective(), most_labels, look_ahead=not checkable)
+        except (TooWide, Stopped):
+            return False
+        finally:
+            self._deadline = deadline
+        return True
+
+    def _foreseen(self) -> float:
+        """Return what `raises` leads to expect: the seconds of a search for all better schedules.
+
+        Near the bound, labels grow with a power of the rise, farther away faster than that.
+        To keep fewer of them by look-ahead takes about as long as to keep them.
+        """
+        last, before = self._last, self._before
+        if before.rise <= 0.0:
+            return math.inf
+        power = (last.kept - before.kept) / math.log(last.rise / before.rise)
+        farther = max(1.0, (self._objective() - self._evaluation.bound) / last.rise)
+        more = math.exp(min(power * math.log(farther), _ENDLESS))
+        return _CAUTION * last.seconds * more
+
+    def raises(self, most_labels: int, *, look_ahead: bool = False) -> bool:
+        """Exclude more and more of what is between bound and schedule; return whether that was all.
+
+        Labels grow by about the same factor with every round of latency more, so two searches tell
+        how far the next one may go, and whether there is time for one more.  After one beyond the
+        label limit it ends, or with look-ahead goes on with smaller steps.
+        """
+        least, all_at_once = self._evaluation.bound, look_ahead and self._search.checkable
+        known = (self._search.lower_bound or least) - least
+        unknown = self._objective() - least - known
+        first = self._params.first_rise * unknown
+        rise = max(1.0, known + first if look_ahead else max(first, known / 2))
+        growth, failed = 1.0, math.inf
+        self._last = self._before = _NOTHING
+        # What is known already takes no labels with look-ahead, and a little more may take many.
+        last = _NOTHING._replace(rise=float(known)) if look_ahead else _NOTHING
+        while not self._should_stop():
+            target = min(least + math.ceil(rise), self._objective())
+            if all_at_once:
+                target = self._objective()
+            began = working_time()
+            try:
+                kept = math.log(self.exclude(target, most_labels, look_ahead=look_ahead) + 1)
+            except TooWide:
+                if not look_ahead or all_at_once or rise - max(known, last.rise) <= 1.0:
+                    return False
+                failed, rise = rise, (max(known, last.rise) + rise) / 2
+                continue
+            if target >= self._objective():
+                return True
+            growth = max(kept - last.kept, 0.1) / (rise - last.rise)
+            self._before, self._last = last, _Effort(rise, kept, working_time() - began)
+            last = self._last
+            more = min(self._params.more_work, self._affordable() / max(last.seconds, _INSTANT))
+            if more < 1.0:
+                return False
+            rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
+        return False
+
+    def finishes(self, width: int) -> bool:
+        """Do what is left when prices do not rise any more; return whether that was all.
+
+        First what `kvopt verify` can repeat, then what it can not.
+        """
+        if self.raises(label_limit(self._search)):
+            return True
+        self.complete(self._params.completion_share * self._affordable())
+        self.widen_beam(width, self._params.wider_width)
+        return self.raises(label_limit(self._search), look_ahead=True)
+
+    def complete(self, seconds: float) -> None:
+        """Find completion bounds in that time, of more and more sets, and offer what they prove.
+
+        Nothing where all is to be checked: `kvopt verify` does not repeat them.
+        """
+        states, evaluation, params = self._priced.states, self._evaluation, self._params
+        if self._search.checkable or not Completions.fits(states):
+            return
+        known = self._completions = Completions(states, evaluation, self._budget)
+        window = max(1, int(params.completion_window * self._budget))
+        sets, before = min(_FIRST_SETS, params.completion_sets), -1
+        deadline = working_time() + seconds
+
+        def should_stop() -> bool:
+            return self._should_stop() or working_time() >= deadline
+
+        while True:
+            began = working_time()
+            with suppress(Stopped):
+                known.fill(sets, window, should_stop)
+            proved = -(-(evaluation.total + known.rise) // evaluation.denominator)
+            self._search.offer_claimed(min(proved, self._objective()), NAME)
+            last = max(working_time() - began, _INSTANT)
+            in_time = sets * _MARGIN * (deadline - working_time()) / last
+            in_memory = known.sets_within(self._search.memory_left // 2)
+            more = min(_MORE_SETS * sets, params.completion_sets, in_time, in_memory)
+            if more < _WORTH_IT * sets or known.rise == before:
+                break
+            sets, before = int(more), known.rise
+
+    def _affordable(self) -> float:
+        """Return the seconds that the next search may take."""
+        return _MARGIN * min(self._search.remaining, self._deadline - working_time())
+
+    def exclude(self, target: int, most_labels: int, *, look_ahead: bool) -> int:
+        """Exclude schedules below a target, or find the best; return how many labels were kept.
+
+        A search with look-ahead cannot be checked; where only what can be checked counts its
+        bound is not claimed, as that might end everything.
+
+        Raises
+        ------
+        TooWide
+            If that needs more labels.
+        Stopped
+            If it was asked to stop, or its time is up.
+        """
+        search = self._search
+        forward = self._forward(
+            target, self._params.exclusion_horizon if look_ahead else 0, complete=look_ahead
+        )
+        if look_ahead:
+            found = forward.search_exhaustively(most_labels, self._should_stop)
+        else:
+            in_all = self._params.checkable_labels // len(search.instance)
+            found = forward.search_exhaustively(most_labels, self._should_stop, in_all=in_all)
+        if found is not None:
+            search.offer_starts(found, "forward search")
+            target = self._objective()
+        if not look_ahead:
+            proof = self._priced.proof(target, searched=True, kept=tuple(forward.kept))
+            search.offer_checked(target, NAME, proof)
+        elif not search.checkable:
+            search.offer_claimed(target, NAME)
+        return sum(forward.kept)
+
+    # ---- beam -------------------------------------------------------------------------
+
+    def search_with_beam(self, width: int, horizon: int) -> None:
+        """Repeat the beam search below the best schedule, until it finds none."""
+        while True:
+            forward = self._forward(self._objective(), horizon, complete=True)
+            try:
+                found = forward.search_with_beam(width, self._should_stop)
+            except TooWide:  # more equally good labels than the limit of the beam
+                return
+            if found is None or not self._search.offer_starts(found, "forward search"):
+                return
+
+    def widen_beam(self, width: int, widest: int) -> None:
+        """Search with wider and wider beams."""
+        while width < widest and not self._should_stop():
+            width = min(_WIDER * width, widest)
+            for horizon in self._params.wide_horizons:
+                self.search_with_beam(width, horizon)
+
+    # ---- both -------------------------------------------------------------------------
+
+    def _should_stop(self) -> bool:
+        return self._search.should_stop() or working_time() >= self._deadline
+
+    def _objective(self) -> int:
+        assert self._search.schedule is not None
+        return self._search.schedule.objective
+
+    def _forward(self, target: int, horizon: int, *, complete: bool) -> ForwardSearch:
+        return ForwardSearch(
+            self._priced.states, self._twins, self._evaluation, target, self._lookahead(horizon),
+            self._completions if complete else None, self._search.threads,
+        )  # fmt: skip
+
+    def _lookahead(self, horizon: int) -> Lookahead | None:
+        if horizon not in self._lookaheads:
+            states, evaluation = self._priced.states, self._evaluation
+            fits = horizon > 0 and Lookahead.fits(states, evaluation, horizon)
+            made = Lookahead(states, evaluation, self._budget, horizon) if fits else None
+            self._lookaheads[horizon] = made
+        return self._lookaheads[horizon]

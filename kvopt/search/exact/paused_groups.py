@@ -1,0 +1,209 @@
+r"""What groups of up to three requests cost together at given prices, where requests may pause.
+
+Requests of a group pay for the memory that they hold, as alone, but never hold more than M in
+one round: so a group costs at least what its members cost one by one, and the sum over disjoint
+groups, less M times the prices, is still below every schedule.  With g the groups,
+
+.. math:: L(p) = \sum_g c_g(p) - M \sum_t p_t \le \mathrm{OPT}.
+
+The table of a group holds the least cost of what remains, by the tokens that its members have
+produced and the time.  Everything is in integers; ``unit`` makes a round of waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kvopt.errors import TooLarge
+from kvopt.incumbent.proofs import Prices
+from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+
+MOST_TOGETHER = 3
+"""Requests of a group: four cost ten times as much and close a tenth more."""
+_MOST_ENTRIES = 1 << 24
+"""Limit of the entries of a table, of 8 bytes each."""
+_UNIT = 1 << 20
+"""Denominator of the prices that are improved."""
+_MOST_STEPS = 150
+"""Most steps of that."""
+_PATIENCE, _SHORTER, _INERTIA = 8, 0.7, 0.6
+"""Steps in vain until they are shorter, by what, and what a step keeps of the last direction."""
+
+
+class Group(NamedTuple):
+    """Some requests and their table.
+
+    Parameters
+    ----------
+    members
+        Their positions in the instance.
+    rows
+        Arrival, prompt and output of each, in rows.
+    strides
+        What a token of each adds to the place in ``table``.
+    table
+        Least cost after each time (rows) by place; ``table[0, 0]`` is that of everything.
+    """
+
+    members: tuple[int, ...]
+    rows: Integers
+    strides: Integers
+    table: Integers
+
+
+def groups_of(instance: Instance, last: int) -> list[Group]:
+    """Put requests of large peaks together, as many as tables for so many rounds allow.
+
+    Raises
+    ------
+    TooLarge
+        If the table of a single request is too large.
+    """
+    most = _MOST_ENTRIES // (last + 1)
+    left = sorted(range(len(instance)), key=lambda i: -instance.requests[i].peak)
+    groups: list[list[int]] = []
+    places = most + 1
+    for i in left:
+        size = instance.requests[i].output + 1
+        if size > most:
+            raise TooLarge(f"a table of {size:,} tokens and {last + 1:,} rounds is too large")
+        if places * size > most or len(groups[-1]) == MOST_TOGETHER:
+            groups.append([])
+            places = 1
+        groups[-1].append(i)
+        places *= size
+    return [_empty([instance.requests[i] for i in each], each, last) for each in groups]
+
+
+def _empty(requests: Sequence[Request], members: Sequence[int], last: int) -> Group:
+    rows = np.array([(r.arrival, r.prompt, r.output) for r in requests], dtype=np.int64)
+    strides = np.cumprod([1, *(rows[:, 2] + 1)])
+    table = np.empty((last + 1, strides[-1]), dtype=np.int64)
+    return Group(tuple(members), rows, strides[:-1], table)
+
+
+def fill(groups: Sequence[Group], memory: int, prices: Integers, unit: int) -> int:
+    """Fill the tables at these prices and return what they prove, in units."""
+    for group in groups:
+        _fill(memory, prices, unit, group.rows, group.strides, group.table)
+    return sum(int(group.table[0, 0]) for group in groups) - memory * int(prices.sum())
+
+
+def improved_prices(
+    instance: Instance,
+    prices: Prices,
+    upper: int,
+    should_stop: Callable[[], bool],
+) -> tuple[Prices, int]:
+    """Return prices that prove at least as much of groups as those given, and what they prove.
+
+    Steps follow Polyak's rule towards ``upper``, along a mixture of the last directions.  Every
+    value is exact, as prices are rounded before they are tried.
+    """
+    last = max(len(prices.numerators), instance.last_arrival)
+    groups = groups_of(instance, last)
+    now = np.zeros(last)
+    now[: len(prices.numerators)] = np.array(prices.numerators, dtype=float) / prices.denominator
+    best, best_value = now, 0
+    step, idle, along = 1.0, 0, np.zeros(last)
+    for _ in range(_MOST_STEPS):
+        if should_stop():
+            break
+        numerators = _rounded(now)
+        value = fill(groups, instance.memory, numerators, _UNIT)
+        if value > best_value:
+            best, best_value, idle = now, value, 0
+        else:
+            idle += 1
+        if idle == _PATIENCE:
+            now, step, idle, along = best, step * _SHORTER, 0, np.zeros(last)
+            continue
+        direction = _direction(groups, instance.memory, numerators)
+        direction[(now <= 0) & (direction < 0)] = 0
+        along = _INERTIA * along + (1 - _INERTIA) * direction
+        if not (norm := float((along**2).sum())):
+            break
+        now = np.maximum(0, now + step * max(upper - value / _UNIT, 1) / norm * along)
+    return Prices(tuple(_rounded(best).tolist()), _UNIT), -(-best_value // _UNIT)
+
+
+def _rounded(prices: Floats) -> Integers:
+    return np.rint(prices * _UNIT).astype(np.int64)
+
+
+def _direction(groups: Sequence[Group], memory: int, prices: Integers) -> Floats:
+    """Return the tokens that the cheapest runs hold at each time, less the memory."""
+    held = np.full(len(prices), -memory, dtype=np.int64)
+    for group in groups:
+        _hold(memory, prices, group.rows, group.strides, group.table, held)
+    return held.astype(float)
+
+
+@compiled
+def _fill(
+    memory: int, prices: Integers, unit: int, rows: Integers, strides: Integers, table: Integers
+) -> None:
+    """Fill the table of a group, from the last time back."""
+    last, members = len(prices), len(rows)
+    done = np.zeros(members, dtype=np.int64)
+    needed, steps = np.empty_like(done), np.empty_like(done)
+    for time in range(last, -1, -1):
+        done[:] = 0
+        for place in range(table.shape[1]):
+            size, left = 0, 0
+            for i in range(members):
+                left += rows[i, 2] - done[i]
+                if done[i] < rows[i, 2] and rows[i, 0] <= time:
+                    needed[size], steps[size] = rows[i, 1] + done[i] + 1, strides[i]
+                    size += 1
+            if time == last:
+                table[time, place] = unit * left
+            else:
+                least = table[time + 1, place]
+                for chosen in range(1, 1 << size):
+                    held, after = 0, place
+                    for x in range(size):
+                        if chosen >> x & 1:
+                            held += needed[x]
+                            after += steps[x]
+                    if held <= memory:
+                        least = min(least, table[time + 1, after] + prices[time] * held)
+                table[time, place] = least + unit * size
+            for i in range(members):  # the next place, with the tokens of the first one fastest
+                done[i] += 1
+                if done[i] <= rows[i, 2]:
+                    break
+                done[i] = 0
+
+
+@compiled
+def _hold(
+    memory: int, prices: Integers, rows: Integers, strides: Integers, table: Integers,
+    total: Integers,
+) -> None:  # fmt: skip
+    """Add what the cheapest runs of a group hold at each time."""
+    members = len(rows)
+    done = np.zeros(members, dtype=np.int64)
+    place = 0
+    for time in range(len(prices)):
+        least, best, most = table[time + 1, place], 0, 0
+        for chosen in range(1, 1 << members):
+            held, after, can = 0, place, True
+            for i in range(members):
+                if chosen >> i & 1:
+                    can &= done[i] < rows[i, 2] and rows[i, 0] <= time
+                    held += rows[i, 1] + done[i] + 1
+                    after += strides[i]
+            if can and held <= memory and table[time + 1, after] + prices[time] * held < least:
+                least, best, most = table[time + 1, after] + prices[time] * held, chosen, held
+        total[time] += most
+        for i in range(members):
+            if best >> i & 1:
+                done[i] += 1
+                place += strides[i]

@@ -1,0 +1,309 @@
+"""All schedules with pauses below a value, round by round: an exhaustive search for few requests.
+
+After a round it matters only how many tokens each request has produced, and what the requests
+have waited in all: a label is such a list of tokens with the least waiting that leads to it.
+Every set of requests that fits, and to which none can be added, gives a label of the next round;
+smaller sets are left out, since what is further can do the same, and idle where it is done.
+
+A label is dropped where another one of the round has waited no longer and is further with one
+request, and no less far with the others.
+
+Prices bound what a label still costs: the table of each group of requests holds the least cost of
+its remaining tokens after each time, in integers (`kvopt.search.exact.paused_groups`).  A label is
+dropped where waiting, tables and the prices of the memory ahead show that no completion of it is
+below the value; so what is found is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kvopt.errors import TooLarge
+from kvopt.incumbent.proofs import Prices
+from kvopt.kernels.compiled import compiled
+from kvopt.problem.arrays import Flags, Integers
+from kvopt.problem.instance import Instance
+from kvopt.search.exact.paused_groups import MOST_TOGETHER, Group, fill, groups_of
+from kvopt.timetable.pausing import PausedSchedule
+
+LARGEST_LAYER = 5_000_000
+"""Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
+_LARGEST_SUM = 2**62
+"""Limit of costs: sums of them are in 64 bits."""
+_CHUNK = 2**22
+"""Labels that are made before equal ones are merged."""
+_BITS = 62
+"""Bits of a label in which the tokens of all requests are packed."""
+
+
+class Given(NamedTuple):
+    """What the search knows of an instance, in arrays.
+
+    Parameters
+    ----------
+    memory, block, unit
+        Tokens, those of a block, and the denominator of the prices.
+    arrivals, prompts, outputs
+        Of the requests.
+    shifts
+        Where the tokens of a request stand in a label.
+    group, strides
+        Of each request: its group, those of a group side by side, and what a token of it adds to
+        the place in the table of the group.
+    firsts
+        Where the tables of groups begin in those of a time.
+    ahead
+        Price of the whole memory after each time.
+    """
+
+    memory: int
+    block: int
+    unit: int
+    arrivals: Integers
+    prompts: Integers
+    outputs: Integers
+    shifts: Integers
+    group: Integers
+    strides: Integers
+    firsts: Integers
+    ahead: Integers
+
+
+class Found(NamedTuple):
+    """What an exhaustive search found.
+
+    Parameters
+    ----------
+    schedule
+        The best one below the value that was given, None if there is none.
+    labels
+        How many were kept.
+    """
+
+    schedule: PausedSchedule | None
+    labels: int
+
+
+def search_layers(
+    instance: Instance, prices: Prices, upper: int, should_stop: Callable[[], bool]
+) -> Found | None:
+    """Return the best schedule below a value, None where it had to stop before the end."""
+    given, groups = _given(instance, prices)
+    layers = [np.zeros(1, dtype=np.int64)]
+    waits = [np.zeros(1, dtype=np.int64)]
+    everything = int((given.outputs << given.shifts).sum())
+    best: list[Integers] | None = None
+    while len(layers[-1]):
+        after = min(len(layers), len(given.ahead) - 1)
+        costs = np.concatenate([group.table[after] for group in groups] or [np.zeros(1, np.int64)])
+        following = _following(
+            given, costs, layers[-1], waits[-1], len(layers) - 1, upper, should_stop
+        )
+        if following is None:
+            return None
+        labels, waited = following
+        place = len(labels) - 1  # where all tokens are produced no label is larger
+        if len(labels) and labels[place] == everything:
+            upper, best = int(waited[place]), [*layers, labels[place : place + 1]]
+            labels, waited = labels[:place], waited[:place]
+        behind = np.zeros(len(labels), dtype=np.bool_)
+        _mark_behind(given, labels, waited, behind)
+        kept = ~behind
+        layers.append(labels[kept])
+        waits.append(waited[kept])
+    schedule = None
+    if best is not None:
+        times = _active_times(given, best, waits, upper)
+        order = [i for group in groups for i in group.members]
+        schedule = PausedSchedule.at_times(
+            instance, [times[order.index(i)] for i in range(len(order))]
+        )
+    return Found(schedule, sum(map(len, layers)))
+
+
+def _following(
+    given: Given, costs: Integers, labels: Integers, waits: Integers, time: int, upper: int,
+    should_stop: Callable[[], bool],
+) -> tuple[Integers, Integers] | None:  # fmt: skip
+    """Return the labels after the next round in ascending order, and what they have waited."""
+    made, waited = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    begin = 0
+    room = _CHUNK + (1 << len(given.outputs))
+    while begin < len(labels):
+        if should_stop():
+            return None
+        new, new_waits = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        count, begin = _extend(given, costs, labels, waits, begin, time, upper, new, new_waits)
+        made, waited = _merged(
+            np.concatenate((made, new[:count])), np.concatenate((waited, new_waits[:count]))
+        )
+        if len(made) > LARGEST_LAYER:
+            raise TooLarge(f"round {time + 1} has more than {LARGEST_LAYER:,} labels with pauses")
+    return made, waited
+
+
+def _merged(labels: Integers, waits: Integers) -> tuple[Integers, Integers]:
+    """Keep the least waiting of equal labels."""
+    order = np.lexsort((waits, labels))
+    labels, waits = labels[order], waits[order]
+    firsts = np.flatnonzero(np.diff(labels, prepend=-1))
+    return labels[firsts], waits[firsts]
+
+
+def _given(instance: Instance, prices: Prices) -> tuple[Given, list[Group]]:
+    last = max(len(prices.numerators), instance.last_arrival)
+    if sum(request.output.bit_length() for request in instance) > _BITS:
+        raise TooLarge(f"{len(instance)} requests have too many tokens for labels with pauses")
+    if _largest_cost(instance, prices, last) > _LARGEST_SUM:
+        raise TooLarge("costs do not fit into 64 bits")
+    numerators = np.zeros(last, dtype=np.int64)
+    numerators[: len(prices.numerators)] = prices.numerators
+    groups = groups_of(instance, last)
+    fill(groups, instance.memory, numerators, prices.denominator)
+    none = np.zeros((0, 3), dtype=np.int64)
+    arrivals, prompts, outputs = np.concatenate([none, *(each.rows for each in groups)]).T.copy()
+    bits = [int(output).bit_length() for output in outputs]
+    sizes = [each.table.shape[1] for each in groups]
+    given = Given(
+        instance.memory, instance.block_size, prices.denominator, arrivals, prompts, outputs,
+        np.cumsum([0, *bits[:-1]]),
+        np.array([g for g, each in enumerate(groups) for _ in each.members], dtype=np.int64),
+        np.array([stride for each in groups for stride in each.strides], dtype=np.int64),
+        np.cumsum([0, *sizes[:-1]]),
+        np.append(np.cumsum(numerators[::-1])[::-1], 0) * instance.memory,
+    )  # fmt: skip
+    return given, groups
+
+
+def _largest_cost(instance: Instance, prices: Prices, last: int) -> int:
+    """Return what no sum of costs is above: waiting for all, or the price of all memory."""
+    waiting = prices.denominator * (last + instance.total_output + 1)
+    dearest = instance.memory * max(prices.numerators, default=0)
+    return len(instance) * (waiting + dearest) + instance.memory * sum(prices.numerators)
+
+
+@compiled
+def _mark_behind(given: Given, labels: Integers, waits: Integers, dropped: Flags) -> None:
+    """Mark which labels, in ascending order, have another one a token further beside them."""
+    for label in range(len(labels)):
+        for i in range(len(given.outputs)):
+            if _tokens_of(given, labels[label], i) == given.outputs[i]:
+                continue
+            further = labels[label] + (np.int64(1) << given.shifts[i])
+            place = np.searchsorted(labels, further)
+            if place < len(labels) and labels[place] == further and waits[place] <= waits[label]:
+                dropped[label] = True
+                break
+
+
+@compiled
+def _tokens_of(given: Given, label: int, i: int) -> int:
+    """Return the tokens of a request in a label."""
+    bits = label >> given.shifts[i]
+    if i + 1 < len(given.shifts):
+        bits &= (np.int64(1) << (given.shifts[i + 1] - given.shifts[i])) - 1
+    return int(bits)
+
+
+@compiled
+def _in_blocks(given: Given, tokens: Any) -> Any:
+    """Return the tokens of the blocks that so many take."""
+    return (tokens + given.block - 1) // given.block * given.block
+
+
+@compiled
+def _extend(
+    given: Given, costs: Integers, labels: Integers, waits: Integers, begin: int, time: int,
+    upper: int, made: Integers, waited: Integers,
+) -> tuple[int, int]:  # fmt: skip
+    """Extend labels from one on until the room is full; return how many were made, and where.
+
+    Sets of requests are counted through as bits; those of a group are side by side, so that the
+    bits of a group are the place of its cost in ``parts``.
+    """
+    requests, groups = len(given.outputs), len(given.firsts)
+    needed, gained, stride = np.empty((3, requests), dtype=np.int64)
+    place, first, width = np.empty((3, groups), dtype=np.int64)
+    parts = np.empty((groups, 1 << MOST_TOGETHER), dtype=np.int64)
+    held, added = np.zeros(1 << requests, dtype=np.int64), np.zeros(1 << requests, dtype=np.int64)
+    last = len(given.ahead) - 1
+    count = 0
+    for label in range(begin, len(labels)):
+        size, left = 0, 0
+        place[:], first[:], width[:] = given.firsts, 0, 0
+        for i in range(requests):
+            bits, g = _tokens_of(given, labels[label], i), given.group[i]
+            place[g] += bits * given.strides[i]
+            left += given.outputs[i] - bits
+            if bits < given.outputs[i] and given.arrivals[i] <= time:
+                first[g] = size - width[g]
+                width[g] += 1
+                needed[size] = _in_blocks(given, given.prompts[i] + bits + 1)
+                gained[size] = np.int64(1) << given.shifts[i]
+                stride[size] = given.strides[i]
+                size += 1
+        if count + (1 << size) > len(made):
+            return count, label
+        now = waits[label] + size
+        known = now * given.unit - given.ahead[min(time + 1, last)]
+        for g in range(groups):
+            parts[g, 0] = costs[place[g]]
+            for chosen in range(1, 1 << width[g]):
+                after = place[g]
+                for x in range(width[g]):
+                    if chosen >> x & 1:
+                        after += stride[first[g] + x]
+                parts[g, chosen] = costs[after]
+        for x in range(size):
+            for chosen in range(1 << x):
+                held[1 << x | chosen] = held[chosen] + needed[x]
+                added[1 << x | chosen] = added[chosen] + gained[x]
+        for chosen in range(1 << size):
+            room = given.memory - held[chosen]
+            if room < 0:
+                continue
+            cost = known
+            for g in range(groups):
+                cost += parts[g, chosen >> first[g] & ((1 << width[g]) - 1)]
+            if cost > (upper - 1) * given.unit:
+                continue
+            least, fits = now + left, False
+            for x in range(size):
+                if chosen >> x & 1:
+                    least -= 1
+                elif needed[x] <= room:
+                    fits = True
+            if not fits and least < upper:
+                made[count], waited[count] = labels[label] + added[chosen], now
+                count += 1
+    return count, len(labels)
+
+
+def _active_times(
+    given: Given, layers: list[Integers], waits: list[Integers], value: int
+) -> list[list[int]]:
+    """Return the active times of each request on the way to the last label, found back from it."""
+    times: list[list[int]] = [[] for _ in given.outputs]
+    label = layers[-1][0]
+    for time in range(len(layers) - 1, 0, -1):
+        before = _tokens(given, layers[time - 1])
+        steps = _tokens(given, np.array([label])) - before
+        unfinished = (before < given.outputs) & (given.arrivals < time)
+        held = _in_blocks(given, given.prompts + before + 1)
+        fits = (steps * held).sum(axis=1) <= given.memory
+        fits &= ((steps == 0) | (steps == 1) & unfinished).all(axis=1)
+        fits &= waits[time - 1] + unfinished.sum(axis=1) == value
+        place = int(np.flatnonzero(fits)[0])
+        for i in np.flatnonzero(steps[place]):
+            times[i].insert(0, time)
+        label, value = layers[time - 1][place], int(waits[time - 1][place])
+    return times
+
+
+def _tokens(given: Given, labels: Integers) -> Integers:
+    """Return the tokens of each request in each label."""
+    bits = np.diff(np.append(given.shifts, _BITS))
+    return (labels[:, None] >> given.shifts) & ((1 << bits) - 1)

@@ -1,0 +1,58 @@
+"""Proofs for large caches: prices of tokens, and searches forward in time by what they leave.
+
+Where the cache holds thousands of tokens, tables of all sets of requests are out of reach, and
+with them prices of states.  Prices of tokens are not, and for some dozens of requests what they
+leave can be searched: by a beam for schedules, exhaustively for a better bound.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+from kvopt.bounds.configurations.expand import Stopped
+from kvopt.bounds.configurations.tokens import PricedTokens
+from kvopt.bounds.lagrangian import offer_lagrangian_bound
+from kvopt.bounds.lp import offer_lp_bound
+from kvopt.errors import TooLarge
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.proofs import Prices
+from kvopt.kernels.compile_clock import working_time
+from kvopt.search.exact.forward import NAME, Forward
+
+_CLIMBING_SHARE = 0.3
+"""Share of the time for prices to climb, where none are known and the LP is too large."""
+
+
+def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
+    """Raise the bound by searches below higher and higher targets, with beams on the way."""
+    assert search.schedule is not None
+    deadline = working_time() + seconds
+    prices = _prices(search, share_of(min(seconds, search.remaining), _CLIMBING_SHARE))
+    if prices is None or search.should_stop() or search.instance.workers > 1:
+        return
+    params = search.params.exact
+    priced = PricedTokens(search.instance, prices, search.schedule.makespan)
+    forward = Forward(search, priced, priced.evaluate(), deadline)
+    with suppress(Stopped):
+        forward.search_with_beam(params.first_width, 0)
+        if not (forward.raises(params.rising_labels) or forward.finishes(params.first_width)):
+            return
+        search.offer_claimed(search.schedule.objective, NAME)
+
+
+def _prices(search: Search, seconds: float) -> Prices | None:
+    """Return the prices that prove the bound; where something else does, find some."""
+    if (known := _proving(search)) is not None:
+        return known
+    with suppress(TooLarge):
+        return offer_lp_bound(search, search.params.portfolio.lp_at_once)
+    offer_lagrangian_bound(search, time_limit=seconds)
+    return _proving(search)
+
+
+def _proving(search: Search) -> Prices | None:
+    """Return the prices that prove the bound, None if something else does."""
+    proof = None if search.checked is None else search.checked.proof
+    return proof if isinstance(proof, Prices) else None

@@ -1,0 +1,79 @@
+"""A solver proves the optimum of few requests while loops of other engines are compiled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from kvopt.formulations.cpsat import LARGEST_PAIRS
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.inside import inside
+from kvopt.kernels.compile_clock import compiling
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.search.registry import ENGINES
+
+MOST_REQUESTS = 10
+"""Requests up to which a solver mostly needs less time than the compiler."""
+
+_GLANCE = 0.02
+"""Seconds between two looks at whether something is compiled."""
+
+
+@contextmanager
+def solver_while_compiling(search: Search, presolve: bool) -> Iterator[None]:
+    """Let a solver work beside the block once something in there has to be compiled.
+
+    Both offer to one incumbent, so a proof of one ends the other.  Where a bound is wanted that
+    can be checked there is no solver: its claim would end the search without such a bound.
+    """
+    if search.checkable or len(search.instance) > MOST_REQUESTS:
+        yield
+        return
+    is_over = threading.Event()
+
+    def work() -> None:
+        while not is_over.wait(_GLANCE):
+            if compiling().is_running:
+                _prove(search, is_over, presolve)
+                return
+
+    with ThreadPoolExecutor(1, "kvopt-solver") as pool:
+        beside = pool.submit(work)
+        try:
+            yield
+        finally:
+            is_over.set()
+    beside.result()
+
+
+def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
+    """Solve on a search inside: a solver's clock runs on, and its limit must not end the other."""
+
+    def tell(_: object) -> None:
+        if inner.schedule is not None:
+            search.offer_schedule(inner.schedule, inner.found_by or name)
+        if inner.lower_bound is not None:
+            search.offer_claimed(inner.lower_bound, inner.bounded_by or name)
+
+    inner = inside(
+        search, Search, search.instance,
+        observer=tell, stop=lambda _: is_over.is_set() or search.should_stop(),
+    )  # fmt: skip
+    if search.schedule is not None:
+        inner.offer_schedule(search.schedule, search.found_by or "given schedule")
+    name = prover(inner)
+    with inner.surviving(name):
+        ENGINES.find(name)(inner, presolve=presolve)
+    search.take_notes(inner)
+
+
+def prover(search: Search) -> str:
+    """Return the solver for a proof: HiGHS where CP-SAT has too many pairs or is not installed."""
+    count = len(search.instance)
+    if count * (count - 1) <= LARGEST_PAIRS:
+        with search.surviving("cpsat"):
+            load_cp_model()
+            return "cpsat"
+    return "highs"

@@ -1,0 +1,245 @@
+"""Work on an instance part by part, where idle gaps cut it into parts.
+
+Both sides of the whole are sums over its parts (`kvopt.problem.parts`), so every part is a search
+of its own, on a clock of its own, with a share of the time.  The whole is told what its parts
+found now and then and at the end, so a limit or an interrupt may fall anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+
+from kvopt.bounds.prices import bound_by
+from kvopt.bounds.volume import volume_bound
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.inside import inside
+from kvopt.incumbent.params import share_of
+from kvopt.incumbent.proofs import (
+    BlockPrices,
+    CheckedBound,
+    PartProof,
+    Prices,
+    Proof,
+    SharesProof,
+    SplitProof,
+    VolumeProof,
+)
+from kvopt.incumbent.result import Progress
+from kvopt.kernels.compile_clock import working_time
+from kvopt.problem.parts import Part, split
+
+_PAUSE = 20.0
+"""Factor on the seconds of putting the whole together, after which it is put together anew."""
+
+_PLAIN = VolumeProof()
+
+Stage = Callable[[Search, float], None]
+"""Works on a search, for so many seconds at most."""
+
+
+class Divided:
+    """A search, and what is known of each part of its instance.
+
+    Prices that are known already are evaluated again, part by part.
+    """
+
+    def __init__(self, search: Search, prices: Proof | None = None) -> None:
+        parts = split(search.instance)
+        self._search, self._sides, self._due = search, list[_Side](), 0.0
+        if len(parts) > 1 or parts[0].begin:
+            known = _prices_of_parts(prices)
+            self._sides = [_Side(part, search, known.get(part.begin)) for part in parts]
+        elif isinstance(prices, Prices):
+            search.offer_bound(bound_by(search.instance, prices, search.threads))
+
+    def work(self, stage: Stage, seconds: float = math.inf) -> None:
+        """Let a stage work on all of an instance, or on its open parts one after the other.
+
+        Small parts come first.  Those that were cut short come again while there is much time left.
+        """
+        search, began = self._search, working_time()
+
+        def remaining() -> float:
+            return min(search.remaining, began + seconds - working_time())
+
+        if not self._sides:
+            with search.surviving():
+                stage(search, remaining())
+            return
+        for side in self._sides:
+            side.follow(search)
+        open_sides = self._open()
+        try:
+            while open_sides and not search.should_stop():
+                limit, left = remaining(), sum(len(s.part.members) for s in open_sides)
+                for side in open_sides:
+                    count = len(side.part.members)
+                    self._work_on(side, stage, remaining() * count / left)
+                    left -= count
+                    if search.should_stop():
+                        break
+                open_sides = [side for side in self._open() if side.ran_out]
+                if remaining() < share_of(limit, search.params.portfolio.round_share):
+                    break
+        finally:
+            self._tell()
+        if open_sides and not search.proved and seconds == math.inf:
+            search.ran_out_of_time()
+
+    def _open(self) -> list[_Side]:
+        """Return the parts without a proof, so ordered that later ones get what time is left."""
+        sides = [side for side in self._sides if not side.is_proved]
+        return sorted(sides, key=lambda side: len(side.part.members))
+
+    def _work_on(self, side: _Side, stage: Stage, seconds: float) -> None:
+        whole = self._search
+        search = inside(
+            whole,
+            Search,
+            side.part.instance,
+            seconds,
+            observer=lambda progress: self._hear(side, search, progress),
+        )
+        try:
+            side.tell(search)
+            if not search.should_stop():
+                with search.surviving():
+                    stage(search, search.remaining)
+        finally:
+            side.learn(search)
+            side.ran_out = search.is_out_of_time
+            whole.take_notes(search)
+
+    def _hear(self, side: _Side, search: Search, progress: Progress) -> None:
+        """Take what a part has found just now; tell the whole if it was not told for a while."""
+        self._search.engine = progress.engine
+        side.learn(search)
+        if working_time() >= self._due:
+            began = working_time()
+            self._tell()
+            self._due = working_time() + _PAUSE * (working_time() - began)
+
+    def _tell(self) -> None:
+        """Offer the sums of both sides to the whole."""
+        search, sides = self._search, self._sides
+        # A search that was left behind may still improve a bound between two looks at it.
+        checked = [side.checked for side in sides]
+        proofs = tuple(self._proofs(checked))
+        search.offer_checked(
+            sum(bound.value for bound in checked),
+            _named(bound.bounded_by for bound in checked),
+            _PLAIN if [each.proof for each in proofs] == [_PLAIN] else SplitProof(proofs),
+        )
+        search.offer_claimed(
+            sum(side.claimed for side in sides), _named(side.claimed_by for side in sides)
+        )
+        starts, workers = [0] * len(search.instance), [0] * len(search.instance)
+        for side in sides:
+            if side.starts is None:
+                return
+            rows = zip(side.part.members, side.starts, side.workers, strict=True)
+            for i, start, worker in rows:
+                starts[i], workers[i] = side.part.begin + start, worker
+        search.offer_starts(starts, _named(side.found_by for side in sides), workers)
+
+    def _proofs(self, checked: Iterable[CheckedBound]) -> Iterator[PartProof]:
+        """Yield the proofs of all parts; those by plain volumes need no cut between them."""
+        begins = (side.part.begin for side in self._sides)
+        rows = zip(begins, (bound.proof for bound in checked), strict=True)
+        for plain, group in groupby(rows, lambda row: row[1] == _PLAIN):
+            for begin, proof in islice(group, 1) if plain else group:
+                assert not isinstance(proof, SplitProof | SharesProof | BlockPrices), (
+                    "a part has rounds"
+                )
+                yield PartProof(begin, proof)
+
+
+class _Side:
+    """What is known of a part: starts on its own clock, and bounds."""
+
+    def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
+        self.part = part
+        self.starts: tuple[int, ...] | None = (0,) if len(part.members) == 1 else None
+        self.workers = (0,) * len(part.members)
+        self.found_by = "start on arrival"
+        self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
+        if prices is not None:
+            priced = bound_by(part.instance, prices, whole.threads)
+            self.checked = max(self.checked, priced, key=lambda bound: bound.value)
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        self._wants_volume = whole.checked is not None
+        """Whether what is there already counts, or only what the engine finds."""
+        self.ran_out = False
+        """Whether a search was ended by its share of the time."""
+
+    @property
+    def value(self) -> float:
+        """Total latency of the starts, infinite where there are none."""
+        if self.starts is None:
+            return math.inf
+        return sum(self.starts) + sum(r.output - r.arrival for r in self.part.instance)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the starts meet the bound."""
+        return self.value == self.claimed
+
+    def follow(self, whole: Search) -> None:
+        """Take the starts of the whole where they are better here.
+
+        They may reach into later parts, which other starts of these need not allow.
+        """
+        if whole.schedule is None:
+            return
+        before, known = self.starts, self.value
+        starts = self.part.starts_of(whole.schedule.starts)
+        self.starts = self.part.without_late_idling(starts)
+        if self.value < known:
+            self.workers = tuple(whole.schedule.workers[i] for i in self.part.members)
+            self.found_by = whole.found_by or self.found_by
+        else:
+            self.starts = before
+
+    def tell(self, search: Search) -> None:
+        """Offer what is known to a search of the part."""
+        if self.starts is not None:
+            search.offer_starts(self.starts, self.found_by, self.workers)
+        if self._wants_volume:
+            search.offer_bound(self.checked)
+
+    def learn(self, search: Search) -> None:
+        """Take what a search of the part has found, where it is better.
+
+        A search that was left behind may still speak while the next one is at work.
+        """
+        if search.schedule is not None and search.schedule.objective < self.value:
+            self.starts = self.part.without_late_idling(search.schedule.starts)
+            self.workers = search.schedule.workers
+            self.found_by = search.found_by or self.found_by
+        found = search.checked
+        if found is not None and not self._wants_volume:  # a method by itself was asked for
+            self.claimed, self.claimed_by = found.value, found.bounded_by
+            self.checked, self._wants_volume = found, True
+        elif found is not None and found.value > self.checked.value:
+            self.checked = found
+        claims = [(self.claimed, self.claimed_by), (search.lower_bound, search.bounded_by)]
+        self.claimed, self.claimed_by = self.checked.value, self.checked.bounded_by
+        for claimed, by in claims:
+            # A claim above a checked schedule was refuted meanwhile.
+            if claimed is not None and by is not None and self.claimed < claimed <= self.value:
+                self.claimed, self.claimed_by = claimed, by
+
+
+def _prices_of_parts(proof: Proof | None) -> dict[int, Prices]:
+    """Return the prices in a proof by parts, for each first round of a part that has some."""
+    if not isinstance(proof, SplitProof):
+        return {}
+    begun = ((part.begin, part.proof) for part in proof.parts)
+    return {begin: proof for begin, proof in begun if isinstance(proof, Prices)}
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return names in one text, each once."""
+    return " and ".join(dict.fromkeys(names))

@@ -1,0 +1,48 @@
+"""Engines by name: what ``kvopt solve --engine`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.kernels.registry import Registry
+from kvopt.problem.scopes import Scope
+
+ENGINES: Registry[Callable[..., None]] = Registry(
+    "engine",
+    "kvopt.engines",
+    {
+        "auto": "kvopt.search.portfolio",
+        "exact": "kvopt.search.exact.engine",
+        "highs": "kvopt.search.solvers.highs",
+        "cpsat": "kvopt.search.solvers.cpsat",
+        "pyomo": "kvopt.search.solvers.pyomo",
+    },
+    "search",
+)
+"""Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
+
+PausedEngine = Callable[[PausedSearch], None]
+"""An engine for schedules with pauses."""
+
+PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
+    "engine with pauses",
+    "kvopt.paused_engines",
+    {
+        "auto": "kvopt.search.pausing",
+        "highs": "kvopt.search.solvers.highs",
+        "cpsat": "kvopt.search.solvers.cpsat",
+        "pyomo": "kvopt.search.solvers.pyomo",
+    },
+    "search",
+)
+"""Functions of a `PausedSearch`, with the same parameters."""
+
+
+def engines_for(scope: Scope) -> Registry[Callable[..., None]]:
+    """Return the engines in rounds that cover a scope."""
+    return PAUSED_ENGINES if scope.covers(Scope.PAUSES) else ENGINES
+
+
+register = ENGINES.register
+"""Make an engine known by a name; a decorator."""

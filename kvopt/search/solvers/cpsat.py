@@ -1,0 +1,135 @@
+"""CP-SAT on the horizon-free pair model, with pauses on the model of tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from kvopt.bounds.windows import start_windows
+from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
+from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.kernels.dependencies import load_cp_model
+from kvopt.search.registry import PAUSED_ENGINES, register
+from kvopt.timetable.pausing import PausedSchedule, times_in_arrival_order
+
+_NAME = "cpsat"
+_SOON = 1.0
+"""Seconds left at which CP-SAT, which ends by a clock of its own, has used up its time."""
+
+
+@register("cpsat")
+def run(search: Search, *, presolve: bool = True) -> None:
+    """Work on a search with CP-SAT until it has a proof or must stop."""
+    count = len(search.instance)
+    if count * (count - 1) > LARGEST_PAIRS:
+        search.note(f"{_NAME}: {count} requests make too many pairs for its model")
+        return
+    with search.timing("build"):
+        built = pair_model(search.instance, start_windows(search.instance, search.objective))
+        _hint(built, search)
+
+    def offer(value: Callable[[Any], Any]) -> None:
+        starts, workers = built.places(value)
+        search.offer_starts(starts, "CP-SAT", workers)
+
+    work_on(search, built.model, offer, presolve=presolve)
+
+
+@PAUSED_ENGINES.register("cpsat")
+def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
+    """Work on a search of schedules with pauses until it has a proof or must stop."""
+    if (tokens := search.instance.total_output) > LARGEST_TOKENS:
+        search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
+        return
+    with search.timing("build"):
+        built = token_model(search.instance, start_windows(search.instance, search.objective))
+        _hint_with_pauses(built, search)
+
+    def offer(value: Callable[[Any], Any]) -> None:
+        times = [[int(value(time)) for time in row] for row in built.times]
+        search.offer_paused(PausedSchedule.at_times(search.instance, times), "CP-SAT")
+
+    work_on(search, built.model, offer, presolve=presolve)
+
+
+def work_on(
+    search: Search, model: Any, offer: Callable[[Callable[[Any], Any]], None], *, presolve: bool
+) -> None:
+    """Let CP-SAT work on a model; each solution is offered through the value of a variable."""
+    if search.should_stop():
+        return
+    cp_model = load_cp_model()
+    solver = cp_model.CpSolver()
+    _set_parameters(solver, search, presolve)
+    solver.best_bound_callback = lambda bound: _offer_bound(search, bound)
+    found = _improvements(cp_model, offer)
+    outcome: list[Any] = []
+    with search.timing("solve"):
+        ended = run_in_thread(
+            search,
+            lambda: outcome.append(solver.solve(model, found)),
+            cancel=solver.stop_search,
+        )
+    if ended:
+        _conclude(cp_model, solver, outcome[0], search)
+    else:
+        search.note("CP-SAT did not return in time and was left behind")
+
+
+def _hint(built: PairModel, search: Search) -> None:
+    if search.schedule is not None:
+        schedule = search.schedule.in_standard_form()
+        for i, where in enumerate(zip(schedule.starts, schedule.workers, strict=True)):
+            built.hint(i, *where)
+
+
+def _hint_with_pauses(built: TokenModel, search: PausedSearch) -> None:
+    if search.paused is not None:
+        hinted = times_in_arrival_order(search.paused)
+        for variables, active in zip(built.times, hinted, strict=True):
+            for variable, time in zip(variables, active, strict=True):
+                built.model.add_hint(variable, time)
+
+
+def _set_parameters(solver: Any, search: Search, presolve: bool) -> None:
+    solver.parameters.num_workers = search.threads
+    solver.parameters.random_seed = search.seed % 2**31
+    solver.parameters.cp_model_presolve = presolve
+    solver.parameters.catch_sigint_signal = False  # kvopt handles signals itself
+    if math.isfinite(search.remaining):
+        solver.parameters.max_time_in_seconds = search.remaining
+
+
+def _improvements(cp_model: Any, offer: Callable[[Callable[[Any], Any]], None]) -> Any:
+    class Improvements(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        """Offer every solution the moment it is found."""
+
+        def on_solution_callback(self) -> None:
+            offer(self.value)
+
+    return Improvements()
+
+
+def _offer_bound(search: Search, bound: float) -> None:
+    # CP-SAT works in integers but reports floats such as 0.9999999999999996.
+    if math.isfinite(bound):
+        search.offer_claimed(round(bound), "CP-SAT")
+
+
+def _conclude(cp_model: Any, solver: Any, status: Any, search: Search) -> None:
+    if status == cp_model.INFEASIBLE:
+        search.fault("CP-SAT claimed that no schedule exists")
+    elif status == cp_model.MODEL_INVALID:
+        search.fault("CP-SAT found the model invalid: its numbers are too large")
+    else:
+        _offer_bound(search, solver.best_objective_bound)
+        # What else could end it, an interrupt or a stop criterion, goes first as a reason; where
+        # it was stopped for its memory there is time for others.
+        if status in (cp_model.FEASIBLE, cp_model.UNKNOWN) and search.remaining < _SOON:
+            search.ran_out_of_time()
+    if status == cp_model.OPTIMAL and not search.proved:
+        search.fault(f"CP-SAT claimed an optimum of {round(solver.objective_value)} unproved")

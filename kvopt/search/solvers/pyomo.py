@@ -1,0 +1,129 @@
+"""Any solver that Pyomo knows, by name, on the readable time-indexed model.
+
+The solver runs in a process of its own (`kvopt.search.solvers.pyomo_worker`).  Pyomo redirects the
+standard streams of the process it solves in, and most of its solvers cannot be asked to
+stop; a child can be ended at any moment, and what it said until then has been kept.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import IO, Any
+
+from kvopt.bounds.windows import start_windows
+from kvopt.formulations.layout import nonzeros
+from kvopt.formulations.paused import CELLS_OF_A_COLUMN
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
+from kvopt.incumbent.paused import PausedSearch
+from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
+from kvopt.problem.instance_files import instance_to_json
+from kvopt.search.registry import PAUSED_ENGINES, register
+from kvopt.timetable.pausing import PausedSchedule
+
+_BYTES = 600
+"""Bytes that Pyomo and a solver take for each coefficient, in their own process."""
+
+
+@register("pyomo")
+def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
+    """Work on a search with a solver of Pyomo until it has a proof or must stop."""
+    require_solver(solver)
+    task = _task(search, presolve, solver)
+    work_on(search, task)
+
+
+@PAUSED_ENGINES.register("pyomo")
+def run_with_pauses(
+    search: PausedSearch, *, presolve: bool = True, solver: str = DEFAULT_SOLVER
+) -> None:
+    """Work on a search of schedules with pauses until it has a proof or must stop."""
+    require_solver(solver)
+    task = _task(search, presolve, solver, CELLS_OF_A_COLUMN)
+    work_on(search, {**task, "pauses": True})
+
+
+def work_on(search: Search, task: dict[str, Any]) -> None:
+    """Let a child process work on a task, and hear what it finds."""
+    label = f"Pyomo with {task['solver']}"
+    with _worker() as child:  # leaving the block closes the pipes and waits
+        try:
+            run_in_thread(search, lambda: _listen(child, task, search, label), cancel=child.kill)
+        finally:
+            child.kill()
+
+
+def _worker() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "kvopt.search.solvers.pyomo_worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for the parent, which then ends the child
+    )
+
+
+def _task(search: Search, presolve: bool, solver: str, cells: int = 1) -> dict[str, Any]:
+    windows = start_windows(search.instance, search.objective)
+    search.refuse_beyond_budget(_BYTES * cells * nonzeros(search.instance, windows))
+    return {
+        "instance": instance_to_json(search.instance),
+        "windows": [[window[0], window[-1]] for window in windows],
+        "solver": solver,
+        "presolve": presolve,
+        "threads": search.threads,
+        "ram": search.ram,
+        "seed": search.seed,
+        "time_limit": search.remaining if math.isfinite(search.remaining) else None,
+    }
+
+
+def _listen(child: subprocess.Popen[str], task: dict[str, Any], search: Search, label: str) -> None:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    assert child.stderr is not None
+    errors: list[str] = []
+    reader = threading.Thread(target=_drain, args=(child.stderr, errors.append), daemon=True)
+    reader.start()
+    try:
+        child.stdin.write(json.dumps(task))
+        child.stdin.close()
+        for line in child.stdout:
+            _hear(json.loads(line), search, label)
+    except (BrokenPipeError, json.JSONDecodeError):
+        pass  # the child was ended in the middle of a line, or died: see below
+    failed = child.wait() != 0
+    reader.join()
+    if failed and not search.should_stop():
+        search.note(f"{label} failed: {errors[-1] if errors else child.returncode}")
+
+
+def _drain(stream: IO[str], keep: Callable[[str], None]) -> None:
+    for line in stream:
+        if line.strip():
+            keep(line.strip())
+
+
+def _hear(message: dict[str, Any], search: Search, label: str) -> None:
+    if "starts" in message:
+        search.offer_starts(message["starts"], label, message["workers"])
+    if "times" in message:
+        assert isinstance(search, PausedSearch)
+        search.offer_paused(PausedSchedule.at_times(search.instance, message["times"]), label)
+    if "bound" in message:
+        search.offer_claimed(message["bound"], label)
+    if "fault" in message:
+        search.fault(f"{label} {message['fault']}")
+    if "note" in message:
+        search.note(f"{label}: {message['note']}")
+    if "out_of_time" in message:
+        search.ran_out_of_time()
+    for phase in ("build", "solve"):
+        if phase in message:
+            search.count_time(phase, message[phase])

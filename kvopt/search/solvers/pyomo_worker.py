@@ -1,0 +1,176 @@
+"""The child process of the Pyomo engine: a task on standard input, findings on standard output.
+
+Findings are JSON objects, one a line, the moment they are known: ``starts`` or, with pauses,
+``times``, ``bound`` (already an integer), ``fault``, ``note``, ``out_of_time``, and the seconds
+spent in ``build`` and ``solve``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyomo.environ as pyo
+from pyomo.contrib.solver.common.base import SolverBase
+from pyomo.contrib.solver.common.factory import SolverFactory as NewSolverFactory
+from pyomo.contrib.solver.common.results import TerminationCondition as NewTerminationCondition
+from pyomo.opt import TerminationCondition
+
+from kvopt.formulations.pyomo import (
+    places_from,
+    time_indexed,
+    time_indexed_with_pauses,
+    times_from,
+)
+from kvopt.problem.instance_files import instance_from_json
+
+Say = Callable[..., None]
+
+_TIME_OPTION = {"cbc": "sec", "glpk": "tmlim", "scip": "limits/time", "cplex": "timelimit"}
+_SEED_OPTION = {"cbc": "randomSeed", "glpk": "seed"}
+
+_EXACT: dict[str, dict[str, float]] = {
+    "appsi_highs": {"mip_rel_gap": 0.0, "mip_abs_gap": 0.5},
+    "cbc": {},
+    "cplex": {"mip_tolerances_mipgap": 0.0, "mip_tolerances_absmipgap": 0.5},
+    "glpk": {},
+    "gurobi": {"MIPGap": 0.0, "MIPGapAbs": 0.5},
+    "mosek": {"dparam.mio_tol_rel_gap": 0.0, "dparam.mio_tol_abs_gap": 0.5},
+    "scip": {},
+    "xpress": {"miprelstop": 0.0, "mipabsstop": 0.5},
+}
+"""Options with which a solver goes on until its gap is below 1; some do so without any.
+
+Else most call an objective optimal that is 0.01% above their bound.
+"""
+
+
+def main() -> None:
+    """Read a task, solve it, say what was found."""
+    say = _speaker()
+    task = json.loads(sys.stdin.read())
+    _keep_memory(task["ram"])
+    begin = time.monotonic()
+    instance = instance_from_json(task["instance"])
+    windows = tuple(range(first, last + 1) for first, last in task["windows"])
+    build = time_indexed_with_pauses if task.get("pauses") else time_indexed
+    model = build(instance, windows)
+    built = time.monotonic()
+    say(build=built - begin)
+    if task["time_limit"] is not None:
+        task["time_limit"] = max(0.1, task["time_limit"] - (built - begin))
+    if task["solver"] in NewSolverFactory:
+        _solve_with_new_interface(model, task, say)
+    else:
+        _solve_with_classic_interface(model, task, say)
+    say(solve=time.monotonic() - built)
+
+
+def _keep_memory(budget: int) -> None:
+    """Let the system refuse more memory than that to this process and to solvers it starts."""
+    if sys.platform == "linux":
+        import resource  # which other systems do not have
+
+        resource.setrlimit(resource.RLIMIT_DATA, (budget, budget))
+
+
+def _speaker() -> Say:
+    # Pyomo captures file descriptor 1 while it solves, so keep a copy of it.
+    stream = os.fdopen(os.dup(1), "w")
+
+    def say(**message: Any) -> None:
+        stream.write(json.dumps(message) + "\n")
+        stream.flush()
+
+    return say
+
+
+def _solve_with_new_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    solver: SolverBase = NewSolverFactory(task["solver"])
+    options: dict[str, Any] = {}
+    if task["solver"] == "highs":
+        options["presolve"] = "on" if task["presolve"] else "off"
+        options["random_seed"] = task["seed"] % 2**31
+        solver.set_instance(model)
+        _watch_highs(solver, say)
+    # Without the two flags a time limit raises before the bound is filled in.
+    results = solver.solve(
+        model,
+        time_limit=task["time_limit"],
+        threads=task["threads"],
+        rel_gap=0.0,
+        abs_gap=0.5,
+        solver_options=options,
+        raise_exception_on_nonoptimal_result=False,
+        load_solutions=False,
+    )
+    if results.incumbent_objective is not None:
+        results.solution_loader.load_vars()
+        _say_schedule(model, task, say)
+    _say_bound(results.objective_bound, say)
+    if results.termination_condition == NewTerminationCondition.maxTimeLimit:
+        say(out_of_time=True)
+
+
+def _watch_highs(solver: Any, say: Say) -> None:
+    """Pass on what HiGHS finds on the way; other solvers speak at the end only."""
+    highs = solver._solver_model
+
+    def logged(event: Any) -> None:
+        _say_bound(event.data_out.mip_dual_bound, say)
+
+    highs.cbMipLogging += logged
+
+
+def _solve_with_classic_interface(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    name = task["solver"]
+    solver = pyo.SolverFactory(name)
+    if task["time_limit"] is not None and name in _TIME_OPTION:
+        solver.options[_TIME_OPTION[name]] = max(1, math.floor(task["time_limit"]))
+    if name in _SEED_OPTION:
+        solver.options[_SEED_OPTION[name]] = task["seed"] % 2**31
+    for option, value in _EXACT.get(name, {}).items():
+        solver.options[option] = value
+    results = solver.solve(model, load_solutions=False)
+    if len(results.solution) > 0:
+        model.solutions.load_from(results)
+        _say_schedule(model, task, say)
+    condition = results.solver.termination_condition
+    if condition == TerminationCondition.infeasible:
+        say(fault="claimed that no schedule exists")
+    elif name not in _EXACT:
+        say(note="its bounds do not count, as its gap at the end is not known")
+    elif condition == TerminationCondition.optimal:
+        _say_bound(pyo.value(model.total_latency), say)
+    else:
+        _say_bound(results.problem.lower_bound, say)
+    if condition == TerminationCondition.maxTimeLimit:
+        say(out_of_time=True)
+
+
+def _say_schedule(model: pyo.ConcreteModel, task: dict[str, Any], say: Say) -> None:
+    found: dict[str, Any] | None
+    if task.get("pauses"):
+        times = times_from(model)
+        found = None if times is None else {"times": times}
+    else:
+        places = places_from(model)
+        found = None if places is None else {"starts": places[0], "workers": places[1]}
+    if found is None:
+        say(fault="offered a solution that is not integral")
+    else:
+        say(**found)
+
+
+def _say_bound(bound: float | None, say: Say) -> None:
+    if bound is not None and math.isfinite(bound) and abs(bound) < 2**52:
+        say(bound=math.ceil(bound - 1e-4 - 1e-9 * abs(bound)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Tables: of pandas, which is loaded when one is asked for, and of LaTeX, which need nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.show.optional import optional
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_LARGEST = 2**63
+"""Integers below it have a place in a column of integers."""
+
+_ESCAPES = str.maketrans(
+    {
+        **{char: f"\\{char}" for char in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+    }
+)
+
+
+def frame(columns: Mapping[str, Sequence[Any]]) -> DataFrame:
+    """Return a DataFrame; integers stay integers where some of them are unknown."""
+    pandas = optional("pandas", "pandas")
+    return pandas.DataFrame(
+        {name: pandas.Series(values, dtype=_dtype(values)) for name, values in columns.items()}
+    )
+
+
+def _dtype(values: Sequence[Any]) -> str | None:
+    """Return the type of a column with unknown integers, None where pandas may find it."""
+    known = [value for value in values if value is not None]
+    if len(known) == len(values) or not all(type(value) is int for value in known):
+        return None if values else "object"
+    return "Int64" if all(abs(value) < _LARGEST for value in known) else "object"
+
+
+def rows_of(
+    table: object, needed: Collection[str], others: Collection[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a DataFrame and how an error names each; NaN and NA become None.
+
+    Parameters
+    ----------
+    table
+        The DataFrame.
+    needed, others
+        Columns that it must have, and columns that it may have; any other is refused, since a
+        misspelt one must not be passed over.
+    """
+    if not isinstance(table, optional("pandas", "pandas").DataFrame):
+        raise InvalidInput(f"must be a DataFrame, got a {type(table).__name__}", field="df")
+    names = list(table.columns)
+    for name in needed:
+        if name not in names:
+            raise InvalidInput(f"is missing; there are {shown(names)}", field=f"column {name}")
+    for name in names:
+        if name not in (*needed, *others):
+            reason = f"is not known: must be one of {', '.join((*needed, *others))}"
+            raise InvalidInput(reason, field=f"column {shown(name)}")
+        if names.count(name) > 1:
+            raise InvalidInput("is there twice", field=f"column {name}")
+    columns = [table[name].astype(object).where(table[name].notna(), None) for name in names]
+    for label, *values in zip(table.index, *columns, strict=True):
+        yield f"in row {shown(label)}", dict(zip(names, values, strict=True))
+
+
+def any_known(values: Sequence[object]) -> bool:
+    """Whether anything is not None."""
+    return any(value is not None for value in values)
+
+
+def whole(value: object, field: str) -> object:
+    """Return a cell as an integer where it is one: a column with gaps holds 3 as 3.0."""
+    if value is None:
+        raise InvalidInput("is missing", field=field)
+    if isinstance(value, Real) and not isinstance(value, Integral):
+        number = float(value)
+        return int(number) if number.is_integer() else value
+    return value
+
+
+def latex(heads: Sequence[str], rows: Sequence[Sequence[str]], comment: str) -> str:
+    """Return a table for the package booktabs: names to the left, numbers to the right.
+
+    Parameters
+    ----------
+    heads
+        Names of the columns; those that end in ``>`` hold numbers.
+    rows
+        Plain text, which is escaped.
+    comment
+        What a reader of the source should know.
+    """
+    columns = "".join("r" if head.endswith(">") else "l" for head in heads)
+    lines = [[escaped(head.rstrip(">")) for head in heads], *([*map(escaped, row)] for row in rows)]
+    head, *body = [f"  {' & '.join(line)} \\\\" for line in lines]
+    return "\n".join(
+        [
+            *(f"% {line}" for line in (*comment.splitlines(), r"needs \usepackage{booktabs}")),
+            rf"\begin{{tabular}}{{{columns}}}",
+            "  \\toprule",
+            head,
+            "  \\midrule",
+            *body,
+            "  \\bottomrule",
+            "\\end{tabular}",
+            "",
+        ]
+    )
+
+
+def escaped(text: str) -> str:
+    """Return text as LaTeX prints it."""
+    return " ".join(text.split()).translate(_ESCAPES)

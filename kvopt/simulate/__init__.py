@@ -1,0 +1,1 @@
+"""Policies, routers, and the servers that they run on."""

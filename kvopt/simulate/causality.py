@@ -1,0 +1,73 @@
+"""Does a policy decide by what has arrived?  Tried on instances that differ in what comes later."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from kvopt.errors import PolicyFault
+from kvopt.problem.clocks import ROUNDS
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Prediction, Request
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.policies.registry import policy as policy_from
+from kvopt.simulate.running import at_fault
+from kvopt.simulate.simulator import Simulation, Stopped
+
+_LAST = 12
+"""Last arrival, and first of those that are changed."""
+
+
+def check_online(policy: str | Policy, *, tries: int = 300, seed: int = 0) -> None:
+    """Raise `PolicyFault` if what a policy decides depends on requests that have not arrived.
+
+    It runs on pairs of small instances that agree in memory, in the number of requests and in all
+    that arrive before some round, and must have started and evicted the same until then.
+
+    Parameters
+    ----------
+    policy
+        A policy, or ``NAME[:key=value,...]``.
+    tries, seed
+        How many pairs are drawn, and from which seed.
+
+    Examples
+    --------
+    >>> check_online("mc-sf")
+    >>> check_online("a-switch")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    kvopt.errors.PolicyFault: a-switch: decides otherwise before round 7 if what ...
+    """
+    chosen = policy_from(policy) if isinstance(policy, str) else policy
+    label, rng = policy if isinstance(policy, str) else policy.name, Random(seed)
+    for _ in range(tries):
+        memory = rng.randint(2, 20)
+        one = [_drawn(rng, memory, 0) for _ in range(rng.randint(2, 8))]
+        now = max(1, rng.choice(one).arrival)
+        other = [r if r.arrival < now else _drawn(rng, memory, now) for r in one]
+        pair = [Instance(memory, requests) for requests in (one, other)]
+        with at_fault(chosen, label):
+            first, second = (_decided(chosen, instance, now) for instance in pair)
+        if first != second:
+            said = " for ".join(str([r.kind for r in instance]) for instance in pair)
+            raise PolicyFault(
+                f"{label}: decides otherwise before round {now} if what arrives from then on is "
+                f"another; memory {memory}, (arrival, prompt, output) {said}"
+            )
+
+
+def _drawn(rng: Random, memory: int, first: int) -> Request:
+    prompt = rng.randrange(memory)
+    output = rng.randint(1, memory - prompt)
+    interval = Prediction(rng.randint(1, output), rng.randint(output, memory - prompt))
+    return Request(rng.randint(first, first + _LAST), prompt, output, predicted=interval)
+
+
+def _decided(policy: Policy, instance: Instance, now: int) -> Any:
+    """Return what was started and evicted before a round."""
+    simulation = Simulation(instance, policy, ROUNDS)
+    with suppress(Stopped):
+        simulation.to_the_end(lambda: simulation.view.now >= now)
+    return simulation.starts, simulation.lost, simulation.view.active

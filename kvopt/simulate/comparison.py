@@ -1,0 +1,207 @@
+"""Several runs on one instance, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvopt.errors import InvalidInput, one_line
+from kvopt.problem.clocks import ROUNDS, Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import as_instance
+from kvopt.problem.scopes import least_scope
+from kvopt.show.dataframes import frame, latex
+from kvopt.show.optional import pictures
+from kvopt.show.summary import Facts, Summarised
+from kvopt.simulate.given import GivenSchedule, as_run, given_schedule
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.running import run
+from kvopt.timetable.measures import MEASURES, waiting_cells
+from kvopt.timetable.runs import PolicyRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Summarised):
+    """Runs of policies on one instance and one clock.
+
+    It is a sequence of `PolicyRun`: ``found[0]``, ``len(found)`` and loops work.
+
+    Parameters
+    ----------
+    runs
+        The runs, at least one.
+    optimum
+        The least total latency of all schedules, where it is known.
+    """
+
+    runs: tuple[PolicyRun, ...]
+    optimum: int | None
+
+    def __init__(self, runs: Iterable[PolicyRun], optimum: int | None = None) -> None:
+        object.__setattr__(self, "runs", tuple(runs))
+        object.__setattr__(self, "optimum", optimum)
+        if not self.runs:
+            raise InvalidInput("must hold at least one run", field="runs")
+        for other in self.runs[1:]:
+            if other.instance.hash != self.instance.hash or other.clock != self.clock:
+                reason = "is of another instance or clock than the first"
+                raise InvalidInput(reason, field=f"run of {other.policy}")
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def __iter__(self) -> Iterator[PolicyRun]:
+        return iter(self.runs)
+
+    def __getitem__(self, which: int) -> PolicyRun:
+        return self.runs[which]
+
+    @property
+    def instance(self) -> Instance:
+        """The problem that all of them are runs on."""
+        return self.runs[0].instance
+
+    @property
+    def clock(self) -> Clock:
+        """How long rounds last."""
+        return self.runs[0].clock
+
+    @cached_property
+    def best(self) -> int | None:
+        """Least total latency of those that finished, on the clock."""
+        return min((each.objective for each in self if each.objective is not None), default=None)
+
+    @property
+    def _multiple(self) -> str:
+        """What totals are multiples of, as tables call it."""
+        return "times the best of these" if self.optimum is None else "times the optimum"
+
+    def facts(self) -> Facts:
+        """Return what a summary says."""
+        unit, times = "rounds" if self.clock.is_even else "seconds", self._multiple
+        said: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
+        for each, cells in zip(self, map(self._cells, self), strict=True):
+            said[each.policy] = (
+                each.outcome
+                if each.objective is None
+                else f"mean latency {cells['mean']} {unit}, {cells[times]} {times}"
+            )
+        return said
+
+    def to_dataframe(self) -> DataFrame:
+        """Return a row for each run, as a DataFrame of pandas.
+
+        Times are in rounds, or in seconds where the clock counts them, and unknown after a
+        livelock.
+        """
+        scale = self.clock.scale
+        rows = []
+        for each in self:
+            value, waited = each.objective, each.measures()
+            known = value is not None
+            row: dict[str, object] = {
+                "policy": each.policy,
+                "outcome": str(each.outcome),
+                "completed": each.completed,
+                "total_latency": None if value is None else value if scale == 1 else value / scale,
+                **{
+                    f"{name}_{share}": number if known else None
+                    for name in MEASURES
+                    for share, number in waited[name].items()
+                },
+                self._multiple.replace(" ", "_"): self._times(value),
+                "makespan": None if not known else each.makespan / scale,
+                "evictions": each.evictions,
+                "peak_memory": each.peak_memory,
+            }
+            rows.append(row)
+        return frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def to_latex(self) -> str:
+        """Return a table for the package booktabs, a row for each run."""
+        unit = "" if self.clock.is_even else " s"
+        heads = [f"mean{unit}", *waiting_cells(None, self.clock), self._multiple]
+        if self.clock.is_even:
+            heads.remove("per token")  # it is 1
+        rows = []
+        for each in self:
+            cells = self._cells(each)
+            cells[f"mean{unit}"] = cells["mean"]
+            rows.append([each.policy, *(cells[head] for head in heads), str(each.outcome)])
+        name = one_line(self.instance.name or "an instance")
+        comment = f"{name}: {len(self.instance):,} requests, memory {self.instance.memory:,}"
+        return latex(["policy", *(f"{head}>" for head in heads), "outcome"], rows, comment)
+
+    def plot(self) -> Figure:
+        """Draw the runs side by side: requests above, memory below, on common axes."""
+        figure: Figure = pictures().plot_runs(self.runs)
+        return figure
+
+    def _times(self, value: int | None) -> float | None:
+        least = self.best if self.optimum is None else self.optimum
+        return value / least if value is not None and least else None
+
+    def _cells(self, each: PolicyRun) -> dict[str, str]:
+        value, count = each.objective, len(self.instance)
+        times = self._times(value)
+        mean = None if value is None or not count else value / count / self.clock.scale
+        return {
+            "mean": "-" if mean is None else f"{mean:,.{2 if self.clock.is_even else 3}f}",
+            self._multiple: "-" if times is None else f"{times:.4f}",
+            **waiting_cells(None if value is None else each.measures(), self.clock),
+        }
+
+
+def compare(
+    instance: Instance | str | Path,
+    policies: str | Iterable[GivenSchedule],
+    *,
+    clock: Clock = ROUNDS,
+) -> Comparison:
+    """Set schedulers and schedules side by side on one instance.
+
+    Parameters
+    ----------
+    instance
+        The problem, or the file that it is read from.
+    policies
+        Schedulers, as for `run`; runs that were made before; schedules in any form that `solve` can
+        begin from, and results.  One that is optimal gives the optimum that all are compared with.
+    clock
+        How long rounds last, see `run`.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, compare
+    >>> found = compare(Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), ["fcfs", "mc-sf"])
+    >>> [each.objective for each in found], found.best
+    ([28, 28], 28)
+    """
+    instance = as_instance(instance)
+    chosen: list[Any] = [policies] if isinstance(policies, str) else list(policies)
+    runs = [_run(instance, given, clock, place) for place, given in enumerate(chosen, 1)]
+    scope = least_scope(each.scope for each in runs)
+    optima = [
+        each.objective
+        for each in chosen
+        if getattr(each, "gap", None) == 0 and each.scope.covers(scope)
+    ]
+    return Comparison(runs, min(optima, default=None))
+
+
+def _run(instance: Instance, given: GivenSchedule, clock: Clock, place: int) -> PolicyRun:
+    """Return the run of a scheduler, or a schedule as one."""
+    if isinstance(given, str | Policy):
+        return run(instance, given, clock=clock)
+    made = getattr(given, "run", given)  # of a result in seconds
+    if isinstance(made, PolicyRun):
+        return made
+    schedule = given_schedule(instance, given, "policies")
+    return as_run(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

@@ -1,0 +1,73 @@
+"""Schedules that callers give, in whatever form they have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import nan
+from pathlib import Path
+from typing import Any, Protocol
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.clocks import ROUNDS
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.base import Policy
+from kvopt.simulate.running import run
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.schedule_files import read_either_schedule
+
+
+class _Result(Protocol):
+    """A schedule, or what holds one: a run, a result, a certificate."""
+
+    @property
+    def objective(self) -> int | None: ...
+
+
+GivenSchedule = _Result | Policy | Iterable[int] | str | Path
+"""What is taken for a schedule."""
+
+
+def given_schedule(
+    instance: Instance, given: GivenSchedule, field: str
+) -> Schedule | PausedSchedule:
+    """Return a feasible schedule of an instance from what a caller gave, else raise.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    given
+        A schedule or the path of one; a run in rounds, a result or a certificate, which hold one;
+        the start of each request; or a policy, or its name, which is run.
+    field
+        What errors call it.
+    """
+    if isinstance(given, str | Policy):
+        given = run(instance, given)
+    found: Any = read_either_schedule(given, instance) if isinstance(given, Path) else given
+    for held in ("upper", "paused_schedule", "schedule"):
+        if getattr(found, "clock", ROUNDS).is_even:
+            found = getattr(found, held, None) or found
+    if isinstance(found, Iterable):
+        found = Schedule(instance, found)
+    if not isinstance(found, Schedule | PausedSchedule):
+        reason = f"must hold a schedule in rounds, be one, starts or a policy, got {shown(given)}"
+        raise InvalidInput(reason, field=field)
+    check = found.check()
+    if found.instance.hash != instance.hash or not check.feasible:
+        raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
+    return found
+
+
+def as_run(what: Schedule | PausedSchedule | PolicyRun, label: str = "") -> PolicyRun:
+    """Return a schedule as a run in rounds."""
+    if isinstance(what, PolicyRun):
+        return what
+    if isinstance(what, PausedSchedule):
+        return PausedRun.of(what, label)
+    made = PolicyRun(what.instance, label, what.starts, (), Outcome.COMPLETED, nan)
+    return made if what.instance.workers == 1 else FleetRun.of(made, what.workers, {})

@@ -1,0 +1,112 @@
+"""Greedy admission that keeps a share of the memory free, without any prediction."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.instance import Instance
+from kvopt.simulate.policies.base import Policy, View, fraction_below_one
+from kvopt.simulate.policies.registry import register
+
+
+@register
+@dataclass
+class AlphaProtect(Policy):
+    """Admit by arrival while memory now stays within ``(1 - alpha) M``; clear on overflow.
+
+    Memory now counts one further token for each active request and ``s + 1`` for each
+    newcomer.  When active requests alone would pass M, all are evicted before any request is
+    admitted.  With a small alpha the same requests can be admitted and evicted for ever.
+    """
+
+    name = "alpha-protect"
+    source = "jaillet-2025-v2, section 5.2"
+    needs = ()
+
+    alpha: Fraction
+
+    def __post_init__(self) -> None:
+        fraction_below_one(self.alpha, "alpha")
+
+    def begin(self, view: View) -> None:
+        """Start with no request in line."""
+        self._line: list[tuple[int, int]] = []
+        self._gone: set[int] = set()  # of the line, what another worker has started
+        self._limit = int((1 - self.alpha) * view.memory)
+
+    def arrived(self, view: View, i: int) -> None:
+        """Join the line."""
+        heapq.heappush(self._line, (view.arrivals[i], i))
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        """Join the line again."""
+        self.arrived(view, i)
+
+    def withdrawn(self, view: View, i: int) -> None:
+        """Pass over it when it comes to the front of the line."""
+        self._gone.add(i)
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Start from the front of the line while the limit allows."""
+        line = self._line
+        while line:
+            i = line[0][1]
+            waits = i not in self._gone
+            if waits and view.next_load + view.prompts[i] + 1 > self._limit:
+                return
+            heapq.heappop(line)
+            if waits:
+                yield i
+
+
+@register
+@dataclass
+class AlphaBeta(AlphaProtect):
+    """As alpha-protect, but each active request is evicted with probability beta on overflow.
+
+    Drawing goes on, in order of arrival, until the next round fits.
+
+    Parameters
+    ----------
+    beta
+        Probability of each eviction.
+    rounds
+        Round after which a run counts as endless; by default ten times what serving one
+        request after another would take.
+    """
+
+    name = "alpha-beta"
+    source = "jaillet-2025-v2, section 5.2"
+    draws = True
+
+    beta: Fraction
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.beta <= 1:
+            raise InvalidInput(f"must be above 0 and at most 1, got {self.beta}", field="beta")
+
+    def begin(self, view: View) -> None:
+        """Start with no request in line and the seed's coins."""
+        super().begin(view)
+        self._random = Random(self.seed)
+
+    def evict(self, view: View) -> Iterable[int]:
+        """Toss a coin for every active request until the next round fits."""
+        beta = float(self.beta)
+        while view.next_load > view.memory:
+            for i in sorted(view.active, key=lambda i: (view.arrivals[i], i)):
+                if self._random.random() < beta:
+                    yield i
+
+    def round_limit(self, instance: Instance) -> int:
+        """Return the round after which a run counts as endless."""
+        if self.rounds is not None:
+            return self.rounds
+        return instance.last_arrival + 10 * instance.total_output

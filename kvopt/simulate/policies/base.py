@@ -1,0 +1,233 @@
+"""What a policy is: parameters, what it is told, and what it is asked every round.
+
+The simulator owns the clock and the truth.  At each round it tells a policy what completed
+and what arrived, asks what to evict, and asks what to start.  A policy sees prompts,
+arrivals and beliefs of what has arrived, and the tokens that active requests have produced.
+The numbers of other requests are there only for a policy that declares it in its `needs`; to
+any other they refuse whatever is done with them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from fractions import Fraction
+from random import Random
+from typing import Any, ClassVar
+
+from kvopt.errors import InvalidInput, PolicyFault
+from kvopt.kernels.guarding import Extensible, file_of
+from kvopt.problem.instance import Instance
+from kvopt.problem.predictions import Beliefs, Believed, Intervals, PredictionModel
+from kvopt.problem.scopes import Scope
+
+
+class Need(StrEnum):
+    """What a policy has to know beyond prompts and arrivals so far."""
+
+    OUTPUTS = "outputs"
+    """A believed output for every request that has arrived."""
+    INTERVALS = "intervals"
+    """An interval for the output of every request that has arrived."""
+    ARRIVALS = "arrivals"
+    """Every request in advance."""
+    RANGE = "range"
+    """The smallest lower and the largest upper end of all intervals in advance."""
+    LP = "lp"
+    """An LP solver."""
+
+
+_OPERATIONS = """
+lt le gt ge eq hash bool int index float iter getitem neg abs add radd sub rsub mul rmul
+truediv rtruediv floordiv rfloordiv mod rmod
+"""
+
+
+class NotArrived:
+    """Stands for each number of a request that has not arrived, and refuses all that is done."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def __repr__(self) -> str:
+        return "a number of a request that has not arrived"
+
+    def _refuse(self, *_: object) -> Any:
+        place = file_of(type(self._policy)) or type(self._policy).__name__
+        raise PolicyFault(
+            f"{place}: {self._policy.name}: uses {self!r}: wait for arrived(view, i), or write "
+            "Need.ARRIVALS among its needs"
+        )
+
+
+for _operation in _OPERATIONS.split():
+    setattr(NotArrived, f"__{_operation}__", NotArrived._refuse)
+
+
+class View:
+    """What a policy can see, kept up to date by the simulator.
+
+    Parameters
+    ----------
+    instance
+        The problem; outputs are replaced by beliefs.
+    beliefs
+        What is believed of outputs.
+
+    Attributes
+    ----------
+    now
+        The round.
+    active
+        Start round of each active request.
+    arrivals, prompts
+        Of each request, by position; how many there will be is known.
+    range
+        The smallest lower and the largest upper end of all intervals.
+    """
+
+    __slots__ = ("_base", "active", "arrivals", "beliefs", "memory", "now", "prompts", "range")
+
+    def __init__(self, instance: Instance, beliefs: Beliefs) -> None:
+        self.memory = instance.memory
+        self.arrivals = [request.arrival for request in instance]
+        self.prompts = [request.prompt for request in instance]
+        self.beliefs = beliefs
+        self.range = min(beliefs.lower, default=1), max(beliefs.upper, default=1)
+        self.now = 0
+        self.active: dict[int, int] = {}
+        self._base = 0  # sum of prompt - start over active requests
+
+    @property
+    def columns(self) -> tuple[list[int], ...]:
+        """What is known of each request from its arrival on, by position."""
+        return self.prompts, self.beliefs.output, self.beliefs.lower, self.beliefs.upper
+
+    def before_arrivals(self, policy: Policy) -> View:
+        """Return what a policy sees of this before anything arrives."""
+        if Need.ARRIVALS in policy.needs:
+            return self
+        hidden: Any = NotArrived(policy)
+        view = View(Instance(self.memory, []), Beliefs([], [], []))
+        for column in (view.arrivals, *view.columns):
+            column += [hidden] * len(self.prompts)
+        view.range = self.range if Need.RANGE in policy.needs else hidden
+        return view
+
+    @property
+    def next_load(self) -> int:
+        """Tokens held in the next round if nothing is started or evicted now."""
+        return self._base + len(self.active) * (self.now + 1)
+
+    def generated(self, i: int) -> int:
+        """Return the tokens that an active request has produced so far."""
+        return self.now - self.active[i]
+
+    def start(self, i: int) -> None:
+        """Make a request active."""
+        self.active[i] = self.now
+        self._base += self.prompts[i] - self.now
+
+    def stop(self, i: int) -> int:
+        """Make a request inactive and return when it had started."""
+        start = self.active.pop(i)
+        self._base -= self.prompts[i] - start
+        return start
+
+
+@dataclass
+class Policy(Extensible, ABC):
+    """One scheduler.  Subclasses are dataclasses: their fields are their parameters.
+
+    Parameters
+    ----------
+    pred, intervals, eps, width
+        The prediction model, see `kvopt.problem.predictions`.
+    seed
+        For noise, and for what the paper leaves to chance.
+    """
+
+    name: ClassVar[str]
+    """What it is called in commands."""
+    source: ClassVar[str] = "-"
+    """Paper and algorithm."""
+    needs: ClassVar[tuple[Need, ...]] = (Need.OUTPUTS,)
+    """What it has to know."""
+    draws: ClassVar[bool] = False
+    """Whether it draws random numbers while it runs, so that a repeated state is no loop."""
+
+    pred: Believed = field(default="exact", kw_only=True)
+    intervals: Intervals = field(default="file", kw_only=True)
+    eps: Fraction = field(default=Fraction(0), kw_only=True)
+    width: int | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+
+    def prediction_model(self) -> PredictionModel:
+        """Return the model that its parameters describe."""
+        return PredictionModel(self.pred, self.intervals, self.eps, self.width, self.seed)
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of, on a clock of rounds or of seconds."""
+        return Scope.RESTARTS
+
+    def parameters(self) -> dict[str, Any]:
+        """Return its parameters by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+
+    def begin(self, view: View) -> None:
+        """Forget everything and get ready for a run."""
+
+    def arrived(self, view: View, i: int) -> None:
+        """Take note of a request that arrived."""
+
+    def finished(self, view: View, i: int, start: int) -> None:
+        """Take note of a completion."""
+
+    def evict(self, view: View) -> Iterable[int]:
+        """Return active requests to evict, before anything is started in this round."""
+        return list(view.active) if view.next_load > view.memory else ()
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        """Take note of an eviction: the request waits again and its tokens are lost."""
+
+    def withdrawn(self, view: View, i: int) -> None:
+        """Forget a waiting request that another worker of a fleet has started."""
+        raise InvalidInput(
+            "has no method withdrawn, which forgets what another worker started", field=self.name
+        )
+
+    @abstractmethod
+    def admit(self, view: View) -> Iterable[int]:
+        """Return waiting requests to start in this round."""
+
+    def wake(self, view: View) -> int | None:
+        """Return a later round at which to be asked again though nothing happens before."""
+        return None
+
+    def learned(self) -> Hashable:
+        """Return what it has learned and keeps: part of the state that a loop repeats."""
+        return None
+
+    def note(self) -> str | None:
+        """Return what a reader of the run should know."""
+        return None
+
+    def round_limit(self, instance: Instance) -> int | None:
+        """Return a round after which a run counts as endless, None for no such round."""
+        return None
+
+
+def fraction_below_one(value: Fraction, field: str) -> Fraction:
+    """Return a share in [0, 1), else raise."""
+    if not 0 <= value < 1:
+        raise InvalidInput(f"must be at least 0 and below 1, got {value}", field=field)
+    return value
+
+
+def shuffled_ranks(count: int, seed: int) -> list[int]:
+    """Return a random place for each request: how ties "at random" are broken."""
+    ranks = list(range(count))
+    Random(seed).shuffle(ranks)
+    return ranks

@@ -1,0 +1,188 @@
+"""Policies that order by where the LP relaxation starts requests on average."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kvopt.bounds.mean_starts import (
+    lagrangian_mean_starts,
+    lp_mean_starts,
+    lp_nonzeros,
+    lp_nonzeros_at_least,
+)
+from kvopt.errors import InvalidInput, TooLarge
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.simulate.policies.base import Need, View
+from kvopt.simulate.policies.phase1 import Candidate, batches
+from kvopt.simulate.policies.phase1.swap import swapped
+from kvopt.simulate.policies.planned import PlannedPolicy
+from kvopt.simulate.policies.registry import register
+from kvopt.simulate.policies.svf import Svf
+from kvopt.simulate.running import run
+
+_LP = "a vertex of the LP"
+_AVERAGES = "Lagrangian averages, not the LP"
+_DIGITS = 6
+"""Decimals of a mean start that count: what an LP solver leaves beyond them is noise."""
+
+
+@dataclass
+class LpOrderPolicy(PlannedPolicy):
+    """Plan by the mean starts of the LP relaxation of everything that waits.
+
+    The LP ends with the schedule of `svf`: it orders and proves nothing.
+
+    Parameters
+    ----------
+    means
+        ``lp``, ``lagrangian`` (averaged minimisers of the Lagrangian, which need no LP) or
+        ``auto``: the LP as long as all LPs of the run together stay within ``nonzeros``.  The
+        note of the run says which it was.
+    nonzeros
+        For ``auto``.  An LP as large as the default takes some seconds.
+    """
+
+    needs = (Need.OUTPUTS, Need.LP)
+
+    means: Literal["auto", "lp", "lagrangian"] = "auto"
+    nonzeros: int = 5_000_000
+
+    def __post_init__(self) -> None:
+        if self.means not in ("auto", "lp", "lagrangian"):
+            raise InvalidInput(f"must be auto, lp or lagrangian, got {self.means}", field="means")
+
+    def begin(self, view: View) -> None:
+        """Start with no plan."""
+        super().begin(view)
+        self._nonzeros_left = self.nonzeros
+        self._plans: Counter[str] = Counter()
+
+    def by_mean_start(
+        self, view: View, candidates: Sequence[Candidate], *, arrivals: bool = False
+    ) -> list[Candidate]:
+        """Return candidates by mean start, ties by prompt, arrival and position.
+
+        By default all of them may start at once; ``arrivals`` lets them arrive when they do.
+        """
+        candidates = sorted(candidates, key=lambda c: c.position)  # the LP has them in this order
+        instance = Instance(
+            view.memory,
+            [
+                Request(c.arrival if arrivals else 0, c.prompt, c.output, f"r{place}")
+                for place, c in enumerate(candidates)
+            ],
+        )
+        means = dict(zip(candidates, self._mean_starts(instance), strict=True))
+        return sorted(candidates, key=lambda c: (round(means[c], _DIGITS), *c[1:]))
+
+    def _mean_starts(self, instance: Instance) -> list[float]:
+        if self._is_for_the_lagrangian(instance):
+            self._plans[_AVERAGES] += 1
+            return lagrangian_mean_starts(instance)
+        schedule = run(instance, Svf()).schedule
+        assert schedule is not None, "true outputs never overflow"
+        if self._affords_lp(instance, schedule.starts):
+            try:
+                means = lp_mean_starts(instance, schedule.starts)
+            except TooLarge:
+                if self.means == "lp":
+                    raise
+            else:
+                self._plans[_LP] += 1
+                return means
+        self._plans[_AVERAGES] += 1
+        return lagrangian_mean_starts(instance, schedule.starts)
+
+    def _is_for_the_lagrangian(self, instance: Instance) -> bool:
+        """Whether that is sure without a schedule: too large an LP, and too many to start at once.
+
+        Under load almost every plan is, and the schedule would take most of the time.
+        """
+        crowded = sum(request.prompt + 1 for request in instance) > instance.memory
+        if self.means == "lp" or instance.last_arrival or not crowded:
+            return False
+        return self.means == "lagrangian" or lp_nonzeros_at_least(instance) > self._nonzeros_left
+
+    def _affords_lp(self, instance: Instance, starts: Sequence[int]) -> bool:
+        if self.means != "auto":
+            return self.means == "lp"
+        size = lp_nonzeros(instance, starts)
+        if size > self._nonzeros_left:
+            return False
+        self._nonzeros_left -= size
+        return True
+
+    def note(self) -> str | None:
+        """Return where the mean starts came from."""
+        sources = "; ".join(f"{count} by {name}" for name, count in sorted(self._plans.items()))
+        return f"plans by mean starts: {sources}" if sources else None
+
+
+@register
+@dataclass
+class SortedLp(LpOrderPolicy):
+    """Scan requests by mean start in the LP relaxation and stop at the first that does not fit.
+
+    Parameters
+    ----------
+    hindsight
+        Plan once, over everything that will ever arrive.  A request that has not arrived does not
+        hold up those behind.
+    """
+
+    name = "sorted-lp"
+    source = "wang-2025, Algorithm 6"
+
+    hindsight: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hindsight:
+            vars(self)["needs"] = (*type(self).needs, Need.ARRIVALS)
+
+    def begin(self, view: View) -> None:
+        """Start with no plan, or with the only one."""
+        super().begin(view)
+        if self.hindsight:
+            requests = [self.candidate(view, i) for i in range(len(view.prompts))]
+            order = self.by_mean_start(view, requests, arrivals=True)
+            self._places = {c.position: place for place, c in enumerate(order)}
+
+    def arrived(self, view: View, i: int) -> None:
+        """Take one's place in the only plan, or wait for the plan of this round."""
+        if self.hindsight:
+            self.rejoin(view, i)
+        else:
+            super().arrived(view, i)
+
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield all requests, by mean start."""
+        yield [candidate.position for candidate in self.by_mean_start(view, waiting)]
+
+
+@register
+@dataclass
+class LpSwap(LpOrderPolicy):
+    """Fill batches by mean start in the LP relaxation, swap locally while that lowers F.
+
+    The mean starts are those of one LP for a whole plan.  Swaps are tried in their order, and
+    batches keep to the sufficient condition that all peaks fit together.
+    """
+
+    name = "lp-swap"
+    source = "wang-2025, Algorithm 7"
+
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield batch after batch, each by believed output."""
+        ordered = self.by_mean_start(view, waiting)
+        places = {candidate.position: place for place, candidate in enumerate(ordered)}
+
+        def solve(left: Sequence[Candidate], memory: int) -> list[Candidate]:
+            return swapped(sorted(left, key=lambda c: places[c.position]), memory)
+
+        for batch in batches(waiting, view.memory, solve):
+            yield [candidate.position for candidate in batch]

@@ -1,0 +1,88 @@
+"""Solvers of phase 1 of Sorted-F: which batch of waiting requests goes next.
+
+==========  =======================================================================
+exact       the true optimum, by a dynamic program over descending outputs
+dp          the paper's dynamic program: the optimum among batches whose peaks fit
+swap        greedy fill by peak, then local swaps
+quantile    a core below sampled quantiles, filled up by ratio
+auto        by size, as section 5.4 of wang-2025 advises
+==========  =======================================================================
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from kvopt.errors import TooLarge, unknown_name
+from kvopt.simulate.policies.phase1.batch import Candidate, Solver, batches
+from kvopt.simulate.policies.phase1.dp import dp
+from kvopt.simulate.policies.phase1.exact import exact
+from kvopt.simulate.policies.phase1.quantile import quantile
+from kvopt.simulate.policies.phase1.swap import swap
+
+__all__ = ["Auto", "Candidate", "Phase1", "Solver", "batches", "solver"]
+
+Phase1 = Literal["auto", "exact", "dp", "swap", "quantile"]
+
+MOST_EXACT = 100
+"""Candidates up to which phase 1 is solved exactly."""
+
+LEAST_QUANTILE = 1000
+"""Candidates from which on it is greedy."""
+
+
+class Auto:
+    """Exact up to 100 candidates, greedy from 1,000 on, local swaps in between.
+
+    The paper advises the swap for up to 500 and leaves 501 to 999 open.  The swap goes on
+    there: section 7 of the paper finds it the better one at 2,000 still.  What counts is how
+    many are left for a batch, so a plan may begin with one solver and end with another.
+    Where the exact table would be too large, the swap takes its place.
+
+    Parameters
+    ----------
+    seed
+        For the samples of the quantile greedy.
+
+    Attributes
+    ----------
+    used
+        How many batches each solver made.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.used: Counter[str] = Counter()
+
+    def __call__(self, waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
+        """Return one batch."""
+        if len(waiting) >= LEAST_QUANTILE:
+            self.used["quantile"] += 1
+            return quantile(waiting, memory, self.seed)
+        if len(waiting) <= MOST_EXACT:
+            try:
+                batch = exact(waiting, memory)
+            except TooLarge:
+                pass
+            else:
+                self.used["exact"] += 1
+                return batch
+        self.used["swap"] += 1
+        return swap(waiting, memory)
+
+
+def solver(name: Phase1, seed: int = 0) -> Solver:
+    """Return a solver by name; the seed is for the samples of the quantile greedy."""
+    solvers: dict[Phase1, Solver] = {
+        "auto": Auto(seed),
+        "exact": exact,
+        "dp": dp,
+        "swap": swap,
+        "quantile": partial(quantile, seed=seed),
+    }
+    if name not in solvers:
+        raise unknown_name(name, solvers, "phase1")
+    return solvers[name]

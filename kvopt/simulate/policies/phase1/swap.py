@@ -1,0 +1,86 @@
+"""Local swap search (wang-2025 section 5.2, Algorithm 3).
+
+Fill a batch greedily by peak, then exchange a member for an outsider as long as that lowers
+F.  The size stays, so F falls exactly when the outsider's output is smaller.  The paper scans
+pairs, members first, makes the first exchange that helps and begins again, which costs up to
+n^2 looks an exchange.  The same pair is found with one pass: among outsiders sorted by peak, the
+least output up to a peak tells each member whether any small enough is shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kvopt.kernels.interruptible import machine_code
+from kvopt.problem.arrays import Flags, Integers
+from kvopt.simulate.policies.phase1.batch import Candidate, columns, fill
+
+_FEW = 128
+"""Candidates up to which loading a compiler takes longer than it saves."""
+
+
+def swap(waiting: Sequence[Candidate], memory: int) -> list[Candidate]:
+    """Return the batch of the greedy fill by peak after local swaps, in the tie order given.
+
+    Peaks are scanned in ascending order, ties by prompt, arrival, position.
+    """
+    prompts, outputs = columns(waiting)
+    peaks = outputs + prompts
+    order = np.lexsort((prompts, peaks))  # stable, and of one prompt and peak outputs are equal
+    chosen = np.empty(len(waiting), dtype=np.bool_)
+    chosen[order] = _chosen(peaks[order], outputs[order], memory)
+    return [waiting[place] for place in np.flatnonzero(chosen).tolist()]
+
+
+def swapped(order: Sequence[Candidate], memory: int) -> list[Candidate]:
+    """Fill greedily in the given order and swap while that helps, scanning in that order.
+
+    Everything keeps to the sufficient condition that all peaks fit together.
+    """
+    prompts, outputs = columns(order)
+    chosen = _chosen(outputs + prompts, outputs, memory)
+    return sorted(order[place] for place in np.flatnonzero(chosen).tolist())
+
+
+def _chosen(peaks: Integers, outputs: Integers, memory: int) -> Flags:
+    """Return what is in the batch, for candidates in the order of scanning."""
+    chosen = np.zeros(len(peaks), dtype=np.bool_)
+    slack = fill(chosen, np.arange(len(peaks)), peaks, memory)
+    by_size = peaks.argsort(kind="stable")
+    exchanging = exchange if len(peaks) <= _FEW else machine_code(exchange)
+    exchanging(peaks, outputs, by_size, chosen, slack)
+    return chosen
+
+
+def exchange(
+    peaks: Integers, outputs: Integers, by_size: Integers, chosen: Flags, slack: int
+) -> None:
+    """Exchange the first member that a shorter one can replace by the first that can.
+
+    That is done to ``chosen`` as long as there is a pair.  Places are scanned in ascending
+    order; ``by_size`` has them by ascending peak.
+    """
+    count = len(peaks)
+    sizes, shortest = peaks[by_size], np.empty(count + 1, np.int64)
+    shortest[0] = 2**62  # more than any output
+    while True:
+        for rank in range(count):
+            place = by_size[rank]
+            least = shortest[rank]
+            shortest[rank + 1] = least if chosen[place] else min(least, outputs[place])
+        out = 0
+        while out < count:
+            if chosen[out]:
+                within = np.searchsorted(sizes, peaks[out] + slack, "right")
+                if shortest[within] < outputs[out]:
+                    break
+            out += 1
+        if out == count:
+            return
+        into = 0
+        while chosen[into] or outputs[into] >= outputs[out] or peaks[into] > peaks[out] + slack:
+            into += 1
+        chosen[out], chosen[into] = False, True
+        slack += peaks[out] - peaks[into]

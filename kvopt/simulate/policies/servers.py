@@ -1,0 +1,172 @@
+"""Schedulers of real servers: they admit what fits now, and pause requests with tokens kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import checked_integer, volume_of
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.policies.base import Policy, View, fraction_below_one
+from kvopt.simulate.policies.registry import register
+
+
+def uncovered(needed: Scope) -> str:
+    """Return why the runs of a policy are not compared with a bound of a narrower scope."""
+    does = {
+        Scope.PAUSES: "pauses requests with tokens kept",
+        Scope.CHUNKS: "processes prompts in pieces",
+        Scope.PAUSES_AND_CHUNKS: "pauses requests and processes prompts in pieces",
+    }[needed]
+    return f"{does}, which the bound to judge it by does not cover; the scope {needed} does"
+
+
+class PausingPolicy(Policy):
+    """A scheduler that interrupts requests and keeps their tokens, with a simulator of its own."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        """Refuse: what is admitted depends on blocks, which its own simulator has."""
+        raise InvalidInput("is a server of its own and admits for no other", field=self.name)
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of: pauses."""
+        return Scope.PAUSES
+
+
+@dataclass
+class ServerPolicy(PausingPolicy):
+    """A scheduler that is simulated with the limits of a server, by `kvopt.simulate.server`.
+
+    Parameters
+    ----------
+    block
+        Tokens of a block; memory is given out in whole blocks.
+    max_seqs
+        Most requests that run at once.
+    budget
+        Most tokens that a round processes, one for each request that yields one.
+    chunked
+        Whether a prompt may be processed in pieces where the budget does not reach.
+    watermark
+        Share of the blocks that must stay free where a request is admitted beside others.
+    asynchronous
+        Whether a round is planned before the tokens of the last one are known.
+    """
+
+    source = "vLLM 0.33.0, v1 scheduler"
+
+    block: int = 16
+    max_seqs: int = 1024
+    budget: int = 2048
+    chunked: bool = True
+    watermark: Fraction = Fraction(0)
+    asynchronous: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("block", "max_seqs"):
+            checked_integer(getattr(self, name), name, 1)
+        fraction_below_one(self.watermark, "watermark")
+        if self.budget < self.max_seqs:  # vLLM refuses it as well
+            reason = f"must be at least max_seqs, {self.max_seqs}, got {self.budget}"
+            raise InvalidInput(reason, field="budget")
+
+    def scope(self, *, rounds: bool) -> Scope:
+        """Return what it may make use of: pauses, and in seconds prompts in pieces."""
+        return Scope.PAUSES if rounds or not self.chunked else Scope.PAUSES_AND_CHUNKS
+
+    @abstractmethod
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return a number for each request: the smallest goes first, the largest pauses first."""
+
+
+@register
+@dataclass
+class VllmFcfs(ServerPolicy):
+    """Admit by arrival what fits now; where blocks run out the last admitted pauses."""
+
+    name = "vllm-fcfs"
+    needs = ()
+
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return the same for all: the arrival decides."""
+        return [0] * len(instance)
+
+
+@register
+@dataclass
+class VllmPriority(ServerPolicy):
+    """Admit by priority what fits now; where blocks run out the largest priority pauses.
+
+    Parameters
+    ----------
+    by
+        What the priority is: the believed ``output``, the token-rounds of it (``volume``), the
+        middle of its interval (``prediction``), or what the requests carry (``priority``).
+    """
+
+    name = "vllm-priority"
+
+    by: Literal["output", "volume", "prediction", "priority"] = "output"
+
+    def priorities(self, instance: Instance) -> Sequence[int]:
+        """Return what ``by`` says; ties are broken by arrival."""
+        if self.by == "priority":
+            return _carried(instance)
+        beliefs = self.prediction_model().beliefs(instance)
+        if self.by == "prediction":
+            pairs = zip(beliefs.lower, beliefs.upper, strict=True)
+            return [(lower + upper) // 2 for lower, upper in pairs]
+        if self.by == "output":
+            return beliefs.output
+        prompts = (request.prompt for request in instance)
+        return [volume_of(s, o) for s, o in zip(prompts, beliefs.output, strict=True)]
+
+
+def _carried(instance: Instance) -> list[int]:
+    """Return the priorities of requests, 0 where they have none, as vLLM does."""
+    if len(instance) and all(request.priority is None for request in instance):
+        reason = "no request has a priority: take output, volume or prediction"
+        raise InvalidInput(reason, field="by")
+    return [request.priority or 0 for request in instance]
+
+
+@register
+@dataclass
+class Sglang(PausingPolicy):
+    """Admit by a share of what may still come; where memory runs out the youngest are retracted.
+
+    It is simulated in rounds, by `kvopt.simulate.retraction`.
+
+    Parameters
+    ----------
+    page
+        Tokens of a page; memory is given out in whole pages.
+    max_running
+        Most requests that run at once.
+    prefill
+        Most tokens of prompts in a round.
+    conservative
+        How much more than its share is reserved for what those that run may still produce.
+    mixed
+        Whether those that run yield tokens while prompts are processed.
+    """
+
+    name = "sglang"
+    source = "SGLang, schedule_policy and retract_decode"
+
+    page: int = 1
+    max_running: int = 1024
+    prefill: int = 16384
+    conservative: Fraction = Fraction(1)
+    mixed: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("page", "max_running", "prefill"):
+            checked_integer(getattr(self, name), name, 1)
+        if self.conservative <= 0:
+            raise InvalidInput(f"must be above 0, got {self.conservative}", field="conservative")

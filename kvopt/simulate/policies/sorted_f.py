@@ -1,0 +1,71 @@
+"""Batches of least F, one after the other: by believed outputs, or the shortest possible ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvopt.simulate.policies.a_min import LeastBelief
+from kvopt.simulate.policies.base import View
+from kvopt.simulate.policies.phase1 import Auto, Candidate, Phase1, batches, solver
+from kvopt.simulate.policies.planned import PlannedPolicy
+from kvopt.simulate.policies.registry import register
+
+
+@register
+@dataclass
+class SortedF(PlannedPolicy):
+    """Plan batches of least sum(o) / |X|^2, each by believed output, and admit a prefix.
+
+    Phase 1 sees the whole memory, whatever is running.
+
+    Parameters
+    ----------
+    phase1
+        How batches are found: ``exact``, ``dp`` (the paper's program), ``swap``, ``quantile``
+        or ``auto`` (by the number of requests that wait), see `kvopt.simulate.policies.phase1`.
+    """
+
+    name = "sorted-f"
+    source = "wang-2025, Algorithms 1 to 4"
+
+    phase1: Phase1 = "auto"
+
+    def __post_init__(self) -> None:
+        solver(self.phase1)
+
+    def begin(self, view: View) -> None:
+        """Start with no plan."""
+        super().begin(view)
+        self._solve = solver(self.phase1, self.seed)
+
+    def plan(self, view: View, waiting: list[Candidate]) -> Iterator[Sequence[int]]:
+        """Yield batch after batch."""
+        for batch in batches(waiting, view.memory, self._solve):
+            yield [candidate.position for candidate in batch]
+
+    def note(self) -> str | None:
+        """Return which solvers were chosen, where that was left to the policy."""
+        if not isinstance(self._solve, Auto) or not self._solve.used:
+            return None
+        used = ", ".join(f"{count} {name}" for name, count in sorted(self._solve.used.items()))
+        return f"batches: {used}"
+
+
+@register
+@dataclass
+class SortedFAMin(LeastBelief, SortedF):
+    """Plan batches by the least outputs that are known; evict the smallest of these first.
+
+    The belief of a request starts at the lower end of its interval and is raised in every
+    round to the tokens that it has produced.  When the next round would not fit, the smallest
+    belief goes first, ties by a drawn place, until it does.  The evicted keep their place in
+    the plan and may start again at once; only an arrival makes a new plan.
+    """
+
+    name = "sorted-f-a-min"
+    source = "wang-2025, Algorithm 5"
+
+    def active_belief(self, view: View, i: int) -> int:
+        """Return the belief, raised to the tokens produced so far."""
+        return max(self._least[i], view.generated(i))

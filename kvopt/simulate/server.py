@@ -1,0 +1,347 @@
+"""A server that admits what fits now and pauses requests when memory runs out, round by round.
+
+This is what vLLM's v1 scheduler decides, said in kvopt's terms.  In a round:
+
+1. Requests that run go first, in the order of their admission: each processes one token, and
+   needs a block where those that it has are full.  A prompt that is not yet processed goes on as
+   far as the token budget of a round reaches.  Where no block is free, requests are preempted, the
+   last in rank first, until one is: they give their blocks back, keep their tokens and wait.
+2. If nothing was preempted, waiting requests are admitted by rank while the budget lasts and
+   there are fewer than the most that may run.  Prompt and tokens so far must fit into free
+   blocks, less a watermark where others run; the first that does not fit stops the line.  They
+   are processed again, and yield the next token in this round if the budget reaches so far.
+
+With asynchronous scheduling a round is planned before the tokens of the last one are known.  What
+yielded its last token then keeps its blocks and its place while the next round is planned, and
+may be preempted for the last time, which costs it nothing.
+
+A request with prompt s holds s + j tokens in the round that yields its j-th token, as everywhere
+in kvopt.  That request has s + 1 prompt tokens for vLLM, where the last token is never stored.
+
+With first come, first served, those that run are always before those that wait, so the last
+admitted is the last in rank, and one rule serves both schedulers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.clocks import Clock
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import volume_of
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.blocks import blocks_for
+from kvopt.timetable.pausing import Segment
+from kvopt.timetable.runs import Chunks
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server has.
+
+    Parameters
+    ----------
+    block
+        Tokens of a block; memory is given out in whole blocks.
+    max_seqs
+        Most requests that run at once.
+    budget
+        Most tokens that a round processes.
+    chunked
+        Whether a prompt may be processed in pieces where the budget does not reach.
+    watermark
+        Blocks that must stay free where a request is admitted beside others.
+    asynchronous
+        Whether a round is planned before the tokens of the last one are known.
+    """
+
+    block: int
+    max_seqs: int
+    budget: int
+    chunked: bool
+    watermark: int
+    asynchronous: bool = False
+
+    def blocks(self, tokens: int) -> int:
+        """Return the blocks that hold so many tokens."""
+        return blocks_for(tokens, self.block)
+
+    def check(self, instance: Instance) -> None:
+        """Refuse an instance with a request that could never finish."""
+        total = instance.memory // self.block
+        for request in instance:
+            name = repr(request.id)
+            if self.blocks(request.peak) > total:
+                reason = f"needs {self.blocks(request.peak)} blocks of {self.block} tokens"
+                reason += f", memory has {total}; block=1 counts tokens"
+                raise InvalidInput(reason, field="block", request=name)
+            if not self.chunked and request.peak > self.budget:
+                reason = f"is below the {request.peak} tokens that a round may have to process"
+                raise InvalidInput(reason, field="budget", request=name)
+
+
+@dataclass(slots=True)
+class Work:
+    """A request that runs.
+
+    Parameters
+    ----------
+    before
+        Prompt and tokens produced before it was admitted.
+    start
+        Round before that of its first token since then, None while its prompt is processed.
+    processed
+        Tokens of the prompt that are processed while it is.
+    chunks
+        Tokens that each round processed without yielding one.
+    """
+
+    before: int
+    start: int | None = None
+    processed: int = 0
+    chunks: list[int] = field(default_factory=list)
+
+    def held(self, now: int) -> int:
+        """Return the tokens that it holds at a time."""
+        return self.processed if self.start is None else self.before + now - self.start
+
+
+class Server:
+    """The state of one server; see this module.
+
+    Parameters
+    ----------
+    instance, clock, limits
+        What is served, and what with.
+    priorities
+        By request; the smallest goes first, and the largest is preempted first.  Ties are broken
+        by arrival and position.
+    outputs
+        Tokens that requests are believed to produce, which count for a router alone.
+    should_stop
+        Asked every round.
+
+    Attributes
+    ----------
+    requests, volume
+        Of what it serves, how many have not finished, and their believed token-rounds.
+    now, time
+        Round, and when it begins on the clock.
+    segments
+        First and last time of the stretches in which each request yielded tokens.
+    chunks
+        Work on prompts that yielded no token.
+    resumed
+        Rounds at which an idle server began to work, and when that was.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        clock: Clock,
+        limits: Limits,
+        priorities: Sequence[int],
+        outputs: Sequence[int],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        limits.check(instance)
+        self.instance, self.clock, self.limits = instance, clock, limits
+        self._outputs, self._should_stop = outputs, should_stop
+        self.requests = self.volume = 0
+        self._rank = list(
+            zip(priorities, clock.arrivals(instance), range(len(instance)), strict=True)
+        )
+        self.now = self.time = 0
+        self.segments: list[list[Segment]] = [[] for _ in instance]
+        self.chunks: list[Chunks] = []
+        self.resumed: dict[int, int] = {}
+        self._to_come: deque[tuple[int, int, int]] = deque()
+        self._is_busy = False  # whether the round that ends at its time is under way
+        self._waiting: list[tuple[int, int, int]] = []  # a heap
+        self._running: dict[int, Work] = {}  # in the order of admission
+        self._done: set[int] = set()  # of these, what waits for its blocks to be taken back
+        self._free = instance.memory // limits.block
+        self._growing = [0] * limits.block  # how many need a block, by round modulo block
+        self._ends: dict[int, list[tuple[int, Work]]] = defaultdict(list)  # may be stale
+        self._base = 0  # sum of before - start over those that yield tokens
+        self._prompts = 0  # tokens that this round processes without yielding one for each
+        self._produced = [0] * len(instance)
+        self._partial: int | None = None  # whose prompt is not yet processed: one at a time
+
+    # ---- what a router does and sees ------------------------------------------------------
+
+    def serve(self, i: int) -> None:
+        """Take note that a request runs here and nowhere else."""
+        self._count(i, 1)
+
+    def deliver(self, i: int) -> None:
+        """Let a request arrive, after those that arrived before."""
+        self._to_come.append(self._rank[i])
+
+    def tokens(self) -> int:
+        """Return the tokens held now, in whole blocks."""
+        block = self.limits.block
+        return (self.instance.memory // block - self._free) * block
+
+    def _count(self, i: int, sign: int) -> None:
+        self.requests += sign
+        self.volume += sign * volume_of(self.instance.requests[i].prompt, self._outputs[i])
+
+    # ---- time -----------------------------------------------------------------------------
+
+    def come_to(self, time: float) -> None:
+        """Complete the rounds that end by a time, and begin those that begin before it."""
+        while True:
+            if self._is_busy and self.time <= time:
+                self._complete()
+            is_idle = not (self._running or self._waiting)
+            if self._is_busy or (is_idle and not self._to_come):
+                return
+            begin = max(self.time, self._to_come[0][1]) if is_idle else self.time
+            if begin >= time:
+                return
+            if self._should_stop():
+                raise Stopped
+            while self._to_come and self._to_come[0][1] <= begin:
+                heapq.heappush(self._waiting, self._to_come.popleft())
+            if is_idle:
+                self.time = begin
+                self.now = begin if self.clock.is_even else self.now
+                self.resumed[self.now] = begin
+            self._round()
+
+    def _round(self) -> None:
+        self._prompts = 0
+        needed = self._growing[self.now % self.limits.block]
+        if self._partial is None and needed <= self._free:  # then the order does not matter
+            self._free -= needed
+            self._admit(self.limits.budget - len(self._running) + len(self._done))
+        elif (budget := self._in_order()) is not None:
+            self._admit(budget)
+        for i in list(self._done):
+            self._leave(i)
+        if self._running:
+            self._pass()
+
+    def _pass(self) -> None:
+        """Let the round pass."""
+        active, held = len(self._running), self._base
+        if self._partial is not None:
+            active -= 1
+            held += self._running[self._partial].processed
+        held += active * (self.now + 1)
+        self.time += self.clock.batch_time.round_ns(active, self._prompts, held)
+        self._is_busy = True
+
+    def _complete(self) -> None:
+        """See what is complete after a round."""
+        self._is_busy = False
+        self.now += 1
+        for i, work in self._ends.pop(self.now, ()):
+            if self._running.get(i) is not work:
+                continue
+            self._yielded(i)
+            self._count(i, -1)
+            if self.limits.asynchronous:
+                self._done.add(i)
+            else:
+                self._leave(i)
+
+    def _in_order(self) -> int | None:
+        """Let those that run go on, one after the other.
+
+        Returns
+        -------
+        int | None
+            What is left of the budget, None if a request was preempted.
+        """
+        limits, budget, is_calm = self.limits, self.limits.budget, True
+        went_on: dict[int, int] = {}
+        for i, work in list(self._running.items()):
+            if i not in self._running or i in self._done:
+                continue
+            held = work.held(self.now)
+            tokens = 1 if work.start is not None else min(work.before + 1 - held, budget)
+            needed = limits.blocks(held + tokens) - limits.blocks(held)
+            while needed > self._free and i in self._running:
+                last = max(self._running, key=self._rank.__getitem__)
+                again = went_on.pop(last, 0)
+                budget += again
+                self._preempt(last, again)
+                is_calm = False
+            if i in self._running:
+                self._free -= needed
+                budget -= tokens
+                went_on[i] = tokens
+        if self._partial is not None:
+            self._process(self._partial, went_on[self._partial])
+        return budget if is_calm else None
+
+    def _preempt(self, i: int, tokens: int) -> None:
+        """Let a request wait again, which may have processed tokens in this round."""
+        if i not in self._done:
+            self._yielded(i)
+            heapq.heappush(self._waiting, self._rank[i])
+        self._leave(i, tokens)
+
+    def _admit(self, budget: int) -> None:
+        """Admit from the front of the line while it fits."""
+        limits = self.limits
+        while self._waiting and budget and len(self._running) < limits.max_seqs:
+            i = self._waiting[0][-1]
+            before = self.instance.requests[i].prompt + self._produced[i]
+            if not limits.chunked and before + 1 > budget:
+                return
+            watermark = limits.watermark if self._running else 0
+            if limits.blocks(before + 1) + watermark > self._free:
+                return
+            heapq.heappop(self._waiting)
+            tokens = min(before + 1, budget)
+            budget -= tokens
+            self._free -= limits.blocks(tokens)
+            self._running[i] = Work(before)
+            self._process(i, tokens)
+
+    def _process(self, i: int, tokens: int) -> None:
+        """Process what a request brings along; with the last of it comes a token."""
+        work = self._running[i]
+        work.processed += tokens
+        if work.processed <= work.before:
+            self._partial = i
+            work.chunks.append(tokens)
+            self._prompts += tokens
+            return
+        if self._partial == i:
+            self._partial = None
+        self._prompts += tokens - 1
+        work.start = self.now
+        self._base += work.before - self.now
+        self._growing[(self.now - work.before) % self.limits.block] += 1
+        left = self.instance.requests[i].output - self._produced[i]
+        self._ends[self.now + left].append((i, work))
+
+    def _yielded(self, i: int) -> None:
+        """Note what a request did since it was admitted."""
+        work = self._running[i]
+        first = self.now if work.start is None else work.start
+        if work.chunks:
+            pieces, is_lost = tuple(work.chunks), work.start is None
+            self.chunks.append(Chunks(i, first - len(pieces), pieces, is_lost))
+        if work.start is None:
+            self._partial = None
+            return
+        self._base -= work.before - work.start
+        self._growing[(work.start - work.before) % self.limits.block] -= 1
+        self._produced[i] += self.now - work.start
+        self.segments[i].append((work.start + 1, self.now))
+
+    def _leave(self, i: int, tokens: int = 0) -> None:
+        """Take back the blocks of a request, with those of tokens of this round."""
+        work = self._running.pop(i)
+        held = self.instance.requests[i].peak if i in self._done else work.held(self.now)
+        self._free += self.limits.blocks(held + tokens)
+        self._done.discard(i)

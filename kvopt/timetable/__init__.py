@@ -1,0 +1,1 @@
+"""What ran when: schedules and runs, their check in integers, their measures and files."""

@@ -1,0 +1,184 @@
+"""What a server decided, read from a record of it and replayed in integers.
+
+A server counts a prompt of s tokens where kvopt counts s - 1: the j-th token is computed while
+s + j - 1 tokens are stored, and the last one never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import FalseClaim, InvalidInput, shown
+from kvopt.files.reading import (
+    blamed_on,
+    check_fields,
+    is_standard_input,
+    name_of,
+    parse_json,
+    read_text,
+)
+from kvopt.problem.batch_time import NANOSECONDS
+from kvopt.problem.hardware.fitting import Measured, read_table
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request, checked_integer
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.replay import Replay, Seen, replayed
+from kvopt.timetable.run_files import RecordedRun
+
+_COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()
+_COMPACT_MORE = (
+    "columns", "max_num_batched_tokens", "max_num_seqs", "chunked_prefill", "prefix_caching",
+    "policy", "preemptions", "total_latency_rounds", "steps", "speculation", "sliding_window",
+)  # fmt: skip
+
+_REFUSED = {
+    "prefix_caching": "requests share what is cached, which kvopt does not count: record "
+    "with --no-enable-prefix-caching",
+    "speculation": "a round may yield several tokens of a request, which kvopt does not count: "
+    "record without a draft model",
+    "sliding_window": "memory does not grow with every token where attention is limited to a "
+    "window or layers differ: record a model with full attention",
+}
+"""Why a record is not read, by what the server had switched on."""
+
+
+def read_record(path: str | Path) -> RecordedRun:
+    """Read what a server decided: ``kvopt.record/1``, or one JSON object with all rounds.
+
+    The instance is called as the file is.
+
+    Raises
+    ------
+    InvalidInput
+        Where the record breaks its own rules, with request and round; or where the server
+        did what kvopt does not count, with the reason.
+    """
+    name = None if is_standard_input(path) else Path(path).stem
+    with blamed_on(path):
+        text = read_text(path)
+        if _is_record(text):
+            return _of_replay(replayed(text, name_of(path)), name)
+        return _of_compact(parse_json(text), name)
+
+
+def read_batches(path: str | Path, layers: int, workers: int) -> tuple[list[Measured], bool]:
+    """Return measured batches of a record or a table, and whether it is a profile by operators.
+
+    Parameters
+    ----------
+    path
+        The file.
+    layers, workers
+        As for `read_table`.
+    """
+    with blamed_on(path):
+        text = read_text(path)
+        if not _is_record(text):
+            return read_table(text, layers, workers)
+        if not (batches := replayed(text, name_of(path)).batches):
+            raise InvalidInput("is missing: without it no round has a time", field="ns")
+        return batches, False
+
+
+def _is_record(text: str) -> bool:
+    return '"kvopt.record/' in text.partition("\n")[0]
+
+
+def refuse_features(found: Mapping[str, Any]) -> None:
+    """Refuse a record of a server with what breaks the problem."""
+    for name, reason in _REFUSED.items():
+        if found.get(name):
+            raise InvalidInput(reason, field=name)
+
+
+def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
+    refuse_features(replay.settings)
+    settings = replay.settings
+    done = [seen for seen in replay.seen.values() if seen.is_finished]
+    if not done:
+        raise InvalidInput("no request finished")
+    has_priorities = settings["policy"] == "priority"
+    requests = [
+        Request(
+            seen.arrival,
+            seen.prompt - 1,
+            len(seen.tokens),
+            seen.name,
+            arrival_seconds=seen.since / NANOSECONDS if isfinite(seen.since) else None,
+            priority=seen.priority if has_priorities else None,
+        )
+        for seen in done
+    ]
+    instance = Instance(settings["block"] * settings["blocks"], requests, name)
+    schedule = PausedSchedule.at_times(instance, (seen.tokens for seen in done))
+    left = {"schema", "ns", *_REFUSED}
+    notes = {key: value for key, value in settings.items() if key not in left}
+    notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
+    notes["left_out"] = len(replay.seen) - len(done)
+    label = f"{settings['engine']}, {settings['policy']}"
+    if "admission" in settings:
+        label += f", admission {settings['admission']}, slack {settings.get('slack')}"
+    chunks = [[i, *row] for i, seen in enumerate(done) for row in _chunks(seen)]
+    return RecordedRun(
+        label, schedule, settings["block"], notes, None if replay.has_gaps else chunks
+    )
+
+
+def _chunks(seen: Seen) -> list[list[int]]:
+    """Return where rounds in a row yielded no token, and what each of them processed."""
+    found: list[list[int]] = []
+    for number, tokens in seen.pieces.items():
+        if number > seen.tokens[-1]:  # planned before it was known to be the last
+            break
+        if number - 1 not in seen.pieces:
+            found.append([number - 1])
+        found[-1].append(tokens)
+    return found
+
+
+def _of_compact(value: object, name: str | None) -> RecordedRun:
+    top = check_fields(value, "record", _COMPACT, _COMPACT_MORE)
+    refuse_features(top)
+    block = checked_integer(top["block_size"], "block_size", 1)
+    memory = block * checked_integer(top["blocks"], "blocks", 1)
+    rows, rounds = top["requests"], top["token_rounds"]
+    if not isinstance(rows, list) or not isinstance(rounds, list) or len(rows) != len(rounds):
+        raise InvalidInput("must be as many as requests", field="token_rounds")
+    requests = [_request(row, i) for i, row in enumerate(rows)]
+    for request, segments in zip(requests, rounds, strict=True):
+        _refuse_double(request, segments)
+    schedule = PausedSchedule(Instance(memory, requests, name), rounds)
+    notes = {key: top[key] for key in _COMPACT_MORE[1:8] if key in top}
+    engine = str(top["engine"]).partition(",")[0]
+    run = RecordedRun(f"{engine}, {top.get('policy', 'unknown')}", schedule, block, notes)
+    claimed = top.get("total_latency_rounds", schedule.objective)
+    if claimed != schedule.objective:
+        reason = f"says {shown(claimed)}, the rounds give {schedule.objective}"
+        raise FalseClaim(reason, field="total_latency_rounds")
+    return run
+
+
+def _request(row: object, position: int) -> Request:
+    name = f"r{position}"
+    try:
+        if not isinstance(row, list) or len(row) != 3:
+            reason = f"must be [arrival, prompt, output], got {shown(row)}"
+            raise InvalidInput(reason, field="requests")
+        return Request(row[0], checked_integer(row[1], "prompt", 1) - 1, row[2], name)
+    except InvalidInput as error:
+        raise error.located(request=repr(name)) from None
+
+
+def _refuse_double(request: Request, segments: object) -> None:
+    """Say it in a record's words where segments overlap; what is misshapen is refused later."""
+    last = None
+    for pair in segments if isinstance(segments, list) else ():
+        if not (isinstance(pair, list) and len(pair) == 2 and {type(t) for t in pair} == {int}):
+            return
+        if last is not None and pair[0] == last:
+            reason = f"yields two tokens in round {last}"
+            raise InvalidInput(reason, request=repr(request.id))
+        last = pair[1]

@@ -1,0 +1,243 @@
+"""The replay of ``kvopt.record/1``: a line for each arrival, each round, and what it yielded.
+
+The first line says what the server has.  The order of the lines is that of what happened; with
+asynchronous scheduling the next round begins before the tokens of the one before are known.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.files.reading import check_fields, parse_json
+from kvopt.problem.batch_time import MILLISECOND
+from kvopt.problem.hardware.fitting import Measured
+from kvopt.problem.requests import LARGEST_INTEGER, checked_integer
+from kvopt.timetable.blocks import blocks_for
+
+_LOGGER = logging.getLogger("kvopt")
+SCHEMA = "kvopt.record/1"
+
+_SETTINGS = dict.fromkeys(
+    ("schema", "engine", "policy", "block", "blocks", "prefix_caching", "speculation",
+     "sliding_window")
+).keys()  # fmt: skip
+_MORE_SETTINGS = (
+    "budget", "max_seqs", "chunked", "watermark", "asynchronous", "ns", "admission", "slack",
+)  # fmt: skip
+_KINDS = {
+    "arrived": dict.fromkeys(("arrived", "round", "prompt")).keys(),
+    "processed": dict.fromkeys(("processed", "round", "preempted")).keys(),
+    "tokens": dict.fromkeys(("tokens", "round", "finished")).keys(),
+}
+"""Fields of the lines, by the one that says what a line is."""
+_SHAPES = {"processed": dict, "tokens": dict, "preempted": list, "finished": list}
+
+
+@dataclass
+class Seen:
+    """What the record says of a request.
+
+    Parameters
+    ----------
+    name, arrival, prompt, priority
+        As it arrived; the prompt as the server counts it.
+    since
+        Nanoseconds of the record at its arrival, where it has times.
+    tokens
+        Rounds that yielded one.
+    stored
+        Tokens that are in the cache now.
+    preempted
+        Rounds in which it was, since its last token.
+    processed
+        The last round that did.
+    pieces
+        Tokens that rounds processed without yielding one.
+    is_finished
+        Whether the server is done with it, after a token at least.
+    """
+
+    name: str
+    arrival: int
+    prompt: int
+    priority: int
+    since: float = math.inf
+    tokens: list[int] = field(default_factory=list)
+    stored: int = 0
+    preempted: list[int] = field(default_factory=list)
+    processed: int = -1
+    pieces: dict[int, int] = field(default_factory=dict)
+    is_finished: bool = False
+
+
+class Replay:
+    """The state of the server that a record is about.
+
+    Parameters
+    ----------
+    settings
+        The first line.
+
+    Attributes
+    ----------
+    seen
+        Requests by name, in the order of arrival.
+    round
+        The last one.
+    batches
+        Rounds with the time that they took, from the end of the one before or, after an idle
+        time, from the arrival that ended it; none where the record has no times.
+    has_gaps
+        Whether a prompt waited half processed, or began anew at once: runs cannot say that.
+    """
+
+    def __init__(self, settings: object) -> None:
+        self.settings = check_fields(settings, "record", _SETTINGS, _MORE_SETTINGS, SCHEMA)
+        self.block = checked_integer(self.settings["block"], "block", 1)
+        self.blocks = checked_integer(self.settings["blocks"], "blocks", 1)
+        self.seen: dict[str, Seen] = {}
+        self.round = self.preemptions = 0
+        self.batches: list[Measured] = []
+        self.has_gaps = False
+        self._used = self._held = self._ended = 0
+        # By round, until its tokens are known: requests with their tokens in the cache, how many
+        # tokens are processed, and how many are in the cache.
+        self._rounds: dict[int, tuple[dict[str, int], int, int]] = {}
+
+    def take(self, event: object) -> None:
+        """Let happen what a line says."""
+        kind = next((k for k in _KINDS if isinstance(event, dict) and k in event), None)
+        if kind is None:
+            reason = f"must have one of the fields {', '.join(_KINDS)}, got {shown(event)}"
+            raise InvalidInput(reason)
+        line = check_fields(event, "line", _KINDS[kind], ("ns", "priority"))
+        number = checked_integer(line["round"], "round", 0)
+        checked_integer(line.get("ns", 0), "ns", 0)
+        for name, shape in _SHAPES.items():
+            if not isinstance(line.get(name, shape()), shape):
+                wanted = "an object" if shape is dict else "a list of names"
+                raise InvalidInput(f"must be {wanted}, got {shown(line[name])}", field=name)
+            if not all(isinstance(each, str) for each in line.get(name, ())):
+                raise InvalidInput(f"must hold names, got {shown(line[name])}", field=name)
+        {"arrived": self._arrived, "processed": self._processed, "tokens": self._tokens}[kind](
+            line, number
+        )
+
+    def _arrived(self, line: dict[str, Any], number: int) -> None:
+        name = line["arrived"]
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"must be a name, got {shown(name)}", field="arrived")
+        if name in self.seen:
+            raise InvalidInput("arrives twice", request=repr(name))
+        prompt = checked_integer(line["prompt"], "prompt", 1)
+        priority = checked_integer(line.get("priority", 0), "priority", -LARGEST_INTEGER)
+        self.seen[name] = Seen(name, number, prompt, priority, line.get("ns", math.inf))
+
+    def _processed(self, line: dict[str, Any], number: int) -> None:
+        if number <= self.round:
+            raise InvalidInput(f"must ascend, got {number} after {self.round}", field="round")
+        self.round = number
+        stored: dict[str, int] = {}
+        for name in line["preempted"]:
+            seen = self._request(name, number)
+            self.preemptions += 1
+            seen.preempted.append(number)
+            self._store(seen, 0)
+        for name, tokens in line["processed"].items():
+            seen = self._request(name, number)
+            if number <= seen.arrival:
+                self._refuse(seen, f"is processed in round {number}, arrives at {seen.arrival}")
+            count = checked_integer(tokens, "processed", 1)
+            self.has_gaps |= (seen.processed == number - 1) != (seen.stored > 0)
+            seen.processed, seen.pieces[number] = number, count
+            self._store(seen, seen.stored + count)
+            stored[name] = seen.stored
+            if self._used > self.blocks:
+                reason = f"takes a block in round {number}, where {self._used} are needed"
+                self._refuse(seen, f"{reason}; memory has {self.blocks}")
+        self._rounds[number] = stored, sum(line["processed"].values()), self._held
+
+    def _tokens(self, line: dict[str, Any], number: int) -> None:
+        if (made := self._rounds.pop(number, None)) is None:
+            raise InvalidInput(f"has tokens twice, or was not processed: {number}", field="round")
+        stored, processed, held = made
+        for name, tokens in line["tokens"].items():
+            seen = self._request(name, number)
+            if number <= seen.arrival:
+                self._refuse(seen, f"yields a token in round {number}, arrives at {seen.arrival}")
+            if tokens != 1:
+                self._refuse(seen, f"yields {shown(tokens)} tokens in round {number}")
+            self._refuse_impossible(seen, stored.get(name), number)
+            seen.tokens.append(number)
+            del seen.pieces[number]
+            seen.preempted = [p for p in seen.preempted if p > number]
+        for name in line["finished"]:
+            seen = self._request(name, number)
+            seen.is_finished = bool(seen.tokens)
+            self._store(seen, 0)
+        arrivals = (self.seen[name].since for name in stored)
+        ended = line.get("ns", 0)
+        took = ended - max(self._ended, min(arrivals, default=math.inf))
+        self._ended = ended
+        if took > 0:
+            prompts = processed - len(line["tokens"])  # what yields no token is of a prompt
+            self.batches.append(Measured(processed, took / MILLISECOND, prompts, held))
+
+    def _refuse_impossible(self, seen: Seen, stored: int | None, number: int) -> None:
+        """Refuse a token of what was not processed to its end, or after a gap that none made."""
+        needed = seen.prompt + len(seen.tokens)
+        if seen.is_finished:
+            self._refuse(seen, f"yields a token in round {number}, after its end")
+        if stored is None:
+            self._refuse(seen, f"yields a token in round {number}, which did not process it")
+        if stored != needed:
+            reason = f"yields a token in round {number} with {stored} tokens processed"
+            self._refuse(seen, f"{reason} of {needed}")
+        last = seen.tokens[-1] if seen.tokens else number
+        if number > last + 1 and not any(last < p <= number for p in seen.preempted):
+            reason = f"yields no token from round {last + 1} to {number - 1}"
+            self._refuse(seen, f"{reason}, and was not preempted")
+
+    def _store(self, seen: Seen, tokens: int) -> None:
+        self._used += blocks_for(tokens, self.block) - blocks_for(seen.stored, self.block)
+        self._held += tokens - seen.stored
+        seen.stored = tokens
+
+    def _request(self, name: str, number: int) -> Seen:
+        if name not in self.seen:
+            raise InvalidInput(f"is in round {number} and never arrived", request=repr(name))
+        return self.seen[name]
+
+    @staticmethod
+    def _refuse(seen: Seen, reason: str) -> None:
+        raise InvalidInput(reason, request=repr(seen.name))
+
+
+def replayed(text: str, file: str) -> Replay:
+    """Return the state after the last line of a record, without one that ends in the middle."""
+    whole, _, last = text.rpartition("\n")
+    try:
+        parse_json(last.strip() or "{}")
+    except InvalidInput:  # the server was stopped while it wrote
+        _LOGGER.info("%s: left out the last line, which ends in the middle", file)
+        text = whole
+    replay = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            event = parse_json(line)
+            if replay is None:
+                replay = Replay(event)
+            else:
+                replay.take(event)
+        except InvalidInput as error:
+            reason = f"{error.reason} (line {number})"
+            raise InvalidInput(reason, field=error.field, request=error.request) from None
+    if replay is None:
+        raise InvalidInput("is empty")
+    return replay

@@ -1,0 +1,143 @@
+"""Runs of real servers: ``kvopt.run/1``, which holds the instance that it is a run of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kvopt.errors import FalseClaim, InvalidInput, shown
+from kvopt.files.atomic import write_atomically
+from kvopt.files.reading import (
+    blamed_on,
+    check_fields,
+    is_standard_input,
+    open_text,
+    parse_json,
+    read_text,
+)
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import instance_from_json, instance_to_json
+from kvopt.problem.requests import checked_integer
+from kvopt.timetable.blocks import block_overflow
+from kvopt.timetable.pausing import PausedSchedule
+
+SCHEMA = "kvopt.run/1"
+
+_NEEDED = dict.fromkeys(("schema", "policy", "value", "block", "segments", "instance")).keys()
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What a server did with requests, in rounds; checked in integers when it is made.
+
+    Parameters
+    ----------
+    policy
+        The engine and its policy.
+    schedule
+        When each request yielded its tokens.
+    block
+        Tokens of a block; the memory of the instance is given out in whole blocks.
+    notes
+        What else is known: the limits of the server, how much was left out.
+    chunks
+        Prompts in pieces: the position of a request, the round at which the first begins that
+        yields no token, and what that round and those after it process.  None if unknown.
+    """
+
+    policy: str
+    schedule: PausedSchedule
+    block: int = 1
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    chunks: Sequence[Sequence[int]] | None = None
+
+    def __post_init__(self) -> None:
+        checked_integer(self.block, "block", 1)
+        try:
+            json.dumps(dict(self.notes), allow_nan=False)
+        except (TypeError, ValueError):
+            raise InvalidInput("holds what no JSON file can carry", field="notes") from None
+        for row in self.chunks or ():
+            _check_chunks(row, len(self.instance))
+        check, requests = self.schedule.check(), self.instance.requests
+        for request, segments in zip(requests, self.schedule.segments, strict=True):
+            if segments[0][0] <= request.arrival:
+                reason = f"yields a token in round {segments[0][0]}, arrives at {request.arrival}"
+                raise InvalidInput(reason, request=repr(request.id))
+        found = block_overflow(self.schedule, self.block)
+        if found is not None:
+            time, needed, i = found
+            reason = f"takes a block in round {time}, where {needed} are needed"
+            reason += f"; memory has {self.instance.memory // self.block}"
+            raise InvalidInput(reason, request=repr(requests[i].id))
+        if not check.feasible:
+            raise InvalidInput(check.violations[0])
+
+    @property
+    def instance(self) -> Instance:
+        """The requests."""
+        return self.schedule.instance
+
+
+def _check_chunks(row: Sequence[int], requests: int) -> None:
+    if not isinstance(row, list) or len(row) < 3:
+        reason = f"must hold [request, round, tokens, ...], got {shown(row)}"
+        raise InvalidInput(reason, field="chunks")
+    for number in row:
+        checked_integer(number, "chunks", 0)
+    if row[0] >= requests:
+        raise InvalidInput(f"are of request {row[0]}, of which there is none", field="chunks")
+
+
+def write_run(run: RecordedRun, path: str | Path) -> None:
+    """Write a run with its instance, a request a line."""
+    top = {
+        "schema": SCHEMA,
+        "policy": run.policy,
+        "value": run.schedule.objective,
+        "block": run.block,
+        "notes": dict(run.notes),
+    }
+    if run.chunks is not None:
+        top["chunks"] = run.chunks
+    segments = ",\n".join(map(json.dumps, run.schedule.segments))
+    instance = instance_to_json(run.instance)
+    rows = ",\n".join(map(json.dumps, instance.pop("requests")))
+    text = f'{json.dumps(top)[:-1]}, "segments": [\n{segments}\n],\n"instance": '
+    write_atomically(path, f'{text}{json.dumps(instance)[:-1]}, "requests": [\n{rows}\n]}}}}\n')
+
+
+def is_run(path: str | Path) -> bool:
+    """Whether a file is a run, by how it begins; what is piped is not looked at."""
+    if is_standard_input(path):
+        return False
+    with open_text(path, "replace") as file:
+        return '"kvopt.run/' in file.read(99)
+
+
+def read_run(path: str | Path) -> RecordedRun:
+    """Read a run and check it: arrivals, one token a round, memory in tokens and in blocks.
+
+    Raises
+    ------
+    InvalidInput
+        With the request at fault.
+    FalseClaim
+        Where the value is not what the segments give.
+    """
+    with blamed_on(path):
+        top = check_fields(parse_json(read_text(path)), "run", _NEEDED, ("notes", "chunks"), SCHEMA)
+        for name, kind in (("policy", str), ("segments", list), ("notes", dict), ("chunks", list)):
+            if not isinstance(top.get(name, kind()), kind):
+                reason = f"must be {'text' if kind is str else f'a {kind.__name__}'}"
+                raise InvalidInput(f"{reason}, got {shown(top[name])}", field=name)
+        schedule = PausedSchedule(instance_from_json(top["instance"]), top["segments"])
+        more = top.get("notes", {}), top.get("chunks")
+        found = RecordedRun(top["policy"], schedule, top["block"], *more)
+        if type(top["value"]) is not int or top["value"] != schedule.objective:
+            reason = f"says {shown(top['value'])}, the segments give {schedule.objective}"
+            raise FalseClaim(reason, field="value")
+        return found

@@ -1,0 +1,321 @@
+"""Completion bounds, against all ways to go on and against all schedules there are."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from inspect import unwrap
+from itertools import combinations_with_replacement, islice
+
+import numpy as np
+import oracle
+import pytest
+from effort import many
+from strategies import instance_of, plain, random_instances
+from test_configurations import drawn_knots, drawn_prices, drawn_starts
+from test_forward_search import LIMIT, all_below, searched, slacks_of, tel_of
+
+from kvopt import Instance, generate, solve
+from kvopt.bounds.configurations import carried, completion
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.completion import Completions
+from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.bounds.configurations.expand import Stopped, completions
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.labels import DONE
+from kvopt.bounds.configurations.states import States
+
+Members = tuple[tuple[int, int], ...]
+"""Peaks and completions of active requests, ascending."""
+
+
+class Literal:
+    """The least that the rest costs, by the definition and with nothing left out.
+
+    With ``told_apart`` a request that is active does not start again: what is known of schedules,
+    but not to tables.
+    """
+
+    def __init__(
+        self, instance: Instance, evaluation: Evaluation, budget: int, *, told_apart: bool
+    ) -> None:
+        self.memory, self.requests = plain(instance)
+        self.evaluation, self.budget = evaluation, budget
+        states = States.of(instance)
+        firsts, self.most = states.firsts, states.most
+        peaks = [prompt + output for _, prompt, output in self.requests]
+        self.firsts = dict(zip(peaks, firsts, strict=True))
+        # Each request by itself, or any that has the same peak.
+        self.kinds = list(range(len(peaks))) if told_apart else peaks
+        self.peaks = dict(zip(self.kinds, peaks, strict=True))
+        self.last = len(evaluation.largest) - 1
+        self.rest = cache(self._rest)
+
+    def _cost(self, i: int, start: int) -> int:
+        return int(self.evaluation.reduced_costs[i, min(start, self.last)])
+
+    def _may_start(self, i: int, start: int) -> bool:
+        return start >= self.requests[i][0] and self._cost(i, start) <= self.budget
+
+    def _rest(self, now: int, carried: Members) -> int:
+        """Return it for what goes on from a time to the next."""
+        if now == self.last:
+            return 0
+        idle = sorted(
+            {
+                (self.kinds[i], now + output)
+                for i, (_, _, output) in enumerate(self.requests)
+                if self._may_start(i, now)
+            }
+        )
+        found = []
+        for count in range(len(self.requests) - len(carried) + 1):
+            for new in combinations_with_replacement(idle, count):
+                active = tuple(sorted([*carried, *new]))
+                if self.stands(active, now + 1):
+                    paid = sum(self._least(member, now) for member in new)
+                    slack = self.slack(active, now + 1)
+                    found.append(paid + slack + self.rest(now + 1, self.after(active, now + 1)))
+        return min(found)
+
+    def _least(self, member: tuple[int, int], now: int) -> int:
+        """Return the least reduced cost of a start now that makes a member."""
+        kind, end = member
+        costs = [
+            self._cost(i, now)
+            for i, (_, _, output) in enumerate(self.requests)
+            if self.kinds[i] == kind and now + output == end and self._may_start(i, now)
+        ]
+        return min(costs)
+
+    def after(self, active: Members, now: int) -> Members:
+        """Return what goes on after a time."""
+        return tuple((kind, end) for kind, end in active if end > now)
+
+    def stands(self, active: Members, now: int) -> bool:
+        """Whether there are so many requests, and all of them fit at each completion."""
+        if len(active) > self.most:
+            return False
+        for kind, copies in Counter(kind for kind, _ in active).items():
+            if copies > self.kinds.count(kind):
+                return False
+        for (kind, end), copies in Counter(active).items():
+            able = 0
+            for i, (_, _, output) in enumerate(self.requests):
+                is_early = self.kinds[i] == kind and end - output < self.last
+                able += is_early and self._may_start(i, end - output)
+            if copies > able:
+                return False
+        for time in {now, *(end for _, end in active)}:
+            if sum(self.peaks[k] - end + time for k, end in active if end >= time) > self.memory:
+                return False
+        return True
+
+    def slack(self, active: Members, now: int) -> int:
+        """Return what active requests are worth less than the largest sum."""
+        prices = self.evaluation.prices[now]
+        values = (prices[self.firsts[self.peaks[kind]] + end - now] for kind, end in active)
+        return int(self.evaluation.largest[now] - sum(values))
+
+
+def drawn(source: random.Random, instance: Instance, *, positive: bool) -> Evaluation:
+    """Draw prices at up to ten times, some starts ruled out."""
+    states, last = States.of(instance), source.randint(1, 10)
+    knots = drawn_knots(source, last)
+    prices = drawn_prices(source, states, knots, source.choice((1, 3, 6))) + positive
+    starts = states.all_starts(last)
+    if source.random() < 0.3:
+        starts = drawn_starts(source, states, last)
+    return evaluate(states, knots, starts, prices, source.choice((1, 4)))
+
+
+def budget_of(evaluation: Evaluation, target: int) -> int:
+    return (target - 1) * evaluation.denominator - evaluation.total
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("positive", [True, False])
+def test_it_is_the_least_cost_of_the_rest(positive: bool) -> None:
+    """At most, where some states are worth nothing: a member may vanish once it is worthless."""
+    source = random.Random(3)
+    exact = cut = merged = 0
+    for instance in random_instances(many(60), 41, least_requests=1, most_requests=4):
+        evaluation = drawn(source, instance, positive=positive)
+        budget = source.choice((0, 5, 30, 10**6))
+        literal = Literal(instance, evaluation, budget, told_apart=False)
+        apart = Literal(instance, evaluation, budget, told_apart=True)
+        whole = Completions(States.of(instance), evaluation, budget)
+        whole.fill(10**4, 10**7, never)
+        least = min(literal.rest(0, ()), budget + 1)
+        assert whole.rise == least if positive else whole.rise <= least
+        assert least <= min(apart.rest(0, ()), budget + 1)
+        merged += least < apart.rest(0, ())
+        exact += whole.rise == least
+        rough = Completions(States.of(instance), evaluation, budget)
+        rough.fill(source.choice((1, 2, 5, 20)), source.choice((1, 3, 12)), never)
+        assert rough.rise <= whole.rise
+        cut += rough.rise < whole.rise
+    assert exact > 0
+    assert cut > 0
+    assert merged > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_no_schedule_pays_less(seed: int) -> None:
+    """Of all schedules below a target, from each of their rounds on."""
+    source = random.Random(seed)
+    compared = positive = 0
+    for instance in random_instances(many(25), 43 + seed, least_requests=2, most_requests=4):
+        memory, requests = plain(instance)
+        states = States.of(instance)
+        evaluation = drawn(source, instance, positive=source.random() < 0.5)
+        target = oracle.optimum(memory, requests)[0] + source.choice((1, 3))
+        rest = Completions(states, evaluation, budget_of(evaluation, target))
+        rest.fill(source.choice((1, 3, 10, 1000)), source.choice((1, 10, 1000)), never)
+        costs = evaluation.reduced_costs
+        for starts in all_below(instance, target):
+            slacks = slacks_of(instance, starts, states, evaluation)
+            last = len(slacks) - 1
+            if any(costs[i, min(k, last)] == CLOSED for i, k in enumerate(starts)):
+                continue
+            for now in range(last):
+                label = [
+                    k + o if k <= now and k + o > now + 1 else DONE
+                    for k, (_, _, o) in zip(starts, requests, strict=True)
+                ]
+                later = [int(costs[i, min(k, last)]) for i, k in enumerate(starts) if k > now]
+                bound = completions(np.array([label]), now, rest.after(now))[0]
+                assert bound <= sum(later) + sum(slacks[now + 2 :])
+                compared, positive = compared + 1, positive + (bound > 0)
+    assert compared > 300
+    assert positive > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_searches_find_the_same(seed: int) -> None:
+    source, kept, helped_kept = random.Random(seed), 0, 0
+    for instance in random_instances(many(30), 47 + seed, least_requests=1, last_arrival=6):
+        memory, requests = plain(instance)
+        evaluation = drawn(source, instance, positive=seed == 1)
+        optimum, _ = oracle.optimum(memory, requests)
+        for more in (0, 1, 5):
+            forward = ForwardSearch(
+                States.of(instance), twins_of(instance), evaluation, optimum + more
+            )
+            budget = budget_of(evaluation, forward.target)
+            rest = Completions(forward.states, evaluation, budget)
+            rest.fill(source.choice((1, 5, 1000)), source.choice((1, 20, 1000)), never)
+            found = forward.search_exhaustively(LIMIT)
+            helped = replace(forward, completions=rest)
+            other = helped.search_exhaustively(LIMIT)
+            assert tel_of(requests, other) == tel_of(requests, found)
+            kept, helped_kept = kept + sum(forward.kept), helped_kept + sum(helped.kept)
+            beam = helped.search_with_beam(5)
+            assert beam is None or oracle.feasible(memory, requests, beam)
+    assert helped_kept < kept
+
+
+@pytest.fixture(scope="module")
+def climbed() -> tuple[Instance, Evaluation, int]:
+    """Prices of an instance, and its optimum."""
+    instance = generate("arrival-1", 12, seed=1)
+    optimum = solve(instance, "exact").objective
+    assert optimum is not None
+    search = searched(instance)
+    _, evaluation = list(islice(rising_bounds(search), 5))[-1]
+    assert evaluation.bound < optimum
+    return instance, evaluation, optimum
+
+
+@pytest.mark.slow
+def test_more_sets_prove_more_and_leave_less_to_do(
+    climbed: tuple[Instance, Evaluation, int],
+) -> None:
+    instance, evaluation, optimum = climbed
+    budget = budget_of(evaluation, optimum)
+    rest = Completions(States.of(instance), evaluation, budget)
+    forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, optimum)
+    assert forward.search_exhaustively(10**6) is None
+    rises, kept = [0], [sum(forward.kept)]
+    for sets, window in ((10, 1), (100, budget // 4), (10_000, budget)):
+        rest.fill(sets, window, never)
+        helped = replace(forward, completions=rest)
+        assert helped.search_exhaustively(10**6) is None
+        rises.append(rest.rise)
+        kept.append(sum(helped.kept))
+    assert rises == sorted(rises)
+    assert rises[-1] > 0
+    assert 4 * kept[-1] < kept[0]
+
+
+def test_what_is_said_to_fit_into_memory_does(climbed: tuple[Instance, Evaluation, int]) -> None:
+    instance, evaluation, optimum = climbed
+    budget = budget_of(evaluation, optimum)
+    rest = Completions(States.of(instance), evaluation, budget)
+    rest.fill(500, budget // 4, never)
+    memory = 2_000_000
+    sets = rest.sets_within(memory)
+    assert sets > 500
+    tracemalloc.start()
+    rest.fill(sets, budget // 4, never)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * memory
+
+
+def test_members_that_are_alike_are_counted_not_told_apart() -> None:
+    """Each way to choose who of forty starts now would take for ever."""
+    instance = instance_of(400, [(0, 10 - output, output) for output in (4, 5)] * 20)
+    states = States.of(instance)
+    knots = drawn_knots(random.Random(1), 8)
+    prices = np.zeros((len(knots.times), len(states)), dtype=np.int64)
+    evaluation = evaluate(states, knots, states.all_starts(8), prices + 1, 1)
+    rest = Completions(states, evaluation, 10**6)
+    rest.fill(200, 10**6, never)
+    assert rest.rise >= 0
+
+
+def test_no_set_has_more_members_than_requests_can_be_active(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """States of the first one would fit three times; of the requests only two fit together.
+
+    Not compiled, as then bounds of arrays are checked.
+    """
+    monkeypatch.setattr(completion, "go_through", unwrap(carried.go_through))
+    instance = instance_of(10, [(0, 0, 5), (0, 4, 1), (0, 4, 1)])
+    states = States.of(instance)
+    knots = drawn_knots(random.Random(1), 7)
+    prices = np.ones((len(knots.times), len(states)), dtype=np.int64)
+    evaluation = evaluate(states, knots, states.all_starts(7), prices, 1)
+    rest = Completions(states, evaluation, 20)
+    rest.fill(1000, 20, never)
+    literal = Literal(instance, evaluation, 20, told_apart=False)
+    assert rest.rise == literal.rest(0, ())
+
+
+def test_it_stops_when_asked(climbed: tuple[Instance, Evaluation, int]) -> None:
+    instance, evaluation, optimum = climbed
+    rest = Completions(States.of(instance), evaluation, budget_of(evaluation, optimum))
+    rest.fill(1000, 1000, never)
+    known = rest.rise
+    left = iter(range(3))
+    with pytest.raises(Stopped):
+        rest.fill(1000, 10**6, lambda: next(left, None) is None)
+    assert rest.rise == known
+
+
+def test_fleets_and_large_tables_do_not_fit() -> None:
+    small = instance_of(20, [(0, 1, 5)] * 5)
+    assert Completions.fits(States.of(small))
+    assert not Completions.fits(States.of(replace(small, workers=2)))
+    assert not Completions.fits(States.of(instance_of(100_000, [(0, 1, 50)] * 50)))

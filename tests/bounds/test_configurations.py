@@ -1,0 +1,381 @@
+"""Prices of configurations: copies, the evaluation in integers and its smooth stand-in."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+import oracle
+import pytest
+from literal import configurations as literal
+from oracle import Triple
+from strategies import instance_of, plain, random_instances
+
+from kvopt import Instance
+from kvopt.bounds.configurations.ascent import Evaluator, Point, climb
+from kvopt.bounds.configurations.evaluation import (
+    CLOSED,
+    Evaluation,
+    denominator_for,
+    evaluate,
+    rounded,
+)
+from kvopt.bounds.configurations.states import Knots, States
+from kvopt.problem.arrays import Flags, Floats, Integers
+
+
+def state_list(states: States) -> list[literal.State]:
+    """Return (h, r) of each number."""
+    return list(zip(states.holds.tolist(), states.lefts.tolist(), strict=True))
+
+
+def drawn_knots(source: random.Random, last: int) -> Knots:
+    """Return knots up to a last time, at any distances."""
+    times = [t for t in range(2, last) if source.random() < source.choice((0.2, 0.5, 1))]
+    return Knots(np.unique(np.array([1, *times, last])))
+
+
+def drawn_starts(source: random.Random, states: States, last: int) -> Flags:
+    """Return starts of which some are ruled out, but not all of any request."""
+    starts = states.all_starts(last)
+    share = source.choice((0.0, 0.0, 0.3, 0.7))
+    for own in starts:
+        allowed = np.flatnonzero(own)
+        keep = source.choice(allowed.tolist())
+        own[[k for k in allowed if k != keep and source.random() < share]] = False
+    return starts
+
+
+def drawn_prices(source: random.Random, states: States, knots: Knots, most: int) -> Integers:
+    """Return integer prices, sparse or dense, mostly larger where more is held."""
+    zeros = source.choice((0.0, 0.3, 0.8, 1.0))
+    rows = [
+        [
+            0 if source.random() < zeros else source.randint(0, most) * source.choice((1, h))
+            for h in states.holds.tolist()
+        ]
+        for _ in knots.times
+    ]
+    return np.array(rows, dtype=np.int64)
+
+
+def windows_of(requests: Sequence[Triple], starts: Flags, more: int = 0) -> list[list[int]]:
+    """Return the starts that are left; from the last time on the first ones that are allowed."""
+    last = starts.shape[1] - 1
+    found = []
+    for (arrival, _, _), own in zip(requests, starts.tolist(), strict=True):
+        late = max(arrival, last)
+        window = [k for k in range(last) if own[k]]
+        found.append(window + [late + delay for delay in range(more + 1) if own[last]])
+    return found
+
+
+def small(count: int, seed: int) -> Iterator[tuple[Instance, random.Random]]:
+    source = random.Random(seed)
+    for instance in random_instances(count, seed, least_requests=1, most_requests=4, most_memory=7):
+        yield instance, source
+
+
+# Copies.
+
+
+class TestCopies:
+    def test_states_are_those_that_requests_pass(self) -> None:
+        for instance in random_instances(200, 1, least_requests=1, most_memory=15, most_output=9):
+            memory, requests = plain(instance)
+            states = States.of(instance)
+            found = state_list(states)
+            reached = {
+                literal.state_of(request, 0, time)
+                for request in requests
+                for time in range(1, request[2] + 1)
+            }
+            assert len(set(found)) == len(found)
+            assert reached == set(found)
+            for (_, s, o), first in zip(requests, states.firsts.tolist(), strict=True):
+                assert found[first : first + o] == [(s + o - r, r) for r in range(o)]
+            assert np.array_equal(np.sort(states.lefts)[::-1], states.lefts[states.order])
+            together = [sorted(s + 1 for _, s, _ in requests)[:n] for n in range(len(requests) + 1)]
+            assert states.most == max(n for n, own in enumerate(together) if sum(own) <= memory)
+
+    def test_copies_are_counted_over_the_times_between_the_neighbours(self) -> None:
+        closed = 0
+        for instance, source in small(400, 2):
+            memory, requests = plain(instance)
+            states, last = States.of(instance), source.randint(1, 14)
+            knots, starts = (
+                drawn_knots(source, last),
+                drawn_starts(source, States.of(instance), last),
+            )
+            closed += int((starts != states.all_starts(last)).any())
+            windows = windows_of(requests, starts)
+            copies = knots.copies(states, starts)
+            around = [0, *knots.times.tolist(), last + 1]
+            for row, before, after in zip(copies.tolist(), around, around[2:], strict=False):
+                times = range(before + 1, after)
+                counts = [literal.copies_in(requests, windows, time) for time in times]
+                for (h, r), number in zip(state_list(states), row, strict=True):
+                    most = max(count[h, r] for count in counts)
+                    assert number == min(most, memory // (h + r))
+        assert closed > 100
+
+    def test_weights_are_shared_between_neighbours(self) -> None:
+        source = random.Random(3)
+        for _ in range(100):
+            knots = drawn_knots(source, source.randint(1, 30))
+            shares = [np.interp(np.arange(1, knots.last + 1), knots.times, row)
+                      for row in np.eye(len(knots))]  # fmt: skip
+            assert knots.weights() == pytest.approx(np.sum(shares, axis=1))
+            assert Knots.every(1, knots.last).times.tolist() == list(range(1, knots.last + 1))
+            prices = np.arange(2.0 * len(knots)).reshape(-1, 2)
+            moved = knots.moved_to(Knots.every(1, knots.last), prices)
+            assert moved[knots.times - 1] == pytest.approx(prices)
+
+
+# The evaluation in integers.
+
+
+def between(knots: Knots, rows: Sequence[int], time: int) -> int:
+    """Return a value at a time, interpolated and rounded down."""
+    times: list[int] = knots.times.tolist()
+    if time in times:
+        return rows[times.index(time)]
+    x = max(x for x, known in enumerate(times) if known < time)
+    a, b = times[x], times[x + 1]
+    return math.floor(Fraction((b - time) * rows[x] + (time - a) * rows[x + 1], b - a))
+
+
+def by_definition(
+    instance: Instance, knots: Knots, starts: Flags, prices: Integers, denominator: int
+) -> tuple[int, list[dict[int, int]], list[int]]:
+    """Return D L, the reduced cost of every start that is left, and R_t, all by enumeration."""
+    memory, requests = plain(instance)
+    states = state_list(States.of(instance))
+    windows = windows_of(requests, starts)
+    around = [0, *knots.times.tolist(), knots.last + 1]
+    heaviest = []
+    for row, before, after in zip(prices.tolist(), around, around[2:], strict=False):
+        counts = [literal.copies_in(requests, windows, t) for t in range(before + 1, after)]
+        copies = {state: max(count[state] for count in counts) for state in states}
+        weights = dict(zip(states, row, strict=True))
+        heaviest.append(int(literal.largest(weights, memory, copies)))
+    largest = [0] + [between(knots, heaviest, t) for t in range(1, knots.last + 1)]
+    columns = prices.T.tolist()
+    priced = {
+        time: {
+            state: Fraction(between(knots, column, time), denominator)
+            for state, column in zip(states, columns, strict=True)
+        }
+        for time in range(1, knots.last + 1)
+    }
+    costs = [
+        {start: int(literal.cost(request, start, priced) * denominator) for start in window}
+        for request, window in zip(requests, windows, strict=True)
+    ]
+    least = [min(own.values()) for own in costs]
+    reduced_costs = [
+        {k: cost - low for k, cost in own.items()} for own, low in zip(costs, least, strict=True)
+    ]
+    return sum(least) - sum(largest), reduced_costs, largest
+
+
+class TestEvaluation:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_it_is_the_definition(self, seed: int) -> None:
+        for instance, source in small(80, 10 + seed):
+            states, last = States.of(instance), source.randint(1, 12)
+            knots, starts = (
+                drawn_knots(source, last),
+                drawn_starts(source, States.of(instance), last),
+            )
+            scale = source.choice((1, 3, 8))
+            prices = drawn_prices(source, states, knots, scale)
+            found = evaluate(states, knots, starts, prices, scale)
+            total, reduced_costs, largest = by_definition(instance, knots, starts, prices, scale)
+            assert found.total == total
+            assert found.bound == math.ceil(Fraction(total, scale))
+            assert found.largest.tolist() == largest
+            for i, own in enumerate(reduced_costs):
+                row = {min(k, last): cost for k, cost in own.items()}
+                expected = [row.get(k, CLOSED) for k in range(last + 1)]
+                assert found.reduced_costs[i].tolist() == expected
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(4))
+    def test_no_schedule_made_of_allowed_starts_is_below_it(self, seed: int) -> None:
+        source = random.Random(seed)
+        tight = 0
+        for instance in random_instances(500, 20 + seed, least_requests=1, most_memory=12):
+            memory, requests = plain(instance)
+            states, last = States.of(instance), source.randint(1, 14)
+            knots, starts = (
+                drawn_knots(source, last),
+                drawn_starts(source, States.of(instance), last),
+            )
+            prices = drawn_prices(source, states, knots, source.choice((1, 2, 5)))
+            found = evaluate(states, knots, starts, prices, 6)
+            whole = evaluate(states, knots, states.all_starts(last), prices, 6)
+            assert whole.bound <= found.bound
+            optimum, _ = oracle.optimum(memory, requests)
+            assert whole.bound <= optimum
+            tight += whole.bound == optimum
+            windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
+            best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
+            assert best is None or found.bound <= best[0]
+        assert tight > 50
+
+    def test_a_schedule_costs_the_bound_and_its_slacks(self) -> None:
+        """The equation behind the search: D TEL = D L + reduced costs + slacks, none negative."""
+        for instance, source in small(300, 31):
+            memory, requests = plain(instance)
+            states = States.of(instance)
+            _, starts = oracle.optimum(memory, requests)
+            last = source.randint(1, 12)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, 4)
+            found = evaluate(states, knots, states.all_starts(last), prices, 5)
+            assert loss(found, states, requests, starts) == (
+                5 * oracle.tel(requests, starts) - found.total
+            )
+
+    def test_rounded_prices_are_not_negative_and_sums_fit(self) -> None:
+        states = States.of(instance_of(10**6, [(10**6, 5, 10**5), (0, 9, 3)]))
+        knots = Knots.every(1000, 2 * 10**6)
+        prices = np.full((len(knots), 2), 1e6)
+        scale = denominator_for(states, knots, prices)
+        assert scale >= 1
+        assert scale & (scale - 1) == 0
+        latency = 10**6 + 2 * 10**6 + 10**5
+        assert scale * (latency + 1e6 * 10**5) * (2 + knots.last) < 2**60
+        values = rounded(np.array([[-1.0, 0.3], [0.999, 2.0]]), 4)
+        assert values.tolist() == [[0, 1], [3, 8]]
+
+
+def loss(
+    found: Evaluation, states: States, requests: Sequence[Triple], starts: Sequence[int]
+) -> int:
+    """Return what a schedule costs above the bound; assert that no part of it is negative."""
+    last = len(found.largest) - 1
+    numbers = {state: number for number, state in enumerate(state_list(states))}
+    total = 0
+    for i, ((arrival, _, _), k) in enumerate(zip(requests, starts, strict=True)):
+        late = max(0, k - max(arrival, last))
+        total += int(found.reduced_costs[i, min(k, last)]) + found.denominator * late
+    for time in range(1, last + 1):
+        configuration = literal.configuration_at(requests, starts, time)
+        held = sum(int(found.prices[time, numbers[state]]) for state in configuration)
+        assert held <= found.largest[time]
+        total += int(found.largest[time]) - held
+    return total
+
+
+# The smooth stand-in.
+
+
+def drawn_evaluator(
+    source: random.Random, instance: Instance, tau: float, threads: int = 1
+) -> tuple[Evaluator, Floats]:
+    states, last = States.of(instance), source.randint(2, 12)
+    knots, starts = drawn_knots(source, last), drawn_starts(source, States.of(instance), last)
+    prices = drawn_prices(source, states, knots, 3) / 4
+    return Evaluator(states, knots, starts, tau, threads), prices
+
+
+class TestSmoothing:
+    @pytest.mark.parametrize("tau", [0.2, 1.0])
+    def test_the_gradient_is_that_of_the_smooth_value(self, tau: float) -> None:
+        for instance, source in small(60, 41):
+            evaluator, prices = drawn_evaluator(source, instance, tau)
+            prices = prices - source.choice((0.0, 0.4))
+            point = evaluator.begin(prices)
+            for _ in range(6):
+                direction = np.array(
+                    [[source.uniform(-1, 1) for _ in row] for row in prices.tolist()]
+                )
+                step = 1e-5
+                ahead = evaluator(prices + step * direction).smooth
+                behind = evaluator(prices - step * direction).smooth
+                slope = float((point.gradient * direction).sum())
+                assert (ahead - behind) / (2 * step) == pytest.approx(slope, abs=1e-4)
+
+    def test_a_point_that_floats_cannot_hold_is_no_place_to_climb_from(self) -> None:
+        for instance, source in small(5, 44):
+            evaluator, prices = drawn_evaluator(source, instance, 0.1)
+            endless = np.full_like(prices, np.inf)
+            for smooth in (-np.inf, 1.0):  # warnings are errors here
+                assert not list(climb(evaluator, Point(prices, 1.0, smooth, endless)))
+            assert evaluator.begin(1e6 * prices).is_finite
+
+    def test_smooth_values_are_below_hard_ones_and_come_closer_as_it_cools(self) -> None:
+        for instance, source in small(150, 43):
+            seed = source.randint(0, 10**6)
+            gaps = []
+            for tau in (3.0, 0.5, 0.1, 0.02):
+                evaluator, prices = drawn_evaluator(random.Random(seed), instance, tau)
+                point = evaluator(prices)
+                assert math.isfinite(point.hard)
+                if math.isfinite(point.smooth):
+                    gaps.append(point.hard - point.smooth)
+            assert min(gaps) >= -1e-6
+            assert gaps == sorted(gaps, reverse=True)
+            assert gaps[-1] < 3.0
+
+    def test_threads_change_nothing(self) -> None:
+        for instance, source in small(20, 44):
+            seed = source.randint(0, 10**6)
+            one, prices = drawn_evaluator(random.Random(seed), instance, 0.3, threads=1)
+            two, _ = drawn_evaluator(random.Random(seed), instance, 0.3, threads=2)
+            assert one(prices).smooth == pytest.approx(two(prices).smooth, abs=1e-9)
+            assert one(prices).gradient == pytest.approx(two(prices).gradient, abs=1e-9)
+
+    def test_the_hard_value_is_the_evaluation_in_floats(self) -> None:
+        equal = 0
+        for instance, source in small(400, 45):
+            states, last = States.of(instance), source.randint(2, 12)
+            knots, starts = (
+                drawn_knots(source, last),
+                drawn_starts(source, States.of(instance), last),
+            )
+            scale = 2**20
+            numerators = drawn_prices(source, states, knots, 3) * (scale // 4)
+            hard = Evaluator(states, knots, starts, 0.1)(numerators / scale).hard
+            found = evaluate(states, knots, starts, numerators, scale)
+            lost = (last + sum(r.output for r in instance)) / scale
+            # It may know that fewer can be active together than the evaluation takes as known.
+            assert hard >= found.total / scale - lost - 1e-9
+            if states.most == instance.memory // states.holds.min():
+                assert hard == pytest.approx(found.total / scale, abs=lost + 1e-9)
+                equal += 1
+        assert equal > 100
+
+    @pytest.mark.parametrize("size", [1e-300, 1e-9, 1.0, 30.0, 1e3, 1e6, 1e12])
+    @pytest.mark.parametrize("tau", [1e-6, 1e-3, 0.1, 5.0, 1e4])
+    def test_what_floats_cannot_hold_is_infinite_and_never_nonsense(
+        self, size: float, tau: float
+    ) -> None:
+        for instance, source in small(25, 46):
+            evaluator, prices = drawn_evaluator(source, instance, tau)
+            prices = prices * size * source.choice((1, 1, -1))
+            point = evaluator(prices)
+            assert math.isfinite(point.hard)
+            assert not math.isnan(point.smooth)
+            if math.isfinite(point.smooth):
+                assert np.isfinite(point.gradient).all()
+                scale = max(1.0, abs(point.hard), size * prices.size)
+                assert point.smooth <= point.hard + 1e-9 * scale
+                # Sums of at most so many terms: tau times the logarithm of their number.
+                starts = sum(math.log(30) for _ in instance)
+                rest = evaluator.knots.weights().sum() * math.log(10**4)
+                taus = float(evaluator._taus.max())
+                assert point.smooth >= point.hard - taus * (starts + rest) - 1e-9 * scale
+
+    def test_a_first_point_is_found_at_any_temperature(self) -> None:
+        for instance, source in small(40, 47):
+            evaluator, prices = drawn_evaluator(source, instance, 1e-4)
+            point = evaluator.begin(prices * 20)
+            assert math.isfinite(point.smooth)
+            assert np.isfinite(point.gradient).all()
+            assert point.smooth <= point.hard + 1e-6

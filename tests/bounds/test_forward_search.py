@@ -1,0 +1,394 @@
+"""The search forward in time, and the ruling out before it, against all schedules there are."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import oracle
+import pytest
+from effort import many
+from literal import configurations as literal
+from strategies import instance_of, plain, random_instances
+from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows_of
+
+from kvopt import Instance, Request, generate, solve
+from kvopt.bounds.configurations import forward_search as module
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
+from kvopt.bounds.configurations.expand import Stopped, TooWide
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.labels import DONE, WAITING
+from kvopt.bounds.configurations.lookahead import Lookahead
+from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.states import Knots, States
+from kvopt.errors import TooLarge
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.params import DEFAULT
+from kvopt.kernels import parallel
+
+LIMIT = 100_000
+
+
+def without_prices(instance: Instance, last: int) -> Evaluation:
+    states, knots = States.of(instance), Knots.every(1, last)
+    prices = np.zeros((len(knots), len(states)), dtype=np.int64)
+    return evaluate(states, knots, states.all_starts(last), prices, 1)
+
+
+def lookahead_of(forward: ForwardSearch, target: int, rounds: int) -> Lookahead:
+    evaluation = forward.evaluation
+    budget = (target - 1) * evaluation.denominator - evaluation.total
+    return Lookahead(forward.states, evaluation, budget, rounds)
+
+
+def tel_of(requests: Sequence[tuple[int, int, int]], starts: Sequence[int] | None) -> int | None:
+    return None if starts is None else oracle.tel(requests, starts)
+
+
+def assert_exhaustive(forward: ForwardSearch, instance: Instance, optimum: int) -> None:
+    """Check what a search returns for a known least latency."""
+    memory, requests = plain(instance)
+    for more in (0, 1, 5, -1):
+        forward.target = optimum + more
+        found = forward.search_exhaustively(LIMIT)
+        beams = [forward.search_with_beam(5)]
+        for rounds in (1, 4, 20):
+            looking = replace(forward, lookahead=lookahead_of(forward, optimum + 5, rounds))
+            other = looking.search_exhaustively(LIMIT)
+            assert tel_of(requests, other) == tel_of(requests, found)
+            beams.append(looking.search_with_beam(5))
+        if more <= 0:
+            assert found is None
+            assert beams == [None] * 4
+            continue
+        assert found is not None
+        assert oracle.feasible(memory, requests, found)
+        assert oracle.tel(requests, found) == optimum
+        for beam in beams:
+            if beam is not None:
+                assert oracle.feasible(memory, requests, beam)
+                assert oracle.tel(requests, beam) < forward.target
+
+
+class TestSweep:
+    """It finds a best schedule below the target, or none exactly when there is none."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(4))
+    def test_any_prices_leave_the_optimum(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = random.Random(seed)
+        if seed == 3:  # as if rounds were too many for 16 bits
+            monkeypatch.setattr(module, "_LAST_SHORT", 0)
+        drawn = random_instances(
+            many(22), 50 + seed, least_requests=1, last_arrival=(0, 5, 9)[seed % 3]
+        )
+        for number, instance in enumerate(drawn):
+            states, last = States.of(instance), source.randint(1, 14)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, source.choice((0, 1, 3, 9)))
+            found = evaluate(states, knots, states.all_starts(last), prices, source.choice((1, 4)))
+            twins = twins_of(instance) if number % 2 else np.full(len(instance), -1)
+            optimum, _ = oracle.optimum(*plain(instance))
+            assert_exhaustive(ForwardSearch(states, twins, found, 0), instance, optimum)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(3))
+    def test_starts_that_are_ruled_out_are_not_used(self, seed: int) -> None:
+        source = random.Random(seed)
+        impossible = 0
+        for instance in random_instances(many(50), 60 + seed, least_requests=1, most_requests=4):
+            memory, requests = plain(instance)
+            states, last = States.of(instance), source.randint(1, 12)
+            knots, starts = drawn_knots(source, last), drawn_starts(source, states, last)
+            prices = drawn_prices(source, states, knots, 4)
+            found = evaluate(states, knots, starts, prices, 3)
+            windows = windows_of(requests, starts, more=sum(o for _, _, o in requests))
+            best = oracle.optimum_within(memory, requests, windows)  # type: ignore[arg-type]
+            impossible += best is None
+            forward = ForwardSearch(states, np.full(len(instance), -1), found, 0)
+            if best is not None:
+                assert_exhaustive(forward, instance, best[0])
+            else:
+                forward.target = 60
+                assert forward.search_exhaustively(LIMIT) is None
+        assert impossible > 0
+
+    @pytest.mark.slow
+    def test_rounds_after_the_last_price_are_free_of_charge_and_not_forgotten(self) -> None:
+        """One price, and arrivals up to thirty rounds after it."""
+        source = random.Random(7)
+        for instance in random_instances(many(24), 70, least_requests=1, last_arrival=30):
+            states = States.of(instance)
+            knots = Knots.every(1, 1)
+            prices = drawn_prices(source, states, knots, 3)
+            found = evaluate(states, knots, states.all_starts(1), prices, 2)
+            optimum, _ = oracle.optimum(*plain(instance))
+            assert_exhaustive(
+                ForwardSearch(states, twins_of(instance), found, 0), instance, optimum
+            )
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(2))
+    def test_threads_share_the_work(self, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+        monkeypatch.setattr(parallel, "_WORTH_IT", 1)
+        source = random.Random(seed)
+        for instance in random_instances(many(3), 80 + seed, least_requests=2):
+            states, last = States.of(instance), source.randint(1, 14)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, 3)
+            found = evaluate(states, knots, states.all_starts(last), prices, 2)
+            optimum, _ = oracle.optimum(*plain(instance))
+            shared = ForwardSearch(states, twins_of(instance), found, 0, threads=3)
+            assert_exhaustive(shared, instance, optimum)
+
+    def test_many_alike(self) -> None:
+        for shape, memory in (((1, 2), 6), ((0, 3), 7), ((2, 1), 3)):
+            for arrivals in ((0,) * 7, (0, 0, 1, 1, 3, 3), (4, 0, 2, 0, 4)):
+                instance = instance_of(memory, [(a, *shape) for a in arrivals])
+                optimum, _ = oracle.optimum(*plain(instance))
+                prices = without_prices(instance, 9)
+                forward = ForwardSearch(States.of(instance), twins_of(instance), prices, 0)
+                assert_exhaustive(forward, instance, optimum)
+
+    def test_twins_arrive_no_later_and_come_before(self) -> None:
+        instance = instance_of(
+            9, [(3, 1, 2), (0, 1, 2), (3, 1, 2), (0, 2, 1), (3, 1, 2), (0, 1, 2)]
+        )
+        assert twins_of(instance).tolist() == [-1, -1, 1, -1, 2, 1]
+
+    def test_labels_beyond_the_limit_are_not_left_out(self) -> None:
+        instance = generate("arrival-1", 12, 40, seed=3)
+        forward = ForwardSearch(
+            States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4
+        )
+        with pytest.raises(TooWide):
+            forward.search_exhaustively(300)
+        found = forward.search_with_beam(200)
+        assert found is not None
+        assert oracle.feasible(*plain(instance), found)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("calls", [0, 1, 7, 30])
+    def test_it_stops_when_asked(self, calls: int) -> None:
+        instance = generate("arrival-1", 12, 40, seed=3)
+        left = iter(range(calls))
+        forward = ForwardSearch(
+            States.of(instance), twins_of(instance), without_prices(instance, 60), 10**4
+        )
+        with pytest.raises(Stopped):
+            forward.search_exhaustively(10**6, lambda: next(left, None) is None)
+        with pytest.raises(Stopped):
+            forward.search_with_beam(100, lambda: True)
+
+    @pytest.mark.slow
+    def test_better_prices_leave_less_to_do(self) -> None:
+        instance = generate("arrival-2", 8, 40, seed=3)
+        search = searched(instance)
+        kept = []
+        for rising, evaluation in rising_bounds(search):
+            forward = ForwardSearch(
+                rising.states, twins_of(instance), evaluation, objective(search)
+            )
+            found = forward.search_exhaustively(10**6)
+            kept.append(sum(forward.kept))
+            if found is not None:
+                search.offer_starts(found, "test")
+        assert kept[-1] < kept[0]
+
+    @pytest.mark.slow
+    def test_a_look_ahead_leaves_less_to_do(self) -> None:
+        instance = generate("arrival-1", 10, seed=0)
+        search = searched(instance)
+        _, evaluation = list(islice(rising_bounds(search), 5))[-1]
+        optimum = solve(instance, "exact").objective
+        assert optimum is not None
+        for target in (optimum, optimum + 1):
+            forward = ForwardSearch(States.of(instance), twins_of(instance), evaluation, target)
+            looking = replace(forward, lookahead=lookahead_of(forward, target, 20))
+            found = [
+                tel_of(plain(instance)[1], s.search_exhaustively(10**6)) for s in (forward, looking)
+            ]
+            assert found == [optimum if optimum < target else None] * 2
+            assert 2 * sum(looking.kept) < sum(forward.kept)
+
+
+class TestLookahead:
+    @pytest.mark.slow
+    def test_what_it_sees_is_at_most_what_every_schedule_loses(self) -> None:
+        """Of schedules within the budget, from each of their rounds on."""
+        source = random.Random(7)
+        compared = seen = 0
+        for instance in random_instances(many(18), 91, least_requests=2, most_requests=4):
+            memory, requests = plain(instance)
+            states = States.of(instance)
+            last = objective_end(instance)
+            knots = drawn_knots(source, last)
+            prices = drawn_prices(source, states, knots, 6)
+            evaluation = evaluate(states, knots, states.all_starts(last), prices, 4)
+            optimum, _ = oracle.optimum(memory, requests)
+            target = optimum + source.choice((1, 3))
+            budget = (target - 1) * evaluation.denominator - evaluation.total
+            horizon = source.randint(1, 6)
+            assert Lookahead.fits(states, evaluation, horizon)
+            ahead = Lookahead(states, evaluation, budget, horizon)
+            for starts in all_below(instance, target):
+                slacks = slacks_of(instance, starts, states, evaluation)
+                for now in range(last):
+                    label = [
+                        WAITING if k > now else (DONE if k + o <= now + 1 else k + o)
+                        for k, (_, _, o) in zip(starts, requests, strict=True)
+                    ]
+                    found = int(ahead.slacks(np.array([label], dtype=np.int32), now)[0])
+                    assert 0 <= found <= sum(slacks[now + 2 : now + 2 + horizon])
+                    compared, seen = compared + 1, seen + (found > 0)
+        assert compared > 500
+        assert seen > 50
+
+    @pytest.mark.slow
+    def test_large_tables_do_not_fit(self) -> None:
+        instance = Instance(100_000, [Request(0, 1, 50)] * 50)
+        states, evaluation = States.of(instance), without_prices(instance, 4)
+        assert Lookahead.fits(states, evaluation, 1)
+        assert not Lookahead.fits(states, evaluation, 20)
+
+
+def slacks_of(
+    instance: Instance, starts: tuple[int, ...], states: States, evaluation: Evaluation
+) -> list[int]:
+    """Return the slack of a schedule at each priced time, 0 first."""
+    slacks = [0]
+    for time in range(1, len(evaluation.prices)):
+        worth = sum(
+            int(evaluation.prices[time, states.firsts[i] + start + request.output - time])
+            for i, (start, request) in enumerate(zip(starts, instance, strict=True))
+            if start < time <= start + request.output
+        )
+        slacks.append(int(evaluation.largest[time]) - worth)
+    return slacks
+
+
+# Ruling out.
+
+
+def searched(instance: Instance) -> Search:
+    """Return a search with a schedule."""
+    search = Search(instance)
+    offer_list_schedules(search)
+    return search
+
+
+def objective(search: Search) -> int:
+    assert search.schedule is not None
+    return search.schedule.objective
+
+
+def all_below(instance: Instance, target: int) -> Iterator[tuple[int, ...]]:
+    """Yield every schedule below a target."""
+    memory, requests = plain(instance)
+    least = sum(o for _, _, o in requests)
+    windows = [range(a, a + target - least) for a, _, _ in requests]
+    for starts, latency in literal.schedules(memory, requests, windows):
+        if latency < target:
+            yield starts
+
+
+class TestRising:
+    @pytest.mark.slow
+    def test_no_start_of_a_schedule_below_the_target_is_ruled_out(self) -> None:
+        source = random.Random(1)
+        removed = schedules = 0
+        for instance in random_instances(60, 81, least_requests=1, most_requests=3, last_arrival=3):
+            optimum, _ = oracle.optimum(*plain(instance))
+            target = optimum + source.choice((0, 1, 3))
+            below = list(all_below(instance, target))
+            last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
+            rising = Rising(instance, last)
+            for stage in DEFAULT.configuration.stages[:: source.choice((1, 3))]:
+                evaluation = rising.climb(stage, optimum)
+                assert min(target, evaluation.bound) <= optimum
+                if evaluation.bound >= target:
+                    assert not below
+                    break
+                before = rising.starts.copy()
+                rising.rule_out(evaluation, target)
+                assert not (rising.starts & ~before).any()
+                assert (rising.starts == before).all() or rising.proof(target).target == target
+                removed += int(before.sum() - rising.starts.sum())
+                for starts in below:
+                    assert all(rising.starts[i, min(k, last)] for i, k in enumerate(starts))
+                    schedules += 1
+        assert removed > 200
+        assert schedules > 300
+
+    @pytest.mark.slow
+    def test_bounds_rise_to_the_optimum_and_not_further(self) -> None:
+        met = tried = 0
+        for number, instance in enumerate(random_instances(many(22), 82, least_requests=1)):
+            optimum, best = oracle.optimum(*plain(instance))
+            search = searched(instance)
+            if number % 2:
+                search.offer_starts(best, "test")
+            seen = 0
+            for rising, evaluation in rising_bounds(search, rule_out=number % 3 > 0):
+                assert search.lower_bound is not None
+                assert search.lower_bound <= optimum
+                assert search.lower_bound >= seen
+                seen = search.lower_bound
+                value, proof = rising.proved(evaluation, optimum + 1)
+                assert value <= optimum + (proof.target is not None)
+            assert search.lower_bound is not None
+            assert search.lower_bound <= optimum
+            met, tried = met + (search.lower_bound == optimum), tried + 1
+        assert met > 0.75 * tried
+
+    @pytest.mark.slow
+    @pytest.mark.usefixtures("processor_clock")
+    def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
+        search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
+        offer_list_schedules(search)
+        for _ in rising_bounds(search, time_limit=1.0):
+            pass
+        assert search.seconds < 8
+        assert search.lower_bound is None or search.lower_bound <= objective(search)
+
+    @pytest.mark.parametrize(
+        "instance",
+        [
+            Instance(5, [Request(0, 1, 3), Request(10**12, 1, 3)]),
+            Instance(5, [Request(0, 1, 1), Request(10**6, 1, 1), Request(0, 1, 1)]),
+            Instance(9000, [Request(0, 1, 900), Request(0, 2, 900), Request(0, 3, 900)] * 10),
+            Instance(4000, [Request(0, 1, 80), *[Request(0, 900 + s, 60) for s in range(16)]]),
+            Instance(4_000_000, [Request(0, 3_000_000, 3)] * 3),
+        ],
+        ids=["arrivals", "rounds", "memory", "what verify takes", "tokens"],
+    )
+    def test_what_is_too_large_is_refused_before_memory_is_taken(self, instance: Instance) -> None:
+        search = searched(instance)
+        with pytest.raises(TooLarge):
+            next(iter(rising_bounds(search)))
+
+
+def objective_end(instance: Instance) -> int:
+    schedule = searched(instance).schedule
+    assert schedule is not None
+    return schedule.makespan
+
+
+def test_closed_starts_cost_more_than_any_budget() -> None:
+    instance = generate("arrival-2", 20, seed=1)
+    search = searched(instance)
+    rising, evaluation = next(iter(rising_bounds(search)))
+    rising.rule_out(evaluation, objective(search))
+    left = evaluate(
+        rising.states,
+        Knots.every(1, 5),
+        rising.starts[:, :6] | (np.arange(6) == 5),
+        np.zeros((5, len(rising.states)), dtype=np.int64),
+        1,
+    )
+    assert (left.reduced_costs[left.reduced_costs != CLOSED] < 10**6).all()

@@ -1,0 +1,145 @@
+"""The configuration bound of many requests: few knots, few completions, no start ruled out."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import oracle
+import pytest
+from configuration_proofs import proof_of, proved
+from effort import many
+from strategies import instance_of, plain, random_instances
+from test_configurations import drawn_knots, drawn_prices
+
+from kvopt import Instance, Request, SolveParams, bound, generate
+from kvopt.bounds.configurations import size
+from kvopt.bounds.configurations.ascent import Evaluator
+from kvopt.bounds.configurations.evaluation import evaluate, rounded, total_of
+from kvopt.bounds.configurations.large import rising_large_bounds
+from kvopt.bounds.configurations.states import States
+from kvopt.errors import TooLarge
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import ConfigurationProof
+from kvopt.search.portfolio import bound_by_prices
+
+
+def with_arrivals(source: random.Random) -> Instance:
+    memory = source.randint(4, 12)
+    requests = []
+    for _ in range(source.randint(1, 6)):
+        output = source.randint(1, memory)
+        requests.append((source.randint(0, 9), source.randint(0, memory - output), output))
+    return instance_of(memory, requests)
+
+
+def searched(instance: Instance, **options: object) -> Search:
+    search = Search(instance, **options)  # type: ignore[arg-type]
+    offer_list_schedules(search)
+    return search
+
+
+def found(method: str, instance: Instance, seconds: float) -> int:
+    value = bound(instance, method, threads=1, time_limit=seconds).value
+    assert value is not None
+    return value
+
+
+def test_the_total_is_that_of_the_evaluation_with_tables() -> None:
+    source = random.Random(7)
+    for _ in range(many(300)):
+        instance = with_arrivals(source)
+        states, knots = States.of(instance), drawn_knots(source, source.randint(2, 20))
+        starts = states.all_starts(knots.last)
+        copies = knots.copies_by_arrival(states)
+        assert (copies == knots.copies(states, starts)).all()
+        prices, denominator = drawn_prices(source, states, knots, 50), source.choice((1, 7, 64))
+        found = evaluate(states, knots, starts, prices, denominator)
+        assert total_of(states, knots, copies, prices, denominator) == found.total
+
+
+def test_few_completions_steer_by_their_own_gradient_and_prove_nothing() -> None:
+    source = random.Random(8)
+    for _ in range(many(40)):
+        instance = with_arrivals(source)
+        states, knots = States.of(instance), drawn_knots(source, source.randint(2, 20))
+        starts, copies = states.all_starts(knots.last), knots.copies_by_arrival(states)
+        evaluator = Evaluator(states, knots, starts, 0.5, 1, copies, source.choice((2, 3, 5)))
+        prices = drawn_prices(source, states, knots, 3) / 4
+        point = evaluator.begin(prices)
+        direction = np.array([[source.uniform(-1, 1) for _ in row] for row in prices.tolist()])
+        ahead, behind = (evaluator(prices + sign * 1e-5 * direction).smooth for sign in (1, -1))
+        slope = float((point.gradient * direction).sum())
+        assert (ahead - behind) / 2e-5 == pytest.approx(slope, abs=1e-4)
+        exact = total_of(states, knots, copies, rounded(prices, 2**20), 2**20) / 2**20
+        assert point.hard >= exact - 1e-3
+
+
+def test_bounds_are_never_above_the_optimum_and_the_verifier_finds_the_same() -> None:
+    for instance in random_instances(many(60), 21, least_requests=1):
+        search = searched(instance)
+        list(rising_large_bounds(search))
+        known = search.checked
+        assert known is not None
+        assert isinstance(known.proof, ConfigurationProof)
+        (stage,) = known.proof.stages
+        assert known.value <= oracle.optimum(*plain(instance))[0]
+        content = {
+            "denominator": stage.denominator,
+            "peaks": list(map(list, stage.peaks)),
+            "times": list(stage.times),
+            "numerators": list(map(list, stage.numerators)),
+        }
+        assert proved(plain(instance), proof_of([content])) == known.value
+
+
+@pytest.mark.usefixtures("processor_clock")
+def test_what_is_too_large_to_search_is_bounded_at_few_knots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Staircases and prices of tokens say less where few requests fit together."""
+    instance = generate("uniform", n=85, seed=1)
+    monkeypatch.setattr(size, "_MOST_PRICES", 10)
+    assert found("auto", instance, 10.0) > 1.05 * found("lagrangian", instance, 2.0)
+    assert found("configuration", instance, 10.0) > 1.05 * found("volume", instance, 2.0)
+
+
+@pytest.mark.usefixtures("processor_clock")
+def test_many_requests_are_priced_at_few_knots_even_where_all_starts_fit() -> None:
+    search = searched(generate("uniform", n=85, seed=1), time_limit=8, threads=1)
+    bound_by_prices(search, 4.0)
+    known = search.checked
+    assert known is not None
+    assert isinstance(known.proof, ConfigurationProof)
+    assert len(known.proof.stages[0].times) < 100
+    assert known.proof.target is None
+
+
+def test_what_is_too_large_for_that_too_is_refused() -> None:
+    rounds = Search(Instance(100, [Request(0, 1, 90)] * 2))
+    offer_list_schedules(rounds)
+    with pytest.raises(TooLarge, match="2 requests and 30,000,001 rounds are too many"):
+        size.check_large(rounds.instance, 30_000_001)
+    crowded = Instance(5_000, [Request(0, 1, o) for o in range(1, 400)])
+    with pytest.raises(TooLarge, match="sets of requests in 79,800 states"):
+        size.check_large(crowded, 500)
+
+
+def test_it_ends_when_the_time_is_over_and_keeps_what_was_proved() -> None:
+    instance = generate("uniform", n=60, seed=1)
+    is_enough = False
+    search = searched(instance, stop=lambda _: is_enough, threads=1)
+    rising = rising_large_bounds(search)
+    next(rising)
+    is_enough = True
+    assert next(rising, None) is None
+    assert search.checked is not None
+    assert not list(rising_large_bounds(searched(instance, threads=1), 0.0))
+
+
+def test_knots_are_told_by_parameters() -> None:
+    params = SolveParams.of({"configuration": {"few_knots": 4}})
+    search = searched(generate("uniform", n=20, seed=1), params=params, threads=1)
+    first = next(rising_large_bounds(search))
+    assert 4 <= len(first) <= 9

@@ -1,0 +1,179 @@
+"""Searches under prices of tokens: nothing better is missed, and the verifier finds the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import oracle
+import pytest
+from certificates import as_fractions, literal_bound, random_proof
+from effort import many
+from strategies import instance_of, plain, random_instances
+
+import kvopt.verify as checker
+from kvopt import Instance, certify, generate, read_certificate, solve, verify, write_certificate
+from kvopt.bounds.configurations.evaluation import CLOSED
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.tokens import PricedTokens
+from kvopt.certificates import Certificate
+from kvopt.certificates.writing import proof_to_json
+from kvopt.errors import TooLarge
+from kvopt.incumbent.proofs import CheckedBound, Prices, SearchProof
+from kvopt.verify import Invalid
+
+LIMIT = 100_000
+
+
+def drawn_prices(source: random.Random) -> Prices:
+    proof = random_proof(source)
+    return Prices((*[0] * (proof["first"] - 1), *proof["numerators"]), proof["denominator"])
+
+
+def priced(instance: Instance, prices: Prices) -> PricedTokens:
+    last = max(len(prices.numerators), max(r.arrival + r.output for r in instance))
+    return PricedTokens(instance, prices, last)
+
+
+def claim(instance: Instance, value: int, proof: SearchProof) -> Certificate:
+    return Certificate(instance, None, CheckedBound(value, "exact", proof))
+
+
+def judged(instance: Instance, proof: SearchProof) -> int:
+    """Return what the verifier makes of a proof."""
+    rows = [checker.Request(r.arrival, r.prompt, r.output) for r in instance]
+    said = json.loads(json.dumps(proof_to_json(proof)))
+    return checker._judged(instance.memory, rows, checker._Work(), said)[0]
+
+
+@pytest.mark.slow
+def test_the_evaluation_is_the_bound_by_its_definition() -> None:
+    source = random.Random(1)
+    for instance in random_instances(many(100), 4, least_requests=1):
+        prices = drawn_prices(source)
+        found = priced(instance, prices).evaluate()
+        memory, requests = plain(instance)
+        shown = as_fractions({"first": 1, "numerators": prices.numerators,
+                              "denominator": prices.denominator})  # fmt: skip
+        assert Fraction(found.total, found.denominator) == literal_bound(memory, requests, shown)
+        assert (found.reduced_costs.min(axis=1) == 0).all()
+        for row, (arrival, _, _) in zip(found.reduced_costs, requests, strict=True):
+            assert (row[: min(arrival, len(row) - 1)] == CLOSED).all()
+
+
+@pytest.mark.slow
+def test_the_optimum_is_found_below_targets_above_it_and_proved_at_it() -> None:
+    source, proofs = random.Random(2), 0
+    for instance in random_instances(many(60), 5, least_requests=1, last_arrival=6):
+        tokens = priced(instance, drawn_prices(source))
+        evaluation, (optimum, _) = tokens.evaluate(), oracle.optimum(*plain(instance))
+        for more in (0, 1, 4):
+            forward = ForwardSearch(tokens.states, twins_of(instance), evaluation, optimum + more)
+            found = forward.search_exhaustively(LIMIT)
+            assert (found is None) == (more == 0)
+            if found is not None:
+                memory, requests = plain(instance)
+                assert oracle.feasible(memory, requests, found)
+                assert oracle.tel(requests, found) == optimum
+        assert judged(instance, tokens.proof(optimum, searched=True)) == optimum
+        with pytest.raises(Invalid, match="a schedule has a total latency"):
+            judged(instance, tokens.proof(optimum + 1, searched=True))
+        proofs += 1
+    assert proofs > 40
+
+
+def test_denominators_that_would_leave_64_bits_are_made_smaller() -> None:
+    instance = instance_of(2**40, [(0, 2**39, 3), (0, 2**39, 3), (1, 5, 2)])
+    prices = Prices((2**30, 2**29, 2**29, 7), 2**50)
+    tokens = priced(instance, prices)
+    assert tokens.prices.denominator < prices.denominator
+    found = tokens.evaluate()
+    exact = sum(tokens.prices.numerators) * 2**40
+    assert found.largest.sum() == exact
+    with pytest.raises(TooLarge, match="leave the range"):
+        priced(instance_of(2**53 - 1, [(0, 2**50, 3)]), Prices((2**40,), 1))
+
+
+LARGE = instance_of(
+    9000,
+    [(0, 3251, 10), (0, 2766, 8), (2, 1775, 6), (2, 5412, 28), (4, 125, 6), (4, 2731, 12),
+     (6, 3324, 15), (6, 3600, 7), (8, 4256, 21), (8, 1061, 30)],
+)  # fmt: skip
+"""A piece of a trace: sets of requests in 9,000 tokens are too many to go through."""
+
+
+@pytest.mark.slow
+def test_a_piece_of_a_trace_is_proved_and_checked(tmp_path: Path) -> None:
+    found = solve(LARGE, time_limit=30, checkable=True)
+    assert found.status.value == "optimal"
+    assert found.bounded_by == "exact"
+    assert found.objective == solve(LARGE, "cpsat", time_limit=30).objective
+    certificate = certify(LARGE, time_limit=30)
+    assert certificate.lower is not None
+    assert isinstance(certificate.lower.proof, SearchProof)
+    write_certificate(certificate, tmp_path / "c.json")
+    assert verify(tmp_path / "c.json").valid
+    again = read_certificate(tmp_path / "c.json")
+    assert again.lower is not None
+    assert again.lower.proof == certificate.lower.proof
+
+
+@pytest.mark.slow
+def test_the_engine_agrees_with_brute_force_in_large_caches() -> None:
+    """Sizes of hundreds of tokens, of which few fit, are none for tables of sets of requests."""
+    source, sources = random.Random(3), Counter[str]()
+    for _ in range(many(12)):
+        rows = [
+            (source.randint(0, 6), 150 * source.randint(20, 500), source.randint(1, 9))
+            for _ in range(source.randint(2, 6))
+        ]
+        instance = instance_of(100_000, rows)
+        found = solve(instance, "exact", time_limit=20, checkable=True)
+        assert found.objective == oracle.optimum(*plain(instance))[0]
+        assert found.lower_bound == found.objective
+        assert found.checked is not None
+        sources[type(found.checked.proof).__name__] += 1
+    assert sources["SearchProof"] > 1
+
+
+FORGED = [
+    ({"denominator": 0}, "denominator"),
+    ({"first": 0}, "times of at least 1"),
+    ({"numerators": [-1]}, "negative"),
+    ({"target": 10**6}, "budget|a schedule has"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED)
+def test_forged_proofs_are_refused(change: dict[str, object], words: str, tmp_path: Path) -> None:
+    instance = generate("uniform", n=4, seed=1)
+    best = solve(instance).objective
+    proof = PricedTokens(instance, Prices((1, 1), 9), 9).proof(best or 0, searched=True)
+    path = tmp_path / "c.json"
+    write_certificate(claim(instance, best or 0, proof), path)
+    assert verify(path).valid
+    content = json.loads(path.read_text())
+    content["lower"]["proof"].update(change)
+    path.write_text(json.dumps(content))
+    verdict = verify(path, budget=0.01)
+    assert not verdict.valid
+    assert re.search(words, "\n".join(verdict.lines))
+
+
+def test_it_covers_neither_pauses_nor_fleets(tmp_path: Path) -> None:
+    instance = generate("uniform", n=3, seed=1)
+    proof = PricedTokens(instance, Prices((1,), 9), 9).proof(1, searched=True)
+    path = tmp_path / "c.json"
+    write_certificate(claim(instance, 1, proof), path)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "scope": "pauses"}))
+    assert "do not cover pauses" in "\n".join(verify(path).lines)
+    rows = [checker.Request(r.arrival, r.prompt, r.output) for r in instance]
+    memory = checker._Memory(instance.memory)
+    memory.workers = 2
+    with pytest.raises(Invalid, match="one worker"):
+        checker._judged(memory, rows, checker._Work(), proof_to_json(proof))

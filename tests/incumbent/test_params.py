@@ -1,0 +1,181 @@
+"""Parameters: read, refused with a reason, printed, and of effect."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import oracle
+import pytest
+from effort import many
+from strategies import plain, random_instances
+
+from kvopt import InvalidInput, SolveParams, bound, certify, generate, solve
+from kvopt.incumbent.params import DEFAULT, share_of
+from kvopt.problem.instance_files import write_instance
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_what_is_printed_reads_back() -> None:
+    assert SolveParams.of(tomllib.loads(SolveParams().to_toml())) == SolveParams()
+    other = SolveParams.of({"exact": {"wide_horizons": [1]}, "improve": {"coldest": 1}})
+    assert other.improve.coldest == 1.0
+    assert SolveParams.of(tomllib.loads(other.to_toml())) == other != SolveParams()
+
+
+def test_the_page_shows_all_of_them() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "parameters.md").read_text(encoding="utf-8")
+    assert SolveParams().to_toml() in page
+
+
+def test_stages_are_a_list_of_tables() -> None:
+    text = "[[configuration.stages]]\nsteps = 5\n[[configuration.stages]]\nheat = 0.5\n"
+    first, second = SolveParams.of(tomllib.loads(text)).configuration.stages
+    assert (first.steps, first.refinement, second.heat) == (5, 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("exact = 3", "exact: must be a table, got 3"),
+        ("[exat]", "exat: is not one of portfolio, exact,"),
+        ("[exact]\nwidht = 3", "exact.widht: is not one of patience,"),
+        ("[exact]\nwidth = 'a'", "exact.width: must be an integer, got 'a'"),
+        ("[exact]\nwidth = true", "exact.width: must be an integer, got True"),
+        ("[exact]\nwidth = 0", "exact.width: must be at least 1, got 0"),
+        ("[exact]\nwide_horizons = []", "exact.wide_horizons: must be a list that is not empty"),
+        ("[exact]\nwide_horizons = [1.5]", "exact.wide_horizons[0]: must be an integer, got 1.5"),
+        ("[portfolio]\nbound_share = 1.5", "portfolio.bound_share: must be from 0 to 1, got 1.5"),
+        ("[improve]\ncoldest = 0", "improve.coldest: must be at least 1e-06, got 0.0"),
+        ("[configuration]\nfirst_knots = 0", "configuration.first_knots: must be at least 1"),
+        ("[lagrangian]\nraised = inf", "lagrangian.raised: must be at most 2^53 - 1, got inf"),
+        ("[exact]\nwidth = 10000000000000000000", "exact.width: must be at most 2^53 - 1"),
+        ("[lagrangian]\nlowered = nan", "lagrangian.lowered: must be from 0 to 1, got nan"),
+        ("[[lagrangian.stages]]\nfailures = 0", "lagrangian.stages[0].failures: must be at least"),
+        ("[exact", "cannot be read: "),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "params.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput) as caught:
+        SolveParams.from_toml(path)
+    assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="No such file"):
+        SolveParams.from_toml(tmp_path / "none.toml")
+
+
+def test_each_says_what_it_means() -> None:
+    for group in fields(SolveParams()):
+        for param in fields(getattr(SolveParams(), group.name)):
+            assert len(param.metadata["doc"]) > 10, param.name
+            assert f"# {param.metadata['doc']}" in SolveParams().to_toml()
+
+
+def drawn(source: random.Random) -> SolveParams:
+    """Return parameters of which many stand at an end of their range, or far out."""
+
+    def value(param: Any, default: Any) -> Any:
+        if isinstance(default, tuple):
+            return [value(param, default[0]) for _ in range(source.randint(1, 3))]
+        if isinstance(default, bool):
+            return source.random() < 0.5
+        if hasattr(default, "__dataclass_fields__"):
+            return group(default)
+        ends = (param.metadata["least"], min(param.metadata["most"], 2**53 - 1), 10 * default)
+        chosen = source.choice([*ends, default])
+        return type(default)(min(chosen, ends[1]))
+
+    def group(of: Any) -> dict[str, Any]:
+        return {
+            param.name: value(param, getattr(of, param.name))
+            for param in fields(of)
+            if source.random() < 0.4
+        }
+
+    return SolveParams.of(
+        {each.name: group(getattr(DEFAULT, each.name)) for each in fields(DEFAULT)}
+    )
+
+
+@pytest.mark.slow
+def test_answers_are_true_whatever_they_are() -> None:
+    source = random.Random(5)
+    shapes = random_instances(many(24), 8, least_requests=2, most_requests=4, last_arrival=9)
+    for instance in shapes:
+        params = drawn(source)
+        optimum, _ = oracle.optimum(*plain(instance))
+        for engine in ("auto", "exact"):
+            found = solve(instance, engine, time_limit=0.5, params=params)
+            assert found.faults == (), params
+            assert found.objective is not None
+            assert (found.lower_bound or 0) <= optimum <= found.objective, params
+        for method in ("auto", "lagrangian", "configuration"):
+            lower = bound(instance, method, time_limit=0.5, params=params).value
+            assert lower is None or lower <= optimum, params
+        lower = certify(instance, ["svf"], time_limit=0.5, params=params).lower_bound
+        assert lower is not None
+        assert lower <= optimum
+
+
+def test_no_share_of_no_limit_is_no_time() -> None:
+    """Zero times infinity is not a number, which no clock ever reaches."""
+    assert (share_of(math.inf, 0.0), share_of(math.inf, 0.5)) == (0.0, math.inf)
+    assert (share_of(8.0, 0.0), share_of(8.0, 0.5)) == (0.0, 4.0)
+
+
+@pytest.mark.slow
+def test_they_are_of_effect() -> None:
+    instance = generate("arrival-1", 7, seed=4)
+    cheap = SolveParams.of({"configuration": {"stages": [{"steps": 1}]}})
+    rough, fine = bound(instance, "configuration", params=cheap), bound(instance, "configuration")
+    assert rough.value is not None
+    assert fine.value is not None
+    assert rough.value < fine.value
+    never = SolveParams.of({"exact": {"searchable": 0, "widest_width": 1, "most_labels": 1}})
+    assert solve(instance, "exact", params=never).objective == solve(instance).objective
+    assert certify(instance, params=cheap).gap == 0
+
+
+class TestCommands:
+    def test_info_prints_them(self, run: Run) -> None:
+        code, out, _ = run("info", "--params")
+        assert code == 0
+        assert SolveParams.of(tomllib.loads(out)) == SolveParams()
+        assert json.loads(run("info", "--params", "--json")[1]) == json.loads(
+            json.dumps(asdict(SolveParams()))
+        )
+
+    @pytest.mark.parametrize("command", ["solve", "bound", "certify"])
+    def test_commands_take_them(self, run: Run, tmp_path: Path, command: str) -> None:
+        file, params = tmp_path / "i.json", tmp_path / "p.toml"
+        write_instance(generate("arrival-1", 5, seed=1), file)
+        params.write_text("[exact]\nwidth = 50\n")
+        arguments: list[Any] = [command, file, "--params", params]
+        if command == "certify":
+            arguments += ["-o", tmp_path / "c.json"]
+        assert run(*arguments)[0] == 0
+        params.write_text("[exact]\nwidht = 50\n")
+        code, _, errors = run(*arguments)
+        assert code == 2
+        assert f"{params}: exact.widht: is not one of" in errors
+
+    def test_in_seconds_there_is_nothing_to_turn(self, run: Run, tmp_path: Path) -> None:
+        file, params = tmp_path / "i.json", tmp_path / "p.toml"
+        write_instance(generate("arrival-1", 5, seed=1), file)
+        params.write_text("")
+        code, _, errors = run(
+            "certify", file, "--seconds", "--params", params, "-o", tmp_path / "c.json"
+        )
+        assert code == 2
+        assert "--params: goes without --seconds" in errors

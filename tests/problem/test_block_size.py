@@ -1,0 +1,153 @@
+"""Instances whose memory is given out in whole blocks: files, checks, relations, refusals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import block_oracle
+import pytest
+from block_comparison import drawn
+from effort import many
+from strategies import plain
+
+from kvopt import (
+    Instance,
+    InvalidInput,
+    PausedSchedule,
+    Request,
+    Schedule,
+    bound,
+    certify,
+    export,
+    read_instance,
+    run,
+    solve,
+    write_instance,
+)
+from kvopt.bounds.seconds import seconds_bound
+from kvopt.problem.batch_time import BatchTime, Line
+from kvopt.problem.clocks import Seconds
+from kvopt.timetable.blocks import most_blocks
+
+FIVE = Instance(22, [Request(0, 3, 9), Request(1, 2, 7), Request(2, 5, 4)], block_size=4)
+
+
+def test_blocks_have_a_file_of_the_second_schema(tmp_path: Path) -> None:
+    file = tmp_path / "blocks.json"
+    write_instance(FIVE, file)
+    said = json.loads(file.read_text())
+    assert (said["schema"], said["block_size"]) == ("kvopt.instance/2", 4)
+    assert read_instance(file) == FIVE
+    assert read_instance(file, block_size=1).schema == "kvopt.instance/1"
+    assert len({read_instance(file, block_size=b).hash for b in (1, 2, 4)}) == 3
+    assert Instance(22, FIVE.requests, block_size=1).hash == Instance(22, FIVE.requests).hash
+
+
+def test_csv_has_no_place_for_a_block_size(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="block_size"):
+        write_instance(FIVE, tmp_path / "blocks.csv")
+    (tmp_path / "one.csv").write_text("arrival,prompt,output\n0,0,3\n")
+    assert read_instance(tmp_path / "one.csv", 8, block_size=4).blocks == 2
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2"])
+def test_a_block_has_at_least_one_token(size: Any) -> None:
+    with pytest.raises(InvalidInput, match="block_size"):
+        Instance(22, FIVE.requests, block_size=size)
+
+
+def test_a_request_that_needs_more_blocks_than_there_are() -> None:
+    with pytest.raises(InvalidInput, match=r"'r0': output: needs 3 blocks of 4 tokens, .* has 2"):
+        Instance(11, [Request(0, 3, 6)], block_size=4)
+
+
+def test_fleets_count_tokens() -> None:
+    with pytest.raises(InvalidInput, match="workers"):
+        Instance(22, FIVE.requests, workers=2, block_size=4)
+
+
+def test_a_check_counts_blocks_at_every_time() -> None:
+    found = set()
+    for seed in range(many(300)):
+        source = random.Random(seed)
+        instance = drawn(source)
+        memory, requests = plain(instance)
+        times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
+        schedule = PausedSchedule.at_times(instance, times)
+        most = block_oracle.most_blocks(requests, times, instance.block_size)
+        assert most_blocks(schedule.sweep, instance.block_size) == most
+        fits = most <= memory // instance.block_size
+        assert schedule.check().feasible == fits
+        found.add((fits, schedule.sweep.held and max(schedule.sweep.held) <= memory))
+    assert {(True, True), (False, True), (False, False)} <= found
+
+
+def test_a_schedule_that_fits_in_tokens_and_not_in_blocks() -> None:
+    pair = Instance(8, [Request(0, 0, 2), Request(0, 0, 2), Request(0, 0, 1)])
+    assert Schedule(pair, (0, 0, 0)).check().feasible
+    blocks = Instance(8, pair.requests, block_size=4)
+    said = Schedule(blocks, (0, 0, 0)).check().violations
+    assert said == ("time 1: 3 blocks of 4 tokens held, there are 2",)
+    assert Schedule(blocks, (0, 0, 2)).check().feasible
+
+
+def test_what_fits_inflated_fits_into_blocks_and_what_fits_these_into_their_tokens() -> None:
+    inflated = tokens = 0
+    for seed in range(many(200)):
+        source = random.Random(seed)
+        instance = drawn(source)
+        times = [sorted(source.sample(range(r.arrival + 1, 14), r.output)) for r in instance]
+        ways = (instance.inflated(), instance, instance.in_tokens())
+        fits = [PausedSchedule.at_times(way, times).check().feasible for way in ways]
+        assert fits == sorted(fits)
+        inflated, tokens = inflated + fits[0], tokens + (fits[2] and not fits[1])
+        assert all(r.peak <= ways[0].memory for r in ways[0])
+    assert inflated > 0
+    assert tokens > 0
+
+
+def test_what_counts_tokens_only_is_refused(tmp_path: Path) -> None:
+    clock = Seconds(BatchTime([Line(10, 0)]))
+    for work in (
+        lambda: run(FIVE, "fcfs", clock=clock),
+        lambda: certify(FIVE, "fcfs", clock=clock),
+        lambda: certify(FIVE, deadline=10),
+        lambda: seconds_bound(FIVE, BatchTime([Line(10, 0)])),
+        lambda: export(FIVE, tmp_path / "model.lp"),
+    ):
+        with pytest.raises(InvalidInput, match=r"block_size: is 4: .* counts tokens"):
+            work()
+    assert not list(tmp_path.iterdir())
+
+
+def test_servers_take_the_blocks_of_the_instance() -> None:
+    made = run(FIVE, "vllm-fcfs")
+    assert made.objective == run(Instance(22, FIVE.requests), "vllm-fcfs:block=4").objective
+    assert run(FIVE, "vllm-fcfs:block=4").starts == made.starts
+    assert run(FIVE, "sglang").objective == run(FIVE, "sglang:page=4").objective
+    for name in ("vllm-fcfs:block=8", "sglang:page=2"):
+        with pytest.raises(InvalidInput, match="the instance has blocks of 4 tokens"):
+            run(FIVE, name)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "svf", "mc-sf", "alpha-protect:alpha=0.1", "a-min"])
+def test_other_policies_count_what_a_block_may_waste(policy: str) -> None:
+    made = run(FIVE, policy)
+    assert made.instance is FIVE
+    assert made.starts == run(FIVE.inflated(), policy).starts
+    assert "3 tokens more" in str(made.note)
+    assert not made.violations()
+
+
+def test_a_small_answer_in_blocks() -> None:
+    pair = Instance(8, [Request(0, 0, 2), Request(0, 0, 2), Request(0, 0, 1)], block_size=4)
+    found = solve(pair, threads=1)
+    assert found.schedule is not None
+    assert found.schedule.check().feasible
+    assert found.lower_bound is not None
+    assert found.objective is not None
+    assert found.lower_bound <= block_oracle.optimum(*plain(pair), 4, pauses=False)
+    assert bound(pair).value == found.lower_bound

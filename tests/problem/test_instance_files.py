@@ -1,0 +1,320 @@
+"""Instance files: what is refused and how, and round trips."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from refusals import MISSING, Place, edited, refusal
+from strategies import instance_of, instances, labelled_instances
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance, write_instance
+from kvopt.problem.requests import Request
+
+DOCUMENT = {
+    "schema": "kvopt.instance/1",
+    "name": "example",
+    "notes": {"source": "by hand"},
+    "memory": 9,
+    "round_ms": 20.5,
+    "requests": [
+        {"arrival": 0, "prompt": 3, "output": 1},
+        {
+            "id": "late",
+            "arrival": 4,
+            "prompt": 2,
+            "output": 5,
+            "predicted": {"lower": 1, "upper": 6},
+            "arrival_seconds": 0.25,
+        },
+    ],
+}
+
+
+NOT_INTEGERS: tuple[object, ...] = (
+    1.5, 1.0, "3", True, None, math.nan, math.inf, -math.inf, [1], {}, 2**53, 10**400
+)  # fmt: skip
+LATE: Place = ("requests", 1)
+INTEGERS: dict[Place, int] = {
+    ("memory",): 1,
+    (*LATE, "arrival"): 0,
+    (*LATE, "prompt"): 0,
+    (*LATE, "output"): 1,
+    (*LATE, "predicted", "lower"): 1,
+    (*LATE, "predicted", "upper"): 1,
+}
+
+
+def named(place: Place) -> str:
+    """Return how a message begins that is about ``place``."""
+    request = "request 'late': " if place[:2] == LATE else ""
+    inside = "predicted." if "predicted" in place[:-1] else ""
+    return f"{request}{inside}{place[-1]}: "
+
+
+@pytest.mark.parametrize("place", INTEGERS, ids=lambda place: str(place[-1]))
+def test_numbers_are_integers(place: Place, tmp_path: Path) -> None:
+    too_small = (INTEGERS[place] - 1, -1, -(10**400))
+    for value in NOT_INTEGERS + too_small:
+        says = refusal(read_instance, tmp_path / "a.json", edited(place, value, DOCUMENT))
+        assert says.startswith(named(place) + "must be "), shown(value)
+
+
+# What is done to the document, and how the message begins.
+REFUSED: list[tuple[Place, object, str]] = [
+    (("budget",), 1, "budget: is not a known field"),
+    (("a\nb",), 1, "a\\nb: is not a known field"),
+    ((*LATE, "budget"), 1, "request 'late': budget: is not a known field"),
+    ((*LATE, "predicted", "mid"), 1, "request 'late': predicted.mid: is not a known field"),
+    (("requests", 0, "budget"), 1, "request 'r0': budget: is not a known field"),
+    (("schema",), MISSING, "schema: must be 'kvopt.instance/1', got None"),
+    (
+        ("schema",),
+        "kvopt.instance/3",
+        "schema: must be 'kvopt.instance/1', got 'kvopt.instance/3'",
+    ),
+    (("schema",), 1, "schema: "),
+    (("memory",), MISSING, "memory: is missing"),
+    (("requests",), MISSING, "requests: is missing"),
+    (("requests",), None, "requests: must be a list"),
+    (("requests",), {}, "requests: must be a list"),
+    (("requests", 0), [0, 3, 1], "request 'r0': request: must be an object"),
+    (("requests", 0), None, "request 'r0': request: must be an object"),
+    (("requests", 0, "prompt"), 2.5, "request 'r0': prompt: must be an integer"),
+    ((*LATE, "arrival"), MISSING, "request 'late': arrival: is missing"),
+    ((*LATE, "prompt"), MISSING, "request 'late': prompt: is missing"),
+    ((*LATE, "output"), MISSING, "request 'late': output: is missing"),
+    ((*LATE, "predicted", "lower"), MISSING, "request 'late': predicted.lower: is missing"),
+    ((*LATE, "predicted", "upper"), MISSING, "request 'late': predicted.upper: is missing"),
+    ((*LATE, "predicted", "lower"), 7, "request 'late': predicted: lower 7 is above upper 6"),
+    ((*LATE, "predicted"), [1, 6], "request 'late': predicted: must be an object"),
+    ((*LATE, "predicted"), None, "request 'late': predicted: must not be null"),
+    ((*LATE, "arrival_seconds"), -1, "request 'late': arrival_seconds: "),
+    ((*LATE, "arrival_seconds"), math.nan, "request 'late': arrival_seconds: "),
+    ((*LATE, "arrival_seconds"), "1", "request 'late': arrival_seconds: "),
+    ((*LATE, "arrival_seconds"), 10**400, "request 'late': arrival_seconds: "),
+    ((*LATE, "arrival_seconds"), None, "request 'late': arrival_seconds: must not be null"),
+    (
+        (*LATE, "output"),
+        8,
+        "request 'late': output: needs 10 tokens (prompt + output), memory is 9",
+    ),
+    ((*LATE, "id"), "r0", "request 'r0': id: is used twice"),
+    (("requests", 0, "id"), "late", "request 'late': id: is used twice"),
+    ((*LATE, "id"), "", "request 'r1': id: must be a non-empty string"),
+    ((*LATE, "id"), 3, "request 'r1': id: must be a non-empty string"),
+    ((*LATE, "id"), None, "request 'r1': id: must not be null"),
+    (("name",), 3, "name: "),
+    (("name",), None, "name: must not be null"),
+    (("notes",), [1], "notes: "),
+    (("notes",), None, "notes: must not be null"),
+    (("round_ms",), 0, "round_ms: "),
+    (("round_ms",), math.inf, "round_ms: "),
+    (("round_ms",), True, "round_ms: "),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "says"), REFUSED, ids=[row[2][:50] for row in REFUSED])
+def test_refused_fields(place: Place, value: object, says: str, tmp_path: Path) -> None:
+    assert refusal(read_instance, tmp_path / "a.json", edited(place, value, DOCUMENT)).startswith(
+        says
+    )
+
+
+ONE = '{"schema": "kvopt.instance/1", "memory": 9, "requests": [%s]}'
+TEXTS: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "is not JSON"),
+    "half": (ONE[:40], "is not JSON"),
+    "two": (ONE % "" + "{}", "is not JSON"),
+    "comment": ("// x\n" + ONE % "", "is not JSON"),
+    "digits of another script": (ONE % '{"arrival": ٣}', "is not JSON"),
+    "UTF-16": ((ONE % "").encode("utf-16"), "is not UTF-8 text"),
+    "Latin-1": (b'{"name": "\xe9"}', "is not UTF-8 text"),
+    "a list": ("[]", "instance: must be an object"),
+    "a number": ("7", "instance: must be an object"),
+    "null": ("null", "instance: must be an object"),
+    "deep list": ("[" * 100_000, "is nested too deeply"),
+    "deep object": ('{"a":' * 100_000, "is nested too deeply"),
+    "endless integer": (
+        ONE % ('{"arrival": -' + "1" * 5000 + ', "prompt": 1, "output": 1}'),
+        "request 'r0': arrival: must be an integer, got -inf",
+    ),
+    "memory twice": (ONE[:-1] % "" + ', "memory": 9}', "memory: is given twice"),
+    "output twice": (
+        ONE % '{"id": "x", "arrival": 0, "prompt": 1, "output": 1, "output": 2}',
+        "request 'x': output: is given twice",
+    ),
+    "lower twice": (
+        ONE % '{"arrival": 0, "prompt": 1, "output": 1, "predicted": {"lower": 1, "lower": 1}}',
+        "request 'r0': predicted.lower: is given twice",
+    ),
+}
+
+
+NESTED_IN = {
+    "requests": ONE.replace("[%s]", "%s"),
+    "request": ONE,
+    "arrival": ONE % '{"arrival": %s, "prompt": 1, "output": 1}',
+    "id": ONE % '{"id": %s, "arrival": 0, "prompt": 1, "output": 1}',
+    "memory": ONE.replace("9", "%s").replace("[%s]", "[]"),
+    "name": ONE[:-1] % "" + ', "name": %s}',
+    "notes": ONE[:-1] % "" + ', "notes": %s}',
+    "round": ONE[:-1] % "" + ', "round_ms": %s}',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("around", ["[%s]", '{"a": %s}', '[{"a": %s}]'])
+@pytest.mark.parametrize("content", NESTED_IN.values(), ids=NESTED_IN)
+def test_no_nesting_is_too_deep_for_a_line(content: str, around: str, tmp_path: Path) -> None:
+    # Where the parser gives up depends on how deep the program stands: try what is near.
+    before, after = around.split("%s")
+    limit = sys.getrecursionlimit() // sum(map(before.count, "[{"))
+    for depth in range(limit - 80, limit + 1):
+        nested = content.replace("%s", before * depth + "1" + after * depth)
+        assert refusal(read_instance, tmp_path / "a.json", nested)
+
+
+@pytest.mark.parametrize(("content", "says"), TEXTS.values(), ids=TEXTS)
+def test_refused_texts(content: str | bytes, says: str, tmp_path: Path) -> None:
+    assert refusal(read_instance, tmp_path / "a.json", content).startswith(says)
+
+
+def test_another_memory_counts_and_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.json"
+    write_instance(instance_of(6, [(0, 1, 4)]), path)
+    with caplog.at_level("INFO", logger="kvopt"):
+        assert read_instance(path, 6) == read_instance(path)
+        assert caplog.messages == []
+        assert read_instance(path, 7) == instance_of(7, [(0, 1, 4)])
+        assert caplog.messages == [f"{path}: memory 7 instead of the file's 6"]
+    with pytest.raises(InvalidInput, match=r"request 'r0': output: needs 5 tokens .* memory is 4"):
+        read_instance(path, 4)
+
+
+def test_what_does_not_fit_the_memory_of_its_file_may_fit_another(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(edited(("memory",), 1, DOCUMENT))
+    with pytest.raises(InvalidInput, match="memory is 1"):
+        read_instance(path)
+    assert read_instance(path, 100).memory == 100
+
+
+@pytest.mark.parametrize("memory", [True, 1.0, "1", 0, -1, 2**53])
+def test_a_memory_option_is_an_integer_for_json_too(memory: Any, tmp_path: Path) -> None:
+    content = ONE.replace("9", "1") % ""
+    says = refusal(partial(read_instance, memory=memory), tmp_path / "a.json", content)
+    assert says.startswith("memory: must be ")
+
+
+@pytest.mark.parametrize("name", ["a\0b.json", "a\0b.csv", "\ud800.json"], ids=ascii)
+def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read: ") as caught:
+        read_instance(tmp_path / name, 5)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["missing.json", "missing.csv", ".", "folder.json"])
+def test_what_cannot_be_opened(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(InvalidInput) as caught:
+        read_instance(tmp_path / name, 5)
+    assert str(caught.value).startswith(f"{tmp_path / name}: cannot be read: ")
+
+
+def test_priorities_have_a_schema_of_their_own(tmp_path: Path) -> None:
+    plain = Instance(9, [Request(0, 3, 1), Request(0, 2, 5)])
+    ranked = Instance(9, [Request(0, 3, 1), Request(0, 2, 5, priority=-7)])
+    path = tmp_path / "a.json"
+    write_instance(ranked, path)
+    assert json.loads(path.read_text())["schema"] == "kvopt.instance/2"
+    assert read_instance(path) == ranked
+    assert len({plain.hash, ranked.hash, Instance(9, reversed(ranked.requests)).hash}) == 3
+    path.write_text(path.read_text().replace("instance/2", "instance/1"))
+    with pytest.raises(InvalidInput, match="request 'r1': priority: is not a known field"):
+        read_instance(path)
+    with pytest.raises(InvalidInput, match="CSV has no place"):
+        write_instance(ranked, tmp_path / "a.csv")
+    with pytest.raises(InvalidInput, match="priority: must be an integer"):
+        Request(0, 1, 1, priority=1.5)  # type: ignore[arg-type]
+
+
+def test_document_is_read_in_full(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("\ufeff" + json.dumps(DOCUMENT), encoding="utf-8")
+    instance = read_instance(path)
+    assert (instance.memory, instance.name, instance.round_ms) == (9, "example", 20.5)
+    assert instance.notes == {"source": "by hand"}
+    first, late = instance
+    assert first == Request(0, 3, 1, id="r0")
+    assert (late.id, late.arrival, late.shape, late.arrival_seconds) == ("late", 4, (2, 5), 0.25)
+    assert late.predicted is not None
+    assert (late.predicted.lower, late.predicted.upper) == (1, 6)
+
+
+def rewritten(instance: Instance, name: str, memory: int | None = None) -> Instance:
+    """Write an instance, read it again, and write that: the bytes must not change."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, second = Path(folder) / name, Path(folder) / f"second-{name}"
+        write_instance(instance, path)
+        again = read_instance(path, memory)
+        write_instance(again, second)
+        assert path.read_bytes() == second.read_bytes()
+        assert sorted(os.listdir(folder)) == sorted([name, f"second-{name}"])
+    return again
+
+
+@pytest.mark.slow
+@given(labelled_instances())
+def test_json_round_trip(instance: Instance) -> None:
+    again = rewritten(instance, "a.json")
+    assert again == instance
+    assert again.hash == instance.hash
+
+
+@given(instances())
+def test_csv_round_trip(instance: Instance) -> None:
+    again = rewritten(instance, "a.csv", instance.memory)
+    assert again == instance
+    assert again.hash == instance.hash
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_a_hundred_thousand_requests(suffix: str, tmp_path: Path) -> None:
+    instance = instance_of(50, [(i // 3, i % 7, 1 + i % 11) for i in range(100_000)])
+    path = tmp_path / f"large.{suffix}"
+    write_instance(instance, path)
+    again = read_instance(path, 50)
+    assert again == instance
+    assert again.requests[-1] == Request(33_333, 4, 10, id="r99999")
+
+
+@pytest.mark.parametrize("notes", ['{"x": NaN}', '{"x": 1e999}', '"\\ud800"'])
+def test_what_can_be_read_can_be_written(notes: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(ONE[:-1] % "" + f', "notes": {notes}}}', encoding="utf-8")
+    try:
+        instance = read_instance(path)
+    except InvalidInput:
+        return
+    write_instance(instance, path)
+    assert read_instance(path) == instance
+
+
+def test_field_given_twice_names_the_request(tmp_path: Path) -> None:
+    content = ONE % '{"arrival": 0, "prompt": 1, "output": 1, "output": 2}'
+    says = refusal(read_instance, tmp_path / "a.json", content)
+    assert says.startswith("request 'r0': output: is given twice")

@@ -1,0 +1,447 @@
+"""Records of servers: replayed in integers, and refused with request and round."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import Run
+from refusals import MISSING, edited, refusal
+
+from kvopt import BatchTime, FalseClaim, Line, read_certificate, run
+from kvopt.problem.batch_time import MILLISECOND
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.hardware.fitting import Measured
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.records import read_batches, read_record
+from kvopt.timetable.replay import Replay
+from kvopt.timetable.run_files import RecordedRun, read_run, write_run
+
+RECORDS = Path(__file__).parent / "records"
+FILES = {path.stem: path for path in RECORDS.glob("*.jsonl")}
+FILES["fcfs"] = Path(__file__).parents[2] / "samples" / "vllm.jsonl"
+"""Made by ``benchmarks/vllm_record.py``; lengths drawn by `kvopt.generate`."""
+
+POLICIES = {
+    "fcfs": "vllm-fcfs",
+    "priority": "vllm-priority:by=priority,max_seqs=12,budget=48",
+    "asynchronous": "vllm-fcfs:asynchronous=1",
+}
+
+COMPACT: dict[str, Any] = {
+    "engine": "vllm 0.33.0, v1 scheduler",
+    "block_size": 2,
+    "blocks": 4,
+    "prefix_caching": False,
+    "policy": "fcfs",
+    "total_latency_rounds": 10,
+    "requests": [[0, 3, 4], [1, 1, 3]],
+    "token_rounds": [[[1, 3], [6, 6]], [[2, 2], [4, 5]]],
+}
+
+LINES: list[dict[str, Any]] = [
+    {"schema": "kvopt.record/1", "engine": "vllm", "policy": "fcfs", "block": 2, "blocks": 3,
+     "prefix_caching": False, "speculation": False, "sliding_window": False},
+    {"arrived": "a", "round": 0, "prompt": 2},
+    {"round": 1, "processed": {"a": 2}, "preempted": []},
+    {"arrived": "b", "round": 1, "prompt": 2},
+    {"tokens": {"a": 1}, "round": 1, "finished": []},
+    {"round": 2, "processed": {"a": 1, "b": 2}, "preempted": []},
+    {"tokens": {"a": 1, "b": 1}, "round": 2, "finished": ["a"]},
+    {"round": 3, "processed": {"b": 1}, "preempted": []},
+    {"tokens": {"b": 1}, "round": 3, "finished": ["b"]},
+]  # fmt: skip
+
+
+def lines(*changes: tuple[int, dict[str, Any]]) -> str:
+    """Return the record with some lines changed."""
+    made = [dict(line) for line in LINES]
+    for number, change in changes:
+        made[number] |= change
+    return "".join(f"{json.dumps(line)}\n" for line in made)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_what_vllm_decided_is_what_the_simulator_decides(name: str) -> None:
+    record = read_record(FILES[name])
+    found = run(record.instance, POLICIES[name])
+    assert isinstance(found, PausedRun)
+    assert found.paused_schedule.segments == record.schedule.segments
+    chunks = [[chunks.request, chunks.start, *chunks.tokens] for chunks in found.chunks]
+    assert sorted(map(list, record.chunks or ())) == sorted(chunks)
+    assert (len(chunks) > 0) == (name == "priority")
+    assert record.schedule.pauses > 0
+    assert record.policy == f"vllm 0.33.0, {'priority' if name == 'priority' else 'fcfs'}"
+
+
+def test_asynchronous_scheduling_can_be_read() -> None:
+    record = read_record(RECORDS / "asynchronous.jsonl")
+    assert record.notes["asynchronous"]
+    assert record.notes["preemptions"] >= record.schedule.pauses > 0
+    assert record.schedule.objective > read_record(FILES["fcfs"]).schedule.objective
+
+
+def test_prompts_are_counted_as_kvopt_counts_them(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines())
+    record = read_record(path)
+    assert [(r.id, *r.kind) for r in record.instance] == [("a", 0, 1, 2), ("b", 1, 1, 2)]
+    assert record.schedule.segments == (((1, 2),), ((2, 3),))
+    assert (record.instance.memory, record.block, record.schedule.objective) == (6, 2, 4)
+
+
+def test_who_admits_is_named_in_run_and_certificate(run: Run, tmp_path: Path) -> None:
+    admission = {"admission": "patient:window=1", "slack": 0}
+    (tmp_path / "r.jsonl").write_text(lines((0, {**admission, "engine": "vllm 0.33.0"})))
+    said = "vllm 0.33.0, fcfs, admission patient:window=1, slack 0"
+    found = read_record(tmp_path / "r.jsonl")
+    assert found.policy == said
+    assert {**found.notes, **admission} == found.notes
+    code, _, err = run("import-run", tmp_path / "r.jsonl", "-o", tmp_path / "run.json")
+    assert (code, f"run.json: {said}, 2 requests" in err) == (0, True), err
+    output = tmp_path / "run.cert.json"
+    code, out, _ = run("certify", "--run", tmp_path / "run.json", "-t", "1", "-o", output)
+    assert (code, said in out) == (0, True)
+    assert [each.policy for each in read_certificate(output).runs] == [said]
+
+
+def test_what_did_not_finish_is_left_out(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines((8, {"finished": []})))
+    code, out, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, out) == (0, "")
+    assert "left out 1 request that did not finish" in err
+    found = read_run(tmp_path / "run.json").instance
+    assert ([r.id for r in found], found.name) == (["a"], "record")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ((6, {"tokens": {"a": 2, "b": 1}}), "request 'a': yields 2 tokens in round 2 (line 7)"),
+        ((5, {"processed": {"a": 1, "b": 4}}), "request 'b': takes a block in round 2, where 4"),
+        ((3, {"round": 2}), "request 'b': is processed in round 2, arrives at 2"),
+        ((5, {"processed": {"a": 1}}), "request 'b': yields a token in round 2, which did not"),
+        ((5, {"processed": {"a": 1, "b": 1}}), "request 'b': yields a token in round 2 with 1 "),
+        ((5, {"preempted": ["c"]}), "request 'c': is in round 2 and never arrived"),
+        ((5, {"round": 1}), "round: must ascend, got 1 after 1"),
+        ((6, {"round": 4}), "round: has tokens twice, or was not processed: 4"),
+        ((3, {"arrived": "a"}), "request 'a': arrives twice"),
+        ((3, {"arrived": 1}), "arrived: must be a name, got 1"),
+        ((3, {"priority": "x"}), "priority: must be an integer, got 'x'"),
+        ((0, {"watermark": math.nan}), "notes: holds what no JSON file can carry"),
+        ((6, {"finished": [[]]}), "finished: must hold names, got [[]]"),
+        ((2, {"processed": {"a": 0}}), "processed: must be at least 1, got 0"),
+        ((2, {"processed": [1]}), "processed: must be an object, got [1]"),
+        ((2, {"preempted": 1}), "preempted: must be a list of names, got 1"),
+        ((6, {"finished": "a"}), "finished: must be a list of names, got 'a'"),
+        ((4, {"odd": 1}), "odd: is not a known field"),
+        ((0, {"schema": "kvopt.record/2"}), "schema: must be 'kvopt.record/1'"),
+        ((0, {"prefix_caching": True}), "prefix_caching: requests share what is cached"),
+        ((0, {"speculation": True}), "speculation: a round may yield several tokens"),
+        ((0, {"sliding_window": True}), "sliding_window: memory does not grow with every"),
+    ],
+)
+def test_a_record_that_breaks_its_rules_is_refused(
+    change: tuple[int, dict[str, Any]], reason: str, tmp_path: Path
+) -> None:
+    found = refusal(read_record, tmp_path / "record", lines(change))
+    assert found.startswith(reason)
+
+
+def test_a_gap_needs_a_preemption(tmp_path: Path) -> None:
+    rounds = [{"round": 4, "processed": {"b": 1}, "preempted": []},
+              {"tokens": {"b": 1}, "round": 4, "finished": ["b"]}]  # fmt: skip
+    found = refusal(read_record, tmp_path / "record", lines((7, rounds[0]), (8, rounds[1])))
+    assert found.startswith("request 'b': yields no token from round 3 to 3, and was not preempted")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("token_rounds", 0, 1), [3, 3], "request 'r0': yields two tokens in round 3"),
+        (("token_rounds", 1, 0), [1, 1], "request 'r1': yields a token in round 1, arrives at 1"),
+        (("blocks",), 2, "request 'r0': output: needs 6 tokens (prompt + output), memory is"),
+        (("requests", 1, 1), 6, "request 'r1': takes a block in round 2, where 5 are needed; me"),
+        (("requests", 0, 2), 5, "request 'r0': segments: hold 4 times for 5 tokens"),
+        (("requests", 0), [0, 3], "request 'r0': requests: must be [arrival, prompt, output]"),
+        (("requests", 1, 1), 0, "request 'r1': prompt: must be at least 1, got 0"),
+        (("token_rounds",), [[[1, 4]]], "token_rounds: must be as many as requests"),
+        (("prefix_caching",), True, "prefix_caching: requests share what is cached"),
+        (("blocks",), MISSING, "blocks: is missing"),
+    ],
+)
+def test_a_compact_record_that_breaks_its_rules_is_refused(
+    place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    found = refusal(read_record, tmp_path / "r.json", edited(place, value, COMPACT))
+    assert found.startswith(reason)
+
+
+def test_a_false_total_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(edited(("total_latency_rounds",), 9, COMPACT))
+    with pytest.raises(FalseClaim, match="says 9, the rounds give 10"):
+        read_record(tmp_path / "r.json")
+
+
+def test_import_run_writes_what_can_be_read_again(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(COMPACT))
+    code, out, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, out) == (0, "")
+    assert "2 requests, total latency 10 rounds, 2 pauses" in err
+    found = read_run(tmp_path / "run.json")
+    assert found == read_record(path)
+    write_run(found, tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
+    judged = PausedRun.of(found.schedule, found.policy)
+    assert (judged.objective, judged.violations()) == (10, [])
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("value",), 9, "value: says 9, the segments give 10"),
+        (("segments", 0, 1), [3, 3], "request 'r0': segments: must ascend, got [3, 3]"),
+        (("instance", "requests", 1, "prompt"), 5, "request 'r1': takes a block in round 2, wh"),
+        (("block",), 0, "block: must be at least 1"),
+        (("policy",), 1, "policy: must be text, got 1"),
+        (("schema",), "kvopt.run/2", "schema: must be 'kvopt.run/1'"),
+    ],
+)
+def test_a_run_that_breaks_the_rules_is_refused(
+    place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "r.json").write_text(json.dumps(COMPACT))
+    write_run(read_record(tmp_path / "r.json"), tmp_path / "run.json")
+    original = json.loads((tmp_path / "run.json").read_text())
+    assert refusal(read_run, tmp_path / "bad.json", edited(place, value, original)).startswith(
+        reason
+    )
+
+
+# ---- in seconds ------------------------------------------------------------------------
+
+CLOCK = Seconds(BatchTime([Line(10 * MILLISECOND, MILLISECOND)]))
+
+PIECES: list[dict[str, Any]] = [
+    LINES[0],
+    {"arrived": "a", "round": 0, "prompt": 3, "ns": 5 * MILLISECOND},
+    {"round": 1, "processed": {"a": 2}, "preempted": []},
+    {"arrived": "b", "round": 1, "prompt": 2, "ns": 50 * MILLISECOND},
+    {"tokens": {}, "round": 1, "finished": []},
+    {"round": 2, "processed": {"a": 1}, "preempted": []},
+    {"tokens": {"a": 1}, "round": 2, "finished": []},
+    {"round": 3, "processed": {"a": 1, "b": 2}, "preempted": []},
+    {"tokens": {"a": 1, "b": 1}, "round": 3, "finished": ["a"]},
+    {"round": 4, "processed": {"b": 1}, "preempted": []},
+    {"tokens": {"b": 1}, "round": 4, "finished": ["b"]},
+]
+
+
+def in_seconds(record: RecordedRun, clock: Seconds = CLOCK) -> PausedRun:
+    """Return what was decided, timed by a model."""
+    found = PausedRun.of(record.schedule, record.policy).timed(clock, record.chunks or ())
+    assert found.violations() == []
+    return found
+
+
+def of_lines(rows: list[dict[str, Any]], path: Path) -> RecordedRun:
+    """Return the run of a record with these lines."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return read_record(path)
+
+
+def test_recorded_rounds_last_as_the_model_says(tmp_path: Path) -> None:
+    record = of_lines(PIECES, tmp_path / "record")
+    assert record.chunks == [[0, 0, 2]]
+    found = in_seconds(record)
+    # From 5: 12 for two tokens, 11 for the last and the first token; from 50: 13 for three, 11.
+    assert found.resumed == {0: 5 * MILLISECOND, 2: 50 * MILLISECOND}
+    assert found.first_tokens == (28 * MILLISECOND, 63 * MILLISECOND)
+    assert found.completions == (63 * MILLISECOND, 74 * MILLISECOND)
+    assert found.objective == (58 + 24) * MILLISECOND
+    assert found.scope == "chunks"
+
+
+def test_work_that_a_preemption_lost_takes_its_time(tmp_path: Path) -> None:
+    rows = [
+        *PIECES[:2],
+        {"round": 1, "processed": {"a": 2}, "preempted": []},
+        {"tokens": {}, "round": 1, "finished": []},
+        {"arrived": "b", "round": 1, "prompt": 2, "ns": 6 * MILLISECOND},
+        {"round": 2, "processed": {"b": 2}, "preempted": ["a"]},
+        {"tokens": {"b": 1}, "round": 2, "finished": ["b"]},
+        {"round": 3, "processed": {"a": 3}, "preempted": []},
+        {"tokens": {"a": 1}, "round": 3, "finished": ["a"]},
+    ]
+    found = in_seconds(of_lines(rows, tmp_path / "record"))
+    assert found.completions == ((5 + 12 + 12 + 13) * MILLISECOND, (5 + 12 + 12) * MILLISECOND)
+
+
+@pytest.mark.parametrize("name", ["fcfs", "asynchronous"])
+def test_the_simulator_on_the_clock_is_what_vllm_decided_timed(name: str) -> None:
+    """All arrive at once, so that no round depends on how long the one before it took."""
+    record = read_record(FILES[name])
+    backlog = [replace(request, arrival_seconds=0) for request in record.instance]
+    instance = replace(record.instance, requests=tuple(backlog))
+    schedule = PausedSchedule(instance, record.schedule.segments)
+    clock = Seconds(BatchTime([Line(5_000_000, 100_000), Line(0, 300_000)], 80, 7))
+    found, timed_again = (
+        run(instance, POLICIES[name], clock=clock),
+        in_seconds(replace(record, schedule=schedule), clock),
+    )
+    assert found.completions == timed_again.completions
+    assert found.first_tokens == timed_again.first_tokens
+    assert found.peak_memory == timed_again.peak_memory
+
+
+def test_a_round_planned_before_the_last_token_was_known_is_no_piece(tmp_path: Path) -> None:
+    last = {"round": 3, "processed": {"a": 1, "b": 2}, "preempted": []}
+    rows = [*LINES[:6], last, *LINES[6:7], {"tokens": {"b": 1}, "round": 3, "finished": ["b"]}]
+    rows[5] = {"round": 2, "processed": {"a": 1}, "preempted": []}
+    rows[7] = {"tokens": {"a": 1}, "round": 2, "finished": ["a"]}
+    record = of_lines(rows, tmp_path / "record")
+    assert record.chunks == []
+    assert record.schedule.segments == (((1, 2),), ((3, 3),))
+
+
+@pytest.mark.parametrize("preempted", [[], ["a"]])
+def test_prompts_that_waited_half_processed_are_not_timed(
+    preempted: list[str], tmp_path: Path
+) -> None:
+    rows = [dict(row) for row in PIECES]
+    if preempted:  # and processed anew in the next round that is one
+        rows[5] |= {"processed": {"a": 3}, "preempted": preempted}
+    else:
+        rows[5:5] = [{"round": 2, "processed": {"b": 2}, "preempted": []},
+                     {"tokens": {"b": 1}, "round": 2, "finished": ["b"]}]  # fmt: skip
+        for row in rows[7:]:
+            row["round"] += 1
+        rows[9], rows[10:] = (
+            {**rows[9], "processed": {"a": 1}},
+            [{"tokens": {"a": 1}, "round": 4, "finished": ["a"]}],
+        )
+    assert of_lines(rows, tmp_path / "record").chunks is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("chunks",), MISSING, "chunks: is missing: seconds need to know in which rounds prompts"),
+        (("chunks", 0), [0, 0], "chunks: must hold [request, round, tokens, ...], got [0, 0]"),
+        (("chunks", 0), 5, "chunks: must hold [request, round, tokens, ...], got 5"),
+        (("chunks", 0, 2), 1.5, "chunks: must be an integer, got 1.5"),
+        (("chunks", 0, 0), 2, "chunks: are of request 2, of which there is none"),
+        (("chunks", 0, 2), 4, "request 'a' cannot process 4 tokens from 0 on"),
+        (("chunks",), None, "chunks: must be a list, got None"),
+        (("instance", "requests", 1, "arrival_seconds"), MISSING, "request 'b': arrival_seconds"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(
+    run: Run, place: tuple[str | int, ...], value: object, reason: str, tmp_path: Path
+) -> None:
+    write_run(of_lines(PIECES, tmp_path / "record"), tmp_path / "run.json")
+    original = json.loads((tmp_path / "run.json").read_text())
+    (tmp_path / "bad.json").write_text(edited(place, value, original))
+    cert = tmp_path / "c.json"
+    code, out, err = run("certify", "--run", tmp_path / "bad.json", "--seconds", "-o", cert)
+    assert (code, out, err.count("\n"), cert.exists()) == (2, "", 1, False)
+    assert err.startswith(f"kvopt: {tmp_path / 'bad.json'}: {reason}")
+
+
+def test_arrivals_in_rounds_alone_are_no_seconds(run: Run, tmp_path: Path) -> None:
+    write_run(of_lines(LINES, tmp_path / "record"), tmp_path / "run.json")
+    judge = ("certify", "--run", tmp_path / "run.json", "--seconds", "-o", tmp_path / "c.json")
+    code, _, err = run(*judge)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "round_ms: is missing, so that arrivals have no time in seconds" in err
+    known = json.loads((tmp_path / "run.json").read_text())
+    known["instance"]["round_ms"] = 20
+    (tmp_path / "run.json").write_text(json.dumps(known))
+    assert run(*judge, "-t", "1")[0] == 0
+
+
+# ---- times -----------------------------------------------------------------------------
+
+
+def timed(*times: int) -> str:
+    """Return the record with milliseconds in its lines."""
+    return lines(*((number, {"ns": ms * MILLISECOND}) for number, ms in enumerate(times)))
+
+
+def test_a_line_that_ends_in_the_middle_costs_that_line_only(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(lines()[:-12])
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert code == 0
+    assert f"{path}: left out the last line, which ends in the middle\n" in err
+    assert "left out 1 request that did not finish" in err
+    assert [r.id for r in read_run(tmp_path / "run.json").instance] == ["a"]
+    path.write_text(lines().rstrip("\n"))
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, "left out" in err) == (0, False)
+    path.write_text(lines()[:-12] + "\n")  # it was written to its end
+    code, _, err = run("import-run", path, "-o", tmp_path / "run.json")
+    assert (code, "is not JSON" in err, "(line 9)" in err) == (2, True, True)
+
+
+def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path: Path) -> None:
+    path = tmp_path / "record"
+    path.write_text(timed(0, 5, 6, 7, 15, 17, 35, 36, 40))
+    batches, is_profile = read_batches(path, 1, 1)
+    assert not is_profile
+    assert batches == [Measured(2, 10, 1, 2), Measured(3, 20, 1, 5), Measured(1, 5, 0, 3)]
+    idle = [*LINES[:3], {"tokens": {"a": 1}, "round": 1, "finished": ["a"]}, LINES[3]]
+    idle += [{"round": 2, "processed": {"b": 2}, "preempted": []},
+             {"tokens": {"b": 1}, "round": 2, "finished": []}]  # fmt: skip
+    path.write_text(
+        "".join(
+            json.dumps({**line, "ns": ms * MILLISECOND}) + "\n"
+            for line, ms in zip(idle, (0, 1, 2, 9, 1000, 1001, 1003), strict=True)
+        )
+    )
+    assert [row.milliseconds for row in read_batches(path, 1, 1)[0]] == [8, 3]
+
+
+def test_a_record_without_times_is_no_table(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    path.write_text(lines())
+    code, _, err = run("batch-time", path)
+    assert (code, err) == (2, f"kvopt: {path}: ns: is missing: without it no round has a time\n")
+
+
+def test_batch_times_of_a_record_are_those_of_its_server(run: Run, tmp_path: Path) -> None:
+    """A server that keeps to a model is found again, from the times of its rounds alone."""
+    model, path = BatchTime([Line(9_000_000, 50_000)], kv_ns=700, prompt_ns=20_000), tmp_path / "r"
+    source = FILES["fcfs"].read_text().splitlines()
+    replay, clock, written = Replay(json.loads(source[0])), 0, [source[0]]
+    tokens = held = 0
+    for text in source[1:]:
+        event = {key: each for key, each in json.loads(text).items() if key != "ns"}
+        replay.take(event)
+        if "processed" in event:
+            tokens = sum(event["processed"].values())
+            held = sum(seen.stored for seen in replay.seen.values())
+        elif "tokens" in event:
+            active = len(event["tokens"])
+            clock += model.round_ns(active, tokens - active, held)
+        written.append(json.dumps({**event, "ns": clock}))
+    path.write_text("\n".join(written) + "\n")
+    code, out, err = run("batch-time", path, "--json")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["lines"] == [
+        {
+            "round_ns": pytest.approx(9_000_000, rel=1e-3),
+            "token_ns": pytest.approx(50_000, rel=0.01),
+        }
+    ]
+    assert found["kv_ns"] == pytest.approx(700, abs=2)
+    assert found["prompt_ns"] == pytest.approx(20_000, rel=0.01)
+    assert found["seconds"] == pytest.approx(found["model_seconds"], rel=1e-4)

@@ -1,0 +1,101 @@
+"""What bounds cover is said everywhere in the same words, and what they do not cover is so."""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+from commands import Run
+from oracle import optimum
+
+import kvopt
+import kvopt.verify as checker
+from kvopt import BatchTime, Line
+from kvopt.certificates import write_certificate
+from kvopt.problem.clocks import Seconds
+from kvopt.problem.instance_files import write_instance
+from kvopt.problem.scopes import Scope
+
+COVERED = Scope.RUNS.sentence
+ROOT = Path(__file__).parents[2]
+TOO_MUCH = re.compile(
+    r"any scheduler whatever|ever be written|nobody can do better|no scheduler can be|"
+    r"whatever it knows|best possible|possibly be\?|holds for all schedulers|cannot be beaten"
+)
+
+PAUSED = [(0, 0, 10), (6, 5, 1)]
+"""Arrival, prompt, output; M = 10."""
+
+ROUND_NS, TOKEN_NS = 100, 10
+CHUNKED = [(0, 20), (90, 1)]
+"""Prompt, output; both at 0."""
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/problem.md"])
+def test_pages_say_it_word_for_word(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert COVERED in " ".join(re.sub(r"^> ", "", text, flags=re.MULTILINE).split())
+
+
+def test_the_checker_says_it_word_for_word() -> None:
+    assert checker.COVERED == COVERED
+
+
+def test_nothing_claims_more() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "kvopt").rglob("*.py")]
+    assert [p for p in pages if TOO_MUCH.search(" ".join(p.read_text("utf-8").split()))] == []
+
+
+@pytest.mark.parametrize("command", ["bound", "certify", "certify --seconds"])
+def test_commands_say_it(run: Run, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "a.json"
+    requests = [kvopt.Request(0, *request) for request in CHUNKED]
+    write_instance(kvopt.Instance(200, requests), file)
+    name, *options = command.split()
+    if name == "certify":
+        options += ["-o", str(tmp_path / "c.json")]
+    code, out, err = run(name, file, *options)
+    assert (code, err.splitlines().count(COVERED), COVERED in out) == (0, 1, False)
+    code, out, err = run(name, file, *options, "--json")
+    assert (code, COVERED in out + err) == (0, False)
+
+
+def test_a_pause_is_below_the_optimum() -> None:
+    """The first request is away, with its tokens, at time 7."""
+    memory = 10
+    assert optimum(memory, PAUSED)[0] == 14
+    found = kvopt.solve(kvopt.Instance(memory, [kvopt.Request(*r) for r in PAUSED]))
+    assert (found.objective, found.lower_bound) == (14, 14)
+
+    times = [[1, 2, 3, 4, 5, 6, 8, 9, 10, 11], [7]]  # of each token
+    held: dict[int, int] = {}
+    for (arrival, prompt, output), tokens in zip(PAUSED, times, strict=True):
+        assert len(set(tokens)) == output
+        assert min(tokens) > arrival
+        for produced, time in enumerate(tokens, 1):
+            held[time] = held.get(time, 0) + prompt + produced
+    assert max(held.values()) <= memory
+    assert sum(max(t) - r[0] for r, t in zip(PAUSED, times, strict=True)) == 12
+
+
+def test_pieces_are_below_the_bound(tmp_path: Path) -> None:
+    """Ten pieces of a prompt beside ten tokens of the other request."""
+    memory = 200
+    model = BatchTime([Line(ROUND_NS, 0), Line(0, TOKEN_NS)])
+    instance = kvopt.Instance(memory, [kvopt.Request(0, *request) for request in CHUNKED])
+    found = kvopt.certify(instance, clock=Seconds(model))
+    assert (found.lower_bound, found.objective) == (3720, 3740)
+    write_certificate(found, tmp_path / "c.json")
+    assert checker.verify(tmp_path / "c.json").valid
+
+    # In each round: tokens of the first request, of the second one's prompt, of its answer.
+    rounds = [(1, 9, 0)] * 9 + [(1, 9, 1)] + [(1, 0, 0)] * 10
+    assert [(0, sum(r[0] for r in rounds)), tuple(sum(r[i] for r in rounds) for i in (1, 2))] == (
+        CHUNKED
+    )
+    assert sum(map(sum, rounds)) <= memory  # all of it at once would fit
+    ends = list(accumulate(max(ROUND_NS, TOKEN_NS * sum(tokens)) for tokens in rounds))
+    assert (ends[9], ends[-1]) == (1010, 2010)
+    assert ends[9] + ends[-1] == 3020

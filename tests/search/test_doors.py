@@ -1,0 +1,275 @@
+"""The same question has the same answer through every door, in rounds.
+
+`solve`, `bound`, `certify`, `fleet` and `run`, from Python and from the command line, on instances
+so tiny that brute force knows the optimum.  A bound that one door has checked no other one is
+below, all schedules are as good as each other and as the best scheduler that was named.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import block_oracle
+import oracle
+import pause_oracle
+import pytest
+from commands import Run
+from deadline_oracle import ROUNDS, most_in_time
+from effort import many
+from fleet_oracle import fleet_optimum
+from oracle import Triple
+
+from kvopt import Instance, InvalidInput, Request, bound, certify, solve, write_instance
+from kvopt import run as run_policy
+from kvopt.experiments.fleets import fleet_sizes
+from kvopt.problem.scopes import Scope
+from kvopt.search.fleet_bounding import bounds_by_workers
+
+POLICIES = ("svf", "mc-sf", "fcfs")
+SERVER = "vllm-fcfs:max_seqs=8,budget=64,block="
+"""A scheduler that pauses, but for the tokens of its blocks."""
+FAR = "mean=1000"
+"""A target that everything reaches."""
+
+
+@dataclass
+class Answers:
+    """What the doors say of one question."""
+
+    checked: dict[str, int] = field(default_factory=dict)
+    lower: dict[str, int] = field(default_factory=dict)
+    upper: dict[str, int] = field(default_factory=dict)
+    policies: dict[str, int] = field(default_factory=dict)
+
+    def add(self, door: str, checked: int | None, upper: int | None = None) -> None:
+        assert checked is not None, door
+        self.checked[door] = self.lower[door] = checked
+        if upper is not None:
+            self.upper[door] = upper
+
+    def agree(self) -> None:
+        """Fail where doors differ, or a scheduler is better than what they found."""
+        best = max(self.checked.values())
+        assert not {door: value for door, value in self.checked.items() if value < best}, self
+        assert min(self.lower.values()) >= best, self
+        assert len({*self.upper.values()}) == 1, self
+        assert min(self.policies.values(), default=self.least) >= self.least, self
+
+    @property
+    def least(self) -> int:
+        return min(self.upper.values())
+
+
+def drawn(source: random.Random, block: int, most: int) -> tuple[int, list[Triple]]:
+    """Return memory and up to five requests, some of them after an idle gap."""
+    memory, requests = block * source.randint(1, 3) + source.randint(4, 11), list[Triple]()
+    memory = memory // block * block
+    count = source.randint(2, most)
+    while len(requests) < count:
+        arrival = source.randint(0, 3) + source.choice((0, 0, 0, 7))
+        prompt, output = source.randint(0, 4), source.randint(1, 6)
+        if -(-(prompt + output) // block) * block <= memory:
+            requests.append((arrival, prompt, output))
+    return memory, requests
+
+
+def python(instance: Instance, scope: Scope) -> Answers:
+    """Ask every door from Python; what none has is left out."""
+    found, pauses = Answers(), scope.covers(Scope.PAUSES)
+    if not (pauses and instance.workers > 1):
+        for checkable in (False, True):
+            solved = solve(instance, scope=scope, checkable=checkable)
+            assert solved.lower_bound is not None
+            assert solved.checked is not None
+            assert solved.objective is not None
+            found.upper[f"solve {checkable}"] = solved.objective
+            found.lower[f"solve {checkable}"] = solved.lower_bound
+            found.checked["solve"] = solved.checked.value  # the last one
+    found.add("bound", bound(instance, scope=scope).value)
+    named: tuple[str, ...] = POLICIES
+    if pauses and instance.workers == 1:
+        named = (*named, f"{SERVER}{instance.block_size}")
+    for names in (), named:
+        made = certify(instance, names, scope=scope, slower=False)
+        found.add(f"certify {names}", made.lower_bound, made.objective)
+    for each in made.runs:
+        if scope.covers(each.scope):
+            assert each.value == run_policy(instance, each.policy).objective
+            assert each.value is not None
+            found.policies[each.policy] = each.value
+    if instance.block_size == 1:
+        fleets = bounds_by_workers(instance, [instance.workers], scope=scope)
+        found.add("bounds by workers", fleets[instance.workers].value)
+    if instance.block_size == 1 and not pauses:
+        (band,) = fleet_sizes(instance, FAR, counts=[instance.workers], time_limit=None).bands
+        found.add("fleet", band.lower, band.upper)
+    return found
+
+
+def command_line(run: Run, path: Path, question: Question) -> Answers:
+    """Ask the same from the command line."""
+    scope = question.scope
+
+    def asked(*arguments: object) -> dict[str, Any]:
+        code, out, _ = run(*arguments)
+        assert code == 0, arguments
+        said = json.loads(out)
+        assert isinstance(said, dict)
+        return said
+
+    found, options = Answers(), ("--scope", scope, "--json")
+    solved = asked("solve", path, *options)
+    found.upper["solve"], found.lower["solve"] = solved["objective"], solved["lower_bound"]
+    found.add("bound", asked("bound", path, *options)["value"])
+    given = [part for name in POLICIES for part in ("--policy", name)]
+    made = asked("certify", path, *given, *options, "-o", path.with_name("c.json"), "-t", "20")
+    found.add("certify", made["lower"], made["upper"])
+    ran = asked("run", path, *given, "--json")["policies"]
+    found.policies |= {row["policy"]: row["objective"] for row in ran}
+    assert [row["value"] for row in made["policies"]] == [*found.policies.values()]
+    if scope is Scope.RUNS:
+        counts = "--counts", question.workers
+        (band,) = asked("fleet", path, "--target", FAR, *counts, "--json")["fleets"]
+        found.add("fleet", band["lower"], band["upper"])
+    return found
+
+
+Optimum = Callable[[int, list[Triple]], int]
+"""Least total latency by brute force."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of how many instances, with up to so many requests."""
+
+    name: str
+    scope: Scope
+    optimum: Optimum | None
+    workers: int = 1
+    block: int = 1
+    draws: int = 24
+    most: int = 5
+
+    def instances(self) -> Iterator[tuple[Instance, int | None]]:
+        """Yield instances, each with its optimum where brute force is quick."""
+        source = random.Random(self.name)
+        for _ in range(many(self.draws)):
+            memory, rows = drawn(source, self.block, self.most)
+            requests = [Request(*row) for row in rows]
+            instance = Instance(memory, requests, workers=self.workers, block_size=self.block)
+            yield instance, self.optimum and self.optimum(memory, rows)
+
+
+def _runs(memory: int, rows: list[Triple]) -> int:
+    return oracle.optimum(memory, rows)[0]
+
+
+def _with_pauses_in_blocks(memory: int, rows: list[Triple]) -> int:
+    return block_oracle.optimum(memory, rows, 2, pauses=True)
+
+
+QUESTIONS = [
+    Question("runs", Scope.RUNS, _runs),
+    Question("restarts", Scope.RESTARTS, _runs, draws=8),
+    Question("pauses", Scope.PAUSES, pause_oracle.optimum, draws=8, most=4),
+    Question("fleet", Scope.RUNS, lambda m, rows: fleet_optimum(m, 2, rows), workers=2),
+    Question("fleet pauses", Scope.PAUSES, None, workers=2, draws=12),
+    Question("blocks", Scope.RUNS, None, block=2, draws=6),
+    Question("blocks pauses", Scope.PAUSES, _with_pauses_in_blocks, block=2, draws=5, most=4),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+def test_all_doors_of_python_agree(question: Question) -> None:
+    for instance, optimum in question.instances():
+        found = python(instance, question.scope)
+        found.agree()
+        if optimum is not None:
+            assert found.least == optimum, instance.requests
+        assert max(found.lower.values()) <= found.least
+
+
+CLOSED = [
+    Question("runs on the command line", Scope.RUNS, _runs, draws=3),
+    Question("pauses on the command line", Scope.PAUSES, pause_oracle.optimum, draws=2, most=3),
+    Question(
+        "a fleet on the command line", Scope.RUNS, lambda m, rows: fleet_optimum(m, 2, rows),
+        workers=2, draws=3,
+    ),
+]  # fmt: skip
+"""What bounds close, so that no door goes on to its limit."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", CLOSED, ids=lambda question: question.name)
+def test_the_command_line_says_what_python_says(
+    run: Run, question: Question, tmp_path: Path
+) -> None:
+    for place, (instance, optimum) in enumerate(question.instances()):
+        path = tmp_path / f"{place}.json"
+        write_instance(instance, path)
+        asked, told = python(instance, question.scope), command_line(run, path, question)
+        told.agree()
+        assert (told.least, told.checked["bound"]) == (optimum, asked.checked["bound"])
+        assert told.checked["certify"] == asked.checked["certify ()"]
+
+
+def test_pauses_of_a_fleet_are_refused_by_name_or_bounded() -> None:
+    fleet = Instance(9, [Request(0, 1, 3)] * 3, workers=2)
+    with pytest.raises(InvalidInput, match="workers"):
+        solve(fleet, scope="pauses")
+    assert certify(fleet, scope="pauses", slower=False).lower_bound == 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aim", ["", "first-token:"])
+def test_all_doors_agree_on_what_attains_a_deadline(run: Run, tmp_path: Path, aim: str) -> None:
+    source = random.Random(f"deadlines {aim}")
+    for place in range(many(12)):
+        memory, rows = drawn(source, 1, 4)
+        instance, rounds = Instance(memory, [Request(*row) for row in rows]), source.randint(2, 9)
+        deadline = f"{aim}{rounds}"
+        most = most_in_time(ROUNDS, memory, rows, [rounds] * len(rows), "runs", first=bool(aim))
+        ceilings, counts = set[int](), set[int | None]()
+        for only in False, True:
+            made = certify(
+                instance, POLICIES, deadline=deadline, only_deadline=only, slower=False
+            ).in_time
+            assert made is not None
+            ceilings.add(made.ceiling)
+            counts.add(made.best_attained)
+        (band,) = fleet_sizes(
+            instance, "misses=100%", deadline=deadline, counts=[1], time_limit=None
+        ).bands
+        ceilings.add(len(rows) - (band.lower or 0))
+        counts.add(band.upper if band.upper is None else len(rows) - band.upper)
+        if place < 2:
+            path = tmp_path / f"{place}.json"
+            write_instance(instance, path)
+            said = json.loads(
+                run("certify", path, "--deadline", deadline, "--json", "-o", tmp_path / "c")[1]
+            )
+            ceilings.add(said["ceiling"])
+            counts.add(said["best_attained"])
+        assert counts == {most}, (instance.requests, deadline)
+        assert len(ceilings) == 1
+        assert min(ceilings) >= most
+
+
+def test_the_best_run_of_a_deadline_may_hold_a_request_back() -> None:
+    """One starts, two follow a round later: together at once only two are in time."""
+    found = certify(Instance(4, [Request(0, 0, 2)] * 4), deadline=3, slower=False).in_time
+    assert found is not None
+    assert (found.best_attained, found.ceiling) == (3, 3)
+
+
+def test_certify_searches_all_schedules_with_pauses() -> None:
+    instance = Instance(9, [Request(0, 3, 5), Request(1, 2, 4), Request(0, 1, 5)])
+    assert certify(instance, scope="pauses", slower=False).objective == 21
+    assert solve(instance, scope="pauses").objective == 21

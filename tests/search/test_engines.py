@@ -1,0 +1,337 @@
+"""Engines against brute force, against each other, and against their own claims."""
+
+from __future__ import annotations
+
+import random
+
+import oracle
+import pytest
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import instance_of, instances, plain, random_instances
+
+from kvopt import Instance, Request, SolveResult, Status, bound, gap_below, generate, solve
+from kvopt.bounds.lp import offer_lp_bound
+from kvopt.errors import InvalidInput, SolverFault
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import Prices, VolumeProof
+from kvopt.incumbent.result import BoundSource, Progress, StopReason
+from kvopt.search.solving import engine_named
+from kvopt.timetable.schedule import Schedule
+
+IN_PROCESS = ("highs", "cpsat", "auto")
+ALL = (*IN_PROCESS, "pyomo")
+
+WORKED = [
+    (Instance(64, [Request(0, 63, 1), *[Request(0, 1, 2)] * 21]), 45),
+    (Instance(10, [Request(0, 1, 1)] * 5), 5),
+    (Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]), 12),
+    (Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), 27),
+    (Instance(4, [Request(0, 0, o) for o in (2, 2, 3, 3)]), 15),
+    (Instance(4, [Request(0, 0, 2), Request(0, 2, 1)]), 3),
+    (Instance(5, [Request(2, 2, 3), Request(4, 3, 2)]), 6),
+    (Instance(3, [Request(0, 2, 1)] * 2), 3),
+    (Instance(5, []), 0),
+]
+
+
+def assert_sound(result: SolveResult, optimum: int) -> None:
+    """Check everything a result says against a known optimum."""
+    assert result.status is Status.OPTIMAL
+    assert result.stop_reason is StopReason.PROVED
+    assert result.objective == result.lower_bound == optimum
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert result.bound_source is not None
+    assert not result.faults
+
+
+@pytest.mark.parametrize("engine", [*IN_PROCESS, pytest.param("pyomo", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("quick_start", [True, False])
+@pytest.mark.parametrize(("instance", "optimum"), WORKED)
+def test_worked_cases(engine: str, quick_start: bool, instance: Instance, optimum: int) -> None:
+    if engine == "pyomo" and quick_start:
+        pytest.skip("the cold runs cover the child process")
+    assert_sound(solve(instance, engine, quick_start=quick_start), optimum)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", IN_PROCESS)
+@pytest.mark.parametrize("presolve", [True, False])
+@examples(60)
+@given(instance=instances(most_requests=5, most_memory=10, most_output=5), data=st.data())
+def test_engines_agree_with_brute_force(
+    engine: str, presolve: bool, instance: Instance, data: st.DataObject
+) -> None:
+    optimum, _ = oracle.optimum(*plain(instance))
+    seed = data.draw(st.sampled_from((0, 1, 2)))
+    quick = data.draw(st.booleans())
+    result = solve(instance, engine, seed=seed, presolve=presolve, quick_start=quick, threads=1)
+    assert_sound(result, optimum)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", IN_PROCESS)
+def test_engines_agree_on_many_random_instances(engine: str) -> None:
+    for number, instance in enumerate(random_instances(800, seed=IN_PROCESS.index(engine))):
+        optimum, _ = oracle.optimum(*plain(instance))
+        assert_sound(solve(instance, engine, seed=number % 3, threads=1), optimum)
+
+
+@pytest.mark.slow
+def test_pyomo_agrees_with_brute_force() -> None:
+    for instance in random_instances(6, seed=5):
+        optimum, _ = oracle.optimum(*plain(instance))
+        assert_sound(solve(instance, "pyomo"), optimum)
+
+
+@given(instance=instances(most_requests=5, most_memory=10, most_output=5))
+def test_bounds_never_exceed_the_optimum(instance: Instance) -> None:
+    optimum, _ = oracle.optimum(*plain(instance))
+    for method in ("volume", "lp", "auto"):
+        value = bound(instance, method, threads=1).value
+        assert value is not None
+        assert value <= optimum
+
+
+@pytest.mark.slow
+def test_the_order_of_requests_and_a_later_clock_change_nothing() -> None:
+    source = random.Random(3)
+    for instance in random_instances(40, seed=11):
+        expected = solve(instance, "cpsat", threads=1).objective
+        shuffled = list(instance.requests)
+        source.shuffle(shuffled)
+        assert solve(Instance(instance.memory, shuffled), "cpsat", threads=1).objective == expected
+        assert solve(instance.shifted(1000), "highs", threads=1).objective == expected
+
+
+@pytest.mark.slow
+def test_more_memory_never_hurts_and_one_more_request_never_helps() -> None:
+    for instance in random_instances(40, seed=12):
+        here = solve(instance, "cpsat", threads=1).objective
+        roomier = Instance(instance.memory + 1, instance.requests)
+        more = solve(roomier, "cpsat", threads=1).objective
+        fewer = solve(
+            Instance(instance.memory, instance.requests[1:]), "cpsat", threads=1
+        ).objective
+        assert here is not None
+        assert more is not None
+        assert fewer is not None
+        assert fewer <= here
+        assert more <= here
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ALL)
+def test_same_seed_same_result(engine: str) -> None:
+    instance = instance_of(12, [(0, 2, 5), (0, 1, 7), (1, 3, 4), (2, 0, 9), (2, 4, 3)])
+    first = solve(instance, engine, seed=1, threads=1)
+    again = solve(instance, engine, seed=1, threads=1)
+    assert (first.starts, first.lower_bound) == (again.starts, again.lower_bound)
+
+
+def hard_instance() -> Instance:
+    source = random.Random(1)
+    requests = [Request(0, source.randint(1, 5), source.randint(1, 30)) for _ in range(40)]
+    return Instance(40, requests)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ALL)
+def test_a_limit_keeps_both_sides(engine: str) -> None:
+    result = solve(hard_instance(), engine, time_limit=1.0)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.status is Status.FEASIBLE
+    assert result.objective is not None
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.objective
+
+
+class FastClock(Search):
+    """Solvers are told of less time than there is, as if their clocks were fast."""
+
+    told = 0.3
+
+    @property
+    def remaining(self) -> float:
+        return self.told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [name for name in ALL if name not in ("auto", "exact")])
+def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
+    search = FastClock(hard_instance(), time_limit=100.0)
+    offer_list_schedules(search)
+    engine_named(engine)(search)
+    result = search.result(engine)
+    assert result.stop_reason is StopReason.TIME_LIMIT
+    assert result.status is Status.FEASIBLE
+
+
+def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
+    search = FastClock(hard_instance(), time_limit=100.0)
+    search.told = 1e-3
+    offer_list_schedules(search)
+    offer_lp_bound(search)
+    assert search.result("lp").stop_reason is StopReason.TIME_LIMIT
+
+
+def test_a_share_of_the_time_is_not_all_of_it() -> None:
+    search = Search(hard_instance(), time_limit=100.0)
+    offer_list_schedules(search)
+    offer_lp_bound(search, time_limit=1e-3)
+    assert search.result("lp").stop_reason is StopReason.NO_ENGINE
+    assert not search.should_stop()
+
+
+def test_no_time_and_no_quick_start_is_unknown_on_both_sides() -> None:
+    result = solve(WORKED[0][0], "highs", time_limit=0, quick_start=False)
+    assert result.status is Status.UNKNOWN
+    assert result.objective is None
+    assert result.lower_bound is None
+    assert result.starts is None
+    assert result.gap is None
+
+
+def test_a_gap_that_is_good_enough_ends_the_search() -> None:
+    instance = instance_of(30, [(0, 2, 5 + i) for i in range(20)])
+    result = solve(instance, "cpsat", stop=gap_below(0.9))
+    assert result.stop_reason is StopReason.GAP
+    assert result.gap is not None
+    assert result.gap <= 0.9
+
+
+@pytest.mark.parametrize("target", [5, 1, 1.0, -0.1, float("nan")])
+def test_a_gap_is_a_share_below_1(target: float) -> None:
+    with pytest.raises(InvalidInput, match=r"gap: must be a share below 1, 0.05 for 5%, got"):
+        gap_below(target)
+
+
+def test_observers_see_both_sides_move() -> None:
+    seen: list[Progress] = []
+    result = solve(WORKED[3][0], "cpsat", observer=seen.append, quick_start=False)
+    assert seen[-1].objective == result.objective
+    assert seen[-1].lower_bound == result.lower_bound
+    objectives = [p.objective for p in seen if p.objective is not None]
+    assert objectives == sorted(objectives, reverse=True)
+
+
+def test_an_error_in_a_callback_is_raised_where_the_caller_can_see_it() -> None:
+    def broken(progress: Progress) -> None:
+        raise RuntimeError(f"at {progress.objective}")
+
+    with pytest.raises(RuntimeError, match="at "):
+        solve(WORKED[3][0], "cpsat", observer=broken)
+
+
+def test_a_given_start_is_where_the_search_begins() -> None:
+    instance, optimum = WORKED[3]
+    best = solve(instance).schedule
+    assert best is not None
+    result = solve(instance, "highs", start=best, time_limit=0)
+    assert result.objective == optimum
+    assert result.found_by == "given schedule"
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [(0, 0, 0, 0), (0, 100, 200, -1)],
+    ids=["memory", "arrival"],
+)
+def test_an_infeasible_start_is_refused(starts: tuple[int, ...]) -> None:
+    instance = WORKED[3][0]
+    with pytest.raises(InvalidInput, match="start"):
+        solve(instance, start=Schedule(instance, starts))
+
+
+def test_a_start_for_another_instance_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="another instance"):
+        solve(WORKED[3][0], start=Schedule(WORKED[2][0], (0, 0, 0, 2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"engine": "gurobi"}, "engine"),
+        ({"time_limit": -1}, "time limit"),
+        ({"time_limit": float("nan")}, "time limit"),
+        ({"threads": 0}, "threads"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        solve(WORKED[2][0], **options)  # type: ignore[arg-type]
+
+
+class TestClaims:
+    """What a faulty solver could say, and what becomes of it."""
+
+    instance = WORKED[2][0]
+
+    def test_an_infeasible_schedule_is_dropped(self) -> None:
+        search = Search(self.instance)
+        with pytest.warns(SolverFault, match="infeasible"):
+            assert not search.offer_starts((0, 0, 0, 0), "a solver")
+        assert search.result("test").schedule is None
+        assert search.result("test").faults
+
+    def test_a_bound_above_a_checked_schedule_is_dropped(self) -> None:
+        search = Search(self.instance)
+        search.offer_checked(11, "volume", VolumeProof())
+        search.offer_claimed(13, "a solver")
+        with pytest.warns(SolverFault, match="13"):
+            search.offer_starts((0, 0, 0, 2), "list")
+        result = search.result("test")
+        assert (result.objective, result.lower_bound) == (12, 11)
+        assert result.bound_source is BoundSource.CHECKED
+        assert result.status is Status.FEASIBLE
+
+    def test_a_wrong_bound_after_the_schedule_is_dropped_too(self) -> None:
+        search = Search(self.instance)
+        search.offer_starts((0, 0, 0, 2), "list")
+        with pytest.warns(SolverFault):
+            search.offer_claimed(13, "a solver")
+        assert search.result("test").lower_bound is None
+
+    def test_a_wrong_checked_bound_is_a_bug_and_stops_everything(self) -> None:
+        search = Search(self.instance)
+        search.offer_starts((0, 0, 0, 2), "list")
+        with pytest.raises(AssertionError):
+            search.offer_checked(13, "volume", VolumeProof())
+
+    def test_a_checked_bound_replaces_an_equal_word(self) -> None:
+        search = Search(self.instance)
+        search.offer_claimed(12, "a solver")
+        search.offer_checked(12, "lp", VolumeProof())
+        search.offer_claimed(12, "a solver")
+        assert search.result("test").bound_source is BoundSource.CHECKED
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+def test_a_late_or_swapped_start_does_no_harm(engine: str) -> None:
+    """A start outside the windows, and equal requests in the other order, are still a start."""
+    instance = Instance(3, [Request(0, 1, 2), Request(0, 1, 2), Request(0, 0, 1)])
+    start = Schedule(instance, (40, 2, 0))
+    result = solve(instance, engine, start=start, quick_start=False)
+    assert result.objective == 7
+    assert result.status is Status.OPTIMAL
+    assert result.faults == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [False, True])
+def test_prices_to_begin_from_are_evaluated_again(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instance = generate("conversation", n=60, memory=1_500, seed=1)
+    proof = bound(instance, "lagrangian", time_limit=1).checked
+    assert proof is not None
+    assert isinstance(proof.proof, Prices)
+    if compiled:
+        monkeypatch.setattr("kvopt.bounds.prices._FEW_COSTS", 0)
+    result = solve(instance, time_limit=0, prices=proof.proof)
+    assert result.lower_bound == proof.value
+    assert result.bound_source is BoundSource.CHECKED

@@ -1,0 +1,439 @@
+"""The exact engine: against brute force, against CP-SAT, at limits and at the edges."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import oracle
+import pytest
+from effort import examples, many
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import instances, plain, random_instances
+
+from kvopt import (
+    Instance,
+    Request,
+    SolveParams,
+    SolveResult,
+    Status,
+    bound,
+    certify,
+    generate,
+    solve,
+    verify,
+)
+from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.evaluation import evaluate
+from kvopt.bounds.configurations.expand import TooWide
+from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
+from kvopt.bounds.configurations.stages import Rising
+from kvopt.bounds.configurations.states import Knots
+from kvopt.bounds.registry import BOUNDS
+from kvopt.certificates import Certificate, write_certificate
+from kvopt.heuristics.list_schedules import offer_list_schedules
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.proofs import ConfigurationProof
+from kvopt.incumbent.result import BoundSource, Progress, StopReason
+from kvopt.search.exact import engine as exact
+from kvopt.search.exact.forward import Forward
+
+UNCHECKABLE = SolveParams.of(
+    {
+        "exact": {"checkable_labels": 0, "wider_width": 1000, "widest_width": 1000},
+        "configuration": {"stages": [{"refinement": 4, "steps": 60}]},
+        "improve": {"first_cycle": 1000, "idle_cycles": 1},
+    }
+)
+"""No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
+
+
+def with_completions(sets: int) -> SolveParams:
+    """Return parameters with which no search can be checked, and all use completion bounds."""
+    exact = replace(UNCHECKABLE.exact, uncompleted=0, completion_sets=sets)
+    return replace(UNCHECKABLE, exact=exact)
+
+
+def assert_optimal(result: SolveResult, optimum: int) -> None:
+    assert result.status is Status.OPTIMAL
+    assert result.stop_reason is StopReason.PROVED
+    assert result.objective == result.lower_bound == optimum
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert not result.faults
+
+
+def assert_both_sides(result: SolveResult) -> None:
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert result.objective is not None
+    assert result.lower_bound is not None
+    assert result.lower_bound <= result.objective
+    assert not result.faults
+
+
+@pytest.mark.parametrize("presolve", [True, False])
+def test_it_is_brute_force(presolve: bool) -> None:
+    drawn = random_instances(150, seed=int(presolve), most_memory=12, most_output=6)
+    for number, instance in enumerate(drawn):
+        optimum, _ = oracle.optimum(*plain(instance))
+        found = solve(
+            instance,
+            "exact",
+            presolve=presolve,
+            threads=2 if number % 10 == 0 else 1,
+            quick_start=number % 2 == 0,
+            checkable=number % 3 == 0,
+        )
+        assert_optimal(found, optimum)
+        assert found.bound_source is BoundSource.CHECKED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sets", [1, 4, 10_000])
+def test_it_is_brute_force_with_completion_bounds(sets: int) -> None:
+    """Which a large table makes exact, and a small one nearly worthless."""
+    params, claimed = with_completions(sets), 0
+    for number, instance in enumerate(random_instances(many(60), 70 + sets, last_arrival=4)):
+        optimum, _ = oracle.optimum(*plain(instance))
+        presolve, quick = number % 2 == 0, number % 3 == 0
+        found = solve(instance, "exact", params=params, presolve=presolve, quick_start=quick)
+        assert_optimal(found, optimum)
+        claimed += found.bound_source is BoundSource.SOLVER
+    assert claimed > 0
+
+
+@pytest.mark.slow
+def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> None:
+    instance = generate("arrival-1", 12, seed=0)
+    bounds = []
+    for checkable in (False, True):
+        search = Search(instance, params=with_completions(10_000), checkable=checkable)
+        offer_list_schedules(search)
+        rising, evaluation = next(rising_bounds(search))
+        forward = Forward(search, rising, evaluation)
+        forward.complete(10.0)
+        assert search.lower_bound is not None
+        bounds.append(search.lower_bound - evaluation.bound)
+        forward.complete(0.0)  # no time, no harm
+    assert bounds[0] > bounds[1] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
+@pytest.mark.parametrize("n", [6, 7, 8])
+def test_it_is_cp_sat(family: str, n: int) -> None:
+    for seed in range(10 - n if n > 6 else 2):
+        instance = generate(family, n, seed=seed)
+        expected = solve(instance, "cpsat", threads=2, time_limit=20)
+        if expected.status is not Status.OPTIMAL:
+            continue
+        assert expected.objective is not None
+        for presolve in (True, False):
+            found = solve(instance, "exact", threads=2, presolve=presolve, time_limit=60)
+            assert_optimal(found, expected.objective)
+
+
+@pytest.mark.slow
+@examples(20)
+@given(instance=instances(most_requests=6), presolve=st.booleans(), quick=st.booleans())
+def test_bounds_the_optimum_and_schedules_are_in_order(
+    instance: Instance, presolve: bool, quick: bool
+) -> None:
+    optimum, _ = oracle.optimum(*plain(instance))
+    for method in BOUNDS.built_in:
+        value = bound(instance, method, threads=1).value
+        assert value is not None or method == "slots"  # which may be worth nothing
+        assert value is None or value <= optimum
+    for engine in ("exact", "auto"):
+        found = solve(instance, engine, presolve=presolve, quick_start=quick, threads=1)
+        assert_optimal(found, optimum)
+
+
+# Limits.
+
+
+def hard_instance() -> Instance:
+    return generate("arrival-1", 40, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("presolve", [True, False])
+@pytest.mark.parametrize("n", [16, 40])
+@pytest.mark.usefixtures("processor_clock")
+def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
+    instance = generate("arrival-1", n, seed=1)
+    for limit in (0.0, 0.05, 0.5):
+        found = solve(instance, "exact", presolve=presolve, time_limit=limit)
+        assert_both_sides(found)
+        assert found.seconds < limit + 2.0
+        if found.status is not Status.OPTIMAL:
+            assert found.stop_reason is StopReason.TIME_LIMIT
+
+
+@pytest.mark.parametrize("after", [0.02, 0.4])
+def test_an_interrupt_keeps_both_sides(after: float) -> None:
+    search = Search(hard_instance(), time_limit=60)
+    offer_list_schedules(search)
+    timer = threading.Timer(after, search.interrupt)
+    timer.start()
+    exact.run(search)
+    timer.join()
+    result = search.result("exact")
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert result.seconds < after + 3.0
+    assert result.objective is not None
+    if result.lower_bound is not None:
+        assert_both_sides(result)
+
+
+def test_a_gap_that_is_good_enough_ends_it() -> None:
+    found = solve(hard_instance(), "exact", time_limit=60, stop=lambda now: (now.gap or 1) < 0.3)
+    assert found.stop_reason is StopReason.GAP
+    assert_both_sides(found)
+
+
+def test_both_sides_only_get_better() -> None:
+    seen: list[Progress] = []
+    solve(generate("arrival-2", 9, seed=5), "exact", observer=seen.append, time_limit=60)
+    objectives = [p.objective for p in seen if p.objective is not None]
+    bounds = [p.lower_bound for p in seen if p.lower_bound is not None]
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+    assert objectives[-1] == bounds[-1]
+
+
+def test_an_error_of_an_observer_is_raised() -> None:
+    def broken(progress: Progress) -> None:
+        if progress.engine == "exact":
+            raise RuntimeError("seen")
+
+    with pytest.raises(RuntimeError, match="seen"):
+        solve(generate("arrival-2", 9, seed=5), "exact", observer=broken, quick_start=False)
+
+
+@pytest.mark.slow
+def test_a_search_beyond_its_label_limit_goes_on() -> None:
+    """It is widened until it ends, whether or not the bound can rise any more."""
+    narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
+    for instance in random_instances(
+        many(20), 9, least_requests=3, most_requests=6, most_memory=12
+    ):
+        optimum, _ = oracle.optimum(*plain(instance))
+        assert_optimal(solve(instance, "exact", threads=1, params=narrow), optimum)
+
+
+def test_what_cannot_be_checked_again_is_claimed_only() -> None:
+    instance = generate("arrival-1", 10, seed=3)
+    found = solve(instance, "exact", threads=1, time_limit=60, params=UNCHECKABLE)
+    assert found.status is Status.OPTIMAL
+    assert found.checked is None or found.checked.value <= (found.objective or 0)
+
+
+# Edges.
+
+
+@pytest.mark.parametrize(
+    ("requests", "memory"),
+    [
+        ([Request(0, 0, 1)], 1),
+        ([Request(0, 5, 3)], 8),
+        ([Request(7, 2, 4)], 9),
+        ([Request(0, 1, 1)] * 9, 2),
+        ([Request(0, 1, 2)] * 8, 10),
+        ([Request(3, 2, 2), Request(0, 2, 2)] * 3, 8),
+        ([Request(0, 9, 1), *[Request(0, 0, 2)] * 5], 10),
+        ([Request(0, 2, 3), Request(5000, 2, 3), Request(5000, 1, 2)], 5),
+        ([Request(3000, 2, 2)] * 3, 4),
+        ([Request(0, 0, 4), *[Request(1, 5, 2)] * 3], 12),
+    ],
+)
+@pytest.mark.parametrize("presolve", [True, False])
+def test_edges(requests: list[Request], memory: int, presolve: bool) -> None:
+    instance = Instance(memory, requests)
+    for quick in (True, False):
+        found = solve(instance, "exact", presolve=presolve, quick_start=quick, time_limit=120)
+        expected = solve(instance, "cpsat", time_limit=120)
+        assert expected.objective is not None
+        assert_optimal(found, expected.objective)
+
+
+@pytest.mark.parametrize("engine", ["exact", "auto"])
+def test_nothing_to_do(engine: str) -> None:
+    assert_optimal(solve(Instance(5, []), engine), 0)
+    assert_optimal(solve(Instance(5, []), engine, quick_start=False), 0)
+
+
+LARGE = [
+    Instance(6, [Request(0, 1, 3), Request(10**9, 1, 3), Request(10**9, 2, 4)]),
+    Instance(4_000_000, [Request(0, 3_000_000, 3)] * 3),
+    Instance(30_000, [Request(0, 0, 200), *[Request(0, 14_000 + i, 3 + i) for i in range(5)]]),
+    Instance(9000, [Request(0, 90 * s, 400 + s) for s in range(1, 30)]),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("instance", LARGE, ids=["arrivals", "tokens", "memory", "states"])
+@pytest.mark.usefixtures("processor_clock")
+def test_what_is_too_large_for_configurations_still_has_an_answer(instance: Instance) -> None:
+    found = solve(instance, "exact", time_limit=0.7)
+    assert_both_sides(found)
+    if found.status is not Status.OPTIMAL:  # volumes are enough for the one with many tokens
+        assert any("too many" in note or "too much" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("instance", LARGE[:3], ids=["arrivals", "tokens", "memory"])
+def test_auto_proves_what_is_too_large_for_configurations_but_small(instance: Instance) -> None:
+    assert solve(instance, "auto", time_limit=60).status is Status.OPTIMAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [62, 63, 64, 80])
+@pytest.mark.usefixtures("processor_clock")
+def test_more_requests_than_bits_are_bounded_only(n: int) -> None:
+    source = random.Random(n)
+    requests = [Request(source.randint(0, 9), source.randint(0, 2), 2) for _ in range(n)]
+    found = solve(Instance(12, requests), "exact", time_limit=1.0)
+    assert_both_sides(found)
+    assert found.checked is not None
+    assert isinstance(found.checked.proof, ConfigurationProof)
+
+
+# Certificates.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["arrival-1", "arrival-2"])
+@pytest.mark.parametrize("n", [1, 4, 7, 8])
+def test_certificates_close_and_verify(family: str, n: int, tmp_path: Path) -> None:
+    found = certify(generate(family, n, seed=1), ["mc-sf"], threads=2, time_limit=60)
+    assert found.objective == found.lower_bound
+    path = tmp_path / "certificate.json"
+    write_certificate(found, path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+    assert re.search(rf"gives {found.lower_bound:,}$", "\n".join(verdict.lines), re.MULTILINE)
+
+
+def test_certificates_of_tiny_instances_are_valid_and_close(tmp_path: Path) -> None:
+    shapes = random_instances(many(12), 21, least_requests=1, most_memory=14, most_output=7)
+    for number, instance in enumerate(shapes):
+        optimum, _ = oracle.optimum(*plain(instance))
+        found = certify(instance, threads=1)
+        assert found.objective == found.lower_bound == optimum
+        path = tmp_path / f"{number}.json"
+        write_certificate(found, path)
+        verdict = verify(path)
+        assert verdict.valid, verdict.lines
+
+
+@pytest.mark.slow
+def test_bounds_between_the_first_one_and_the_optimum_are_true_and_verified(tmp_path: Path) -> None:
+    """Searches for schedules below a target under the best one known exclude what they say."""
+    between = met = drawn = claimed = 0
+    for number, instance in enumerate(
+        random_instances(
+            many(50), 23, least_requests=4, most_requests=5, most_memory=14, most_output=7
+        )
+    ):
+        optimum, _ = oracle.optimum(*plain(instance))
+        search = Search(instance, checkable=True)
+        offer_list_schedules(search)
+        first = next(iter(rising_bounds(search)), None)
+        if first is None:  # the list schedule meets its bound
+            continue
+        rising, evaluation = first
+        drawn += 1
+        for target in range(evaluation.bound, optimum + 2):
+            if search.should_stop():  # both sides have met
+                break
+            expected = max(evaluation.bound, min(target, optimum))
+            Forward(search, rising, evaluation).exclude(target, 10_000, look_ahead=False)
+            assert search.lower_bound == expected
+            trusting = Search(instance)
+            offer_list_schedules(trusting)
+            Forward(trusting, rising, evaluation).exclude(target, 10_000, look_ahead=True)
+            assert trusting.lower_bound == min(target, optimum)
+            claimed += target < optimum
+            if number % 4 == 0:
+                assert_verified(search, tmp_path / f"{number}-{target}.json")
+                between += search.lower_bound < optimum
+        met += search.lower_bound == optimum
+    assert between > 3
+    assert claimed > 10
+    assert met == drawn > 10
+
+
+def assert_verified(search: Search, path: Path) -> None:
+    write_certificate(Certificate(search.instance, search.schedule, search.checked), path)
+    verdict = verify(path)
+    assert verdict.valid, verdict.lines
+
+
+@pytest.mark.slow
+def test_bounds_rise_until_all_is_excluded_or_the_label_limit() -> None:
+    instance = generate("arrival-1", 12, seed=1)
+    optimum = solve(instance, "exact", time_limit=60).objective
+    assert optimum is not None
+    for limit, ends in ((5, False), (200_000, True)):
+        search = Search(instance)
+        offer_list_schedules(search)
+        rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
+        assert Forward(search, rising, evaluation).raises(limit) is ends
+        assert search.lower_bound is not None
+        assert evaluation.bound <= search.lower_bound <= optimum
+        if ends:
+            assert search.lower_bound == optimum
+
+
+@pytest.mark.slow
+def test_bounds_rise_no_farther_than_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = Search(generate("arrival-1", 12, seed=1))
+    offer_list_schedules(search)
+    rising, evaluation = list(islice(rising_bounds(search), 4))[-1]
+    forward = Forward(search, rising, evaluation)
+    monkeypatch.setattr(forward, "_affordable", lambda: 0.0)
+    assert not forward.raises(200_000)
+    assert search.lower_bound is not None
+    assert search.schedule is not None
+    assert evaluation.bound < search.lower_bound < search.schedule.objective
+    monkeypatch.undo()
+    assert forward.raises(200_000)
+
+
+def test_more_equals_than_the_label_limit_end_a_beam_search() -> None:
+    """Without prices all sets of requests are equally promising."""
+    instance = Instance(60, [Request(0, i % 7, 2 + i // 7) for i in range(40)])
+    search = Search(instance)
+    offer_list_schedules(search)
+    assert search.schedule is not None
+    rising = Rising(instance, 30)
+    free = np.zeros((30, len(rising.states)), dtype=np.int64)
+    evaluation = evaluate(rising.states, Knots.every(1, 30), rising.starts, free, 1)
+    forward = ForwardSearch(
+        rising.states, twins_of(instance), evaluation, search.schedule.objective
+    )
+    with pytest.raises(TooWide):
+        forward.search_with_beam(10)
+    before = search.schedule
+    Forward(search, rising, evaluation).search_with_beam(10, 0)
+    assert search.schedule is before
+
+
+@pytest.mark.slow
+def test_an_optimum_that_cannot_be_checked_is_not_lost() -> None:
+    """It is claimed at the end, after all that might have given a proof to check."""
+    instance = generate("arrival-1", 7, seed=0)
+    expected = solve(instance, "exact", time_limit=60).objective
+    found = solve(
+        instance, "exact", time_limit=60, checkable=True, quick_start=False, params=UNCHECKABLE
+    )
+    assert found.status is Status.OPTIMAL
+    assert found.objective == found.lower_bound == expected
+    assert found.bound_source is BoundSource.SOLVER

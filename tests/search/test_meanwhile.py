@@ -1,0 +1,110 @@
+"""While loops are compiled a solver works on few requests, and whoever proves first is heard."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvopt import generate
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.result import BoundSource
+from kvopt.kernels import compile_clock as compiling
+from kvopt.search import meanwhile
+from kvopt.search.meanwhile import solver_while_compiling
+from kvopt.search.portfolio import both_sides
+
+README = """
+import sys
+import kvopt
+
+instance = kvopt.generate("arrival-1", n=10, seed=1)
+found = kvopt.solve(instance, time_limit=60)
+print(found.status, found.objective, found.lower_bound, found.bound_source, "numba" in sys.modules)
+"""
+
+
+@pytest.fixture(autouse=True)
+def few_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let solvers work, which other tests do without."""
+    monkeypatch.setattr(meanwhile, "MOST_REQUESTS", 10)
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have something compiled that takes as long as a test does."""
+    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
+    compiling.begins(ours=True)
+    yield
+    compiling.ends()
+
+
+def search_of(n: int, *, checkable: bool = False, workers: int = 1) -> Search:
+    """Return a search with both sides that come at once."""
+    instance = replace(generate("arrival-1", n=n, seed=4), workers=workers)
+    search = Search(instance, checkable=checkable)
+    both_sides(search)
+    assert not search.proved
+    return search
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_a_solver_proves_what_waits_for_the_compiler(
+    solver: str, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(meanwhile, "prover", lambda _: solver)
+    search = search_of(5, workers=workers)
+    with solver_while_compiling(search, presolve=True):
+        while not search.should_stop():
+            time.sleep(0.01)
+    assert search.proved
+    assert search.bound_source is BoundSource.SOLVER
+    assert search.bounded_by == {"cpsat": "CP-SAT", "highs": "HiGHS"}[solver]
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.parametrize(("n", "checkable"), [(11, False), (5, True)])
+def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked(n: int, checkable: bool) -> None:
+    search = search_of(n, checkable=checkable)
+    before = search.lower_bound
+    with solver_while_compiling(search, presolve=True):
+        time.sleep(0.1)
+    assert (search.lower_bound, search.proved) == (before, False)
+
+
+def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Search] = []
+    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
+    monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
+    with solver_while_compiling(search_of(5), presolve=True):
+        time.sleep(0.1)
+    assert not begun
+
+
+@pytest.mark.usefixtures("compiler")
+def test_an_end_of_the_others_ends_the_solver() -> None:
+    search = search_of(10)
+    with solver_while_compiling(search, presolve=True):
+        search.interrupt()
+    assert not search.proved
+
+
+@pytest.mark.slow
+def test_the_first_solve_of_an_installation_is_an_optimum(tmp_path: Path) -> None:
+    """Whichever ends first, the process ends in order and says nothing where nobody watches."""
+    done = subprocess.run(
+        [sys.executable, "-c", README],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("optimal 360 360 solver True\n", "")
+    assert list(tmp_path.rglob("*.nbi")), "what was compiled is kept"

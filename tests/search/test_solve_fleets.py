@@ -1,0 +1,198 @@
+"""Schedules of fleets: exhaustive engines against brute force, programs, limits, the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import Run
+from fleet_partitions import drawn_fleet, fleet_optimum, triples
+
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Request,
+    Schedule,
+    SolveResult,
+    export,
+    generate,
+    read_schedule,
+    solve,
+    write_instance,
+)
+from kvopt.heuristics.fleets.central_line import offer_central_lines
+from kvopt.heuristics.fleets.reinsertion import search_reinsertions
+from kvopt.heuristics.list_schedules import one_after_another
+from kvopt.heuristics.trace_beams import search_traces
+from kvopt.incumbent.incumbent import Search
+from kvopt.search import fleets
+from kvopt.timetable.solution_files import schedule_of_solution
+
+TWO = Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)], workers=2)
+CHAT = generate("conversation", n=240, memory=3_000, seed=1)
+FLEET = Instance(3_000, CHAT.requests, workers=3)
+
+
+def best_of(instance: Instance) -> int:
+    """Return the optimum by brute force."""
+    return fleet_optimum(instance.memory, triples(instance), instance.workers)
+
+
+def proved(instance: Instance, engine: str) -> SolveResult:
+    """Solve to the end, from nothing but one request after another."""
+    result = solve(instance, engine, quick_start=False, time_limit=100)
+    assert not result.faults
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    return result
+
+
+@pytest.mark.parametrize("engine", ["auto", "exact", "cpsat"])
+def test_engines_prove_what_brute_force_finds(engine: str) -> None:
+    for seed in range(4):
+        instance = drawn_fleet(seed)
+        result = proved(instance, engine)
+        assert result.objective == result.lower_bound == best_of(instance), seed
+        assert str(result.status) == "optimal"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["highs", "pyomo"])
+def test_programs_prove_what_brute_force_finds(engine: str) -> None:
+    for seed in range(3):
+        instance = drawn_fleet(seed)
+        result = proved(instance, engine)
+        assert result.objective == result.lower_bound == best_of(instance), seed
+
+
+@pytest.mark.thorough
+def test_ten_thousand_fleets() -> None:
+    for seed in range(10_000):
+        instance = drawn_fleet(seed)
+        best = best_of(instance)
+        result = solve(instance, "exact")
+        assert result.objective == result.lower_bound == best, seed
+        search = begun(instance)
+        offer_central_lines(search)
+        search_reinsertions(search, 9.0)
+        assert search.objective is not None
+        assert search.objective >= best, seed
+        assert not search.faults
+
+
+def begun(instance: Instance) -> Search:
+    """Return a search with a poor schedule."""
+    search = Search(instance)
+    assert search.offer_schedule(one_after_another(instance), "one after another")
+    return search
+
+
+def test_the_exhaustive_search_starts_from_nothing_good() -> None:
+    """Its optimum is found by itself, not by what came before."""
+    from kvopt.search.exact.fleets import run
+
+    for seed in range(30):
+        search = begun(drawn_fleet(seed))
+        run(search)
+        assert search.objective == search.lower_bound == best_of(search.instance), seed
+
+
+def test_more_workers_are_never_worse() -> None:
+    requests = generate("arrival-2", n=9, seed=4).requests
+    values = [solve(Instance(50, requests, workers=m), "exact").objective for m in (2, 3, 4)]
+    assert None not in values
+    assert values == sorted(values, key=lambda value: -(value or 0))
+    assert solve(Instance(50, requests, workers=30)).objective == sum(r.output for r in requests)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda search: search_reinsertions(search, 9.0, most_cycles=2),
+        lambda search: search_traces(search, 0.5),
+    ],
+    ids=["moves", "beams"],
+)
+def test_each_way_improves_a_fleet(way: Callable[[Search], None]) -> None:
+    search = begun(Instance(300, generate("uniform", n=14, seed=1).requests, workers=2))
+    before = search.objective
+    way(search)
+    assert not search.faults
+    assert search.schedule is not None
+    assert search.schedule.check().feasible
+    assert search.objective is not None
+    assert before is not None
+    assert search.objective < before
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("processor_clock")
+def test_a_larger_fleet_has_both_sides() -> None:
+    result = solve(FLEET, time_limit=3)
+    assert result.schedule is not None
+    assert result.schedule.check().feasible
+    assert result.lower_bound is not None
+    assert result.objective is not None
+    pool = solve(FLEET.pooled(), time_limit=1)
+    assert pool.lower_bound is not None
+    assert result.lower_bound >= 0.9 * pool.lower_bound
+    assert 0 < result.lower_bound <= result.objective
+    assert len(set(result.schedule.workers)) == 3  # type: ignore[union-attr]  # it has no pauses
+
+
+def test_a_limit_of_nothing_keeps_both_sides() -> None:
+    result = solve(FLEET, time_limit=0)
+    assert result.schedule is not None
+    assert result.lower_bound is not None
+    assert str(result.stop_reason) == "time-limit"
+
+
+def test_a_given_schedule_is_where_it_begins() -> None:
+    given = Schedule(TWO, (0, 3, 3), (0, 1, 0))
+    result = solve(TWO, start=given, quick_start=False, time_limit=0)
+    assert result.objective is not None
+    assert result.objective <= given.objective
+    with pytest.raises(InvalidInput, match="worker 0, time"):
+        solve(TWO, start=Schedule(TWO, (0, 0, 0), (0, 0, 0)))
+
+
+def test_an_engine_that_knows_one_worker_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="several workers"):
+        fleets.engine_for_fleets("mine", lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["fleet.mps", "fleet.lp"])
+def test_an_exported_fleet_is_solved_elsewhere(name: str, tmp_path: Path) -> None:
+    from kvopt.kernels.dependencies import load_highspy
+
+    path = tmp_path / name
+    instance = drawn_fleet(11)
+    export(instance, path)
+    highs = load_highspy().Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.readModel(str(path))
+    highs.run()
+    assert round(highs.getInfo().objective_function_value) == best_of(instance)
+    highs.writeSolution(str(tmp_path / "found.sol"), 0)
+    read = schedule_of_solution((tmp_path / "found.sol").read_text(), instance)
+    assert read.check().feasible
+    assert read.objective == best_of(instance)
+
+
+def test_a_column_on_a_worker_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no column of this instance"):
+        schedule_of_solution("x_r0_0_2 1\n", TWO)
+
+
+def test_solve_on_the_command_line(run: Run, tmp_path: Path) -> None:
+    file, schedule = tmp_path / "fleet.json", tmp_path / "schedule.json"
+    write_instance(Instance(3, TWO.requests), file)
+    status, out, _ = run("solve", file, "--workers", "2", "--json", "-o", schedule)
+    said = json.loads(out)
+    assert (status, said["status"]) == (0, "optimal")
+    assert sorted(set(said["workers"])) == [0, 1]
+    assert Schedule(TWO, said["starts"], said["workers"]).check().objective == said["objective"]
+    assert read_schedule(schedule, TWO).objective == said["objective"]
+    assert "workers" not in json.loads(run("solve", file, "--json")[1])

@@ -1,0 +1,221 @@
+"""Fleets in seconds: the search against brute force, limits, Ctrl-C, the command."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from commands import Run
+from fleet_oracle import timed_fleet_optimum
+from timed_oracle import Server
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Request,
+    gap_below,
+    generate,
+    run,
+    write_instance,
+)
+from kvopt.heuristics.seconds.runs import TimedSearch, search_moves, search_routed
+from kvopt.problem.clocks import Seconds
+from kvopt.search.seconds import TimedResult, solve_in_seconds
+
+CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
+CHAT = generate("conversation", n=60, memory=2_000, seed=2)
+FLEET = Instance(
+    2_000,
+    [Request(0, r.prompt, r.output, arrival_seconds=0.5 * i) for i, r in enumerate(CHAT.requests)],
+    workers=2,
+)
+
+
+def drawn(seed: int, most: int = 4) -> tuple[Instance, Server]:
+    """Return a tiny fleet of at most two workers, and its server as the oracle takes it."""
+    rng = random.Random(seed)
+    memory = rng.randint(2, 7)
+    requests = []
+    for _ in range(rng.randint(1, most)):
+        output = rng.randint(1, min(3, memory))
+        prompt = rng.randint(0, memory - output)
+        arrival = rng.choice((0, rng.randint(0, 40)))
+        requests.append(Request(0, prompt, output, arrival_seconds=arrival / 1e9))
+    lines = [(rng.randint(1, 9), rng.randint(0, 3)) for _ in range(rng.randint(1, 2))]
+    server = Server(lines, rng.randint(0, 2), rng.randint(0, 2))
+    return Instance(memory, requests, workers=rng.randint(1, 2)), server
+
+
+def clock_of(server: Server) -> Seconds:
+    """Return the clock of an oracle's server."""
+    lines = [Line(*line) for line in server.lines]
+    return Seconds(BatchTime(lines, prompt_ns=server.prompt_ns, kv_ns=server.kv_ns))
+
+
+def oracle(instance: Instance, server: Server) -> int:
+    """Return the optimum by brute force."""
+    arrivals = clock_of(server).arrivals(instance)
+    triples = [(a, r.prompt, r.output) for a, r in zip(arrivals, instance, strict=True)]
+    return timed_fleet_optimum(server, instance.memory, instance.workers, triples)
+
+
+def checked(found: TimedResult) -> None:
+    """Both sides must be there, and be true."""
+    assert found.run is not None
+    assert found.run.violations() == []
+    assert found.objective == found.run.objective == sum(found.run.latencies)
+    assert found.lower_bound is not None
+    assert found.lower_bound <= (found.objective or 0)
+    assert not found.faults
+    assert (str(found.status) == "optimal") == (found.objective == found.lower_bound)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_tiny_fleets_are_solved_as_brute_force_does(first: int) -> None:
+    for seed in range(first, first + 20):
+        instance, server = drawn(seed, most=3)
+        found = solve_in_seconds(instance, clock_of(server))
+        checked(found)
+        assert str(found.status) == "optimal", seed
+        assert found.objective == oracle(instance, server), seed
+
+
+@pytest.mark.thorough
+def test_a_thousand_tiny_fleets() -> None:
+    for seed in range(1_000):
+        instance, server = drawn(seed)
+        found = solve_in_seconds(instance, clock_of(server))
+        checked(found)
+        assert found.objective == oracle(instance, server), seed
+
+
+def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
+    reached = 0
+    for seed in range(12):
+        instance, server = drawn(seed, most=3)
+        search = TimedSearch(instance, clock_of(server))
+        search_routed(search)
+        search_moves(search, seed)
+        assert search.run is not None
+        assert search.run.violations() == []
+        best = oracle(instance, server)
+        assert (search.objective or 0) >= best, seed
+        reached += search.objective == best
+    assert reached >= 9
+
+
+@pytest.mark.usefixtures("processor_clock")
+def test_the_search_beats_every_router_that_it_tries() -> None:
+    found = solve_in_seconds(FLEET, CLOCK, time_limit=2)
+    checked(found)
+    for router in ("central", "least-volume"):
+        for policy in ("svf", "fcfs"):
+            value = run(FLEET, policy, router=router, clock=CLOCK).objective
+            assert value is not None
+            assert found.objective is not None
+            assert found.objective < value
+    assert found.found_by == "moves between workers"
+    assert str(found.stop_reason) == "time-limit"
+
+
+def test_moves_are_repeatable() -> None:
+    values = []
+    for _ in range(2):
+        few = Instance(2_000, FLEET.requests[:8], workers=2)
+        search = TimedSearch(few, CLOCK)
+        search_routed(search)
+        search_moves(search, 5)
+        values.append(search.objective)
+    assert values[0] == values[1]
+
+
+def test_limits_and_interrupts_keep_both_sides() -> None:
+    nothing = solve_in_seconds(FLEET, CLOCK, time_limit=0)
+    checked(nothing)
+    assert nothing.found_by == "one after another"
+    assert str(nothing.stop_reason) == "time-limit"
+    enough = solve_in_seconds(FLEET, CLOCK, stop=gap_below(0.99))
+    checked(enough)
+    assert str(enough.stop_reason) == "gap"
+    search: TimedSearch = TimedSearch(FLEET, CLOCK, observer=lambda _: search.interrupt(2))
+    search_routed(search)
+    first = search.objective
+    assert first is not None
+    search_moves(search)
+    assert search.objective == first
+    assert search.result("auto").signal_number == 2
+
+
+def test_tables_and_pictures_of_a_result() -> None:
+    found = solve_in_seconds(Instance(5, [Request(0, 2, 1)] * 3, "three", workers=2), CLOCK)
+    row = found.to_dataframe().iloc[0]
+    assert row["objective_ns"] == found.objective
+    assert (row["instance"], row["requests"]) == ("three", 3)
+    assert "seconds" in str(found.facts()["total latency"])
+    assert "toprule" in found.to_latex()
+    assert found.plot() is not None
+
+
+def test_no_requests() -> None:
+    found = solve_in_seconds(Instance(5, [], workers=2), CLOCK)
+    assert (found.objective, found.lower_bound, str(found.status)) == (0, 0, "optimal")
+
+
+def test_the_command(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    write_instance(Instance(3, [Request(0, 0, 3), Request(0, 0, 3), Request(0, 1, 2)]), file)
+    status, out, _ = run("solve", file, "--workers", "2", "--seconds", "--json")
+    said = json.loads(out)
+    assert (status, said["status"]) == (0, "optimal")
+    assert said["objective_seconds"] == said["lower_bound_seconds"]
+    assert sorted(set(said["workers"])) == [0, 1]
+    assert len(said["starts"]) == len(said["starts_seconds"]) == 3
+    status, out, _ = run("solve", file, "--workers", "2", "--seconds", "--batch-time", "nothing")
+    assert status == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--engine", "exact"),
+        ("--scope", "pauses"),
+        ("--start", "schedule.json"),
+        ("-o", "schedule.json"),
+        ("--cold",),
+    ],
+)
+def test_what_is_of_rounds_is_refused(options: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    write_instance(FLEET, file)
+    status, _, err = run("solve", file, "--seconds", *options)
+    assert status == 2
+    assert "seconds" in err
+    assert run("solve", file, "--batch-time", "llama-2-70b-2xa100")[0] == 2
+
+
+def test_a_model_in_place_of_a_clock_is_refused_with_what_to_write() -> None:
+    with pytest.raises(InvalidInput, match=r"clock: must be Seconds\(model\)"):
+        solve_in_seconds(CHAT, BatchTime([Line(1, 1)]))  # type: ignore[arg-type]
+
+
+def test_a_run_of_many_rounds_does_not_exhaust_the_stack() -> None:
+    requests = [Request(0, 0, 700), Request(0, 300, 600), Request(0, 5, 650)]
+    found = solve_in_seconds(Instance(1300, requests), CLOCK, time_limit=5)
+    assert found.run is not None
+    assert found.objective is not None
+    assert found.lower_bound is not None
+    assert found.lower_bound <= found.objective
+
+
+def test_all_files_are_looked_at_before_the_first_is_solved(run: Run, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    write_instance(FLEET, good)
+    write_instance(Instance(9, [Request(3, 1, 1)]), bad)
+    code, out, err = run("solve", good, bad, "--seconds", "--time-limit", "600")
+    assert code == 2
+    assert not out
+    assert "bad.json" in err

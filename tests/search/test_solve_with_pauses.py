@@ -1,0 +1,163 @@
+"""``solve`` with pauses: optima by brute force, both sides at any limit."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pause_oracle
+import pytest
+from effort import many
+from strategies import instance_of, plain, random_instances
+
+from kvopt import InvalidInput, generate, solve, write_instance
+from kvopt.bounds.volume import volume_bound
+from kvopt.incumbent.proofs import Prices
+from kvopt.problem.scopes import Scope
+from kvopt.search.exact import paused_layers as layers
+from kvopt.search.solvers import cpsat
+from kvopt.timetable.pausing import PausedSchedule
+
+solve_paused = partial(solve, scope="pauses")
+
+
+@pytest.mark.parametrize(
+    ("memory", "requests", "best"),
+    [(10, [(0, 0, 10), (6, 5, 1)], 12), (3, [(0, 0, 3), (1, 2, 1)], 5), (3, [], 0)],
+)
+def test_worked_cases(memory: int, requests: list[tuple[int, int, int]], best: int) -> None:
+    found = solve_paused(instance_of(memory, requests))
+    assert (found.objective, found.lower_bound, str(found.status)) == (best, best, "optimal")
+    assert (str(found.stop_reason), str(found.scope)) == ("proved", "pauses")
+
+
+@pytest.mark.slow
+def test_optima_are_those_of_brute_force() -> None:
+    for instance in random_instances(many(10), 5, most_memory=8, most_output=4, last_arrival=3):
+        found = solve_paused(instance)
+        assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
+
+
+@pytest.mark.slow
+def test_an_optimum_of_the_papers_family() -> None:
+    """No longer than without pauses, and proved by the search where prices leave a gap."""
+    instance = generate("arrival-1", n=6, seed=1)
+    found = solve_paused(instance)
+    runs = solve(instance).objective
+    assert (str(found.status), str(found.bound_source)) == ("optimal", "solver")
+    assert found.objective is not None
+    assert runs is not None
+    assert found.checked is not None
+    assert found.checked.value < found.objective < runs
+
+
+def test_a_limit_leaves_both_sides() -> None:
+    instance = generate("arrival-1", n=40, seed=1)
+    found = solve_paused(instance, time_limit=0)
+    assert (str(found.status), str(found.stop_reason)) == ("feasible", "time-limit")
+    assert found.schedule is not None
+    assert found.schedule.check().feasible
+    assert found.lower_bound == volume_bound(instance) < found.schedule.objective
+
+
+@pytest.mark.slow
+def test_what_cannot_be_searched_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layers, "LARGEST_LAYER", 5)
+    found = solve_paused(generate("arrival-1", n=6, seed=1), time_limit=8)
+    assert "more than 5 labels with pauses" in found.notes[0]
+    assert str(found.status) == "feasible"
+
+
+def test_json_says_what_is_known(tmp_path: Path) -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    write_instance(instance, tmp_path / "a.json")
+    said = solve_paused(tmp_path / "a.json").to_json()
+    assert json.loads(json.dumps(said))["segments"] == [[[1, 6], [8, 11]], [[7, 7]]]
+    assert (said["scope"], said["objective"], said["lower_bound"]) == ("pauses", 12, 12)
+
+
+def test_summaries_say_what_is_covered() -> None:
+    text = " ".join(str(solve_paused(instance_of(10, [(0, 0, 3)]))).split())
+    assert Scope.PAUSES.sentence in text
+
+
+def test_limits_are_checked() -> None:
+    with pytest.raises(InvalidInput, match="time limit: must be a number of seconds"):
+        solve_paused(instance_of(3, [(0, 0, 1)]), time_limit=-1)
+
+
+# ---- engines by name --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "engine", ["highs", "cpsat", pytest.param("pyomo", marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("quick_start", [True, False])
+@pytest.mark.parametrize("presolve", [True, False])
+def test_engines_find_a_pause(engine: str, quick_start: bool, presolve: bool) -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    found = solve_paused(instance, engine, quick_start=quick_start, presolve=presolve, threads=1)
+    assert (found.objective, found.lower_bound, found.engine) == (12, 12, engine)
+    assert not found.faults
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+@pytest.mark.parametrize("presolve", [True, False])
+def test_engines_agree_with_brute_force(engine: str, presolve: bool) -> None:
+    seed = 41 + presolve
+    for instance in random_instances(many(12), seed, most_memory=8, most_output=4, last_arrival=3):
+        found = solve_paused(
+            instance, engine, quick_start=len(instance) % 2 == 0, presolve=presolve, threads=1
+        )
+        best = pause_oracle.optimum(*plain(instance))
+        assert found.objective == found.lower_bound == best
+        assert not found.faults
+
+
+@pytest.mark.slow
+def test_pyomo_agrees_with_brute_force() -> None:
+    for instance in random_instances(4, 43, least_requests=2, most_memory=8, most_output=4):
+        found = solve_paused(instance, "pyomo", quick_start=False)
+        assert found.objective == found.lower_bound == pause_oracle.optimum(*plain(instance))
+
+
+@pytest.mark.parametrize("engine", ["auto", "highs", "cpsat"])
+def test_a_cold_start_has_no_volume_bound_and_no_list_schedule(engine: str) -> None:
+    found = solve_paused(
+        generate("arrival-1", n=20, seed=1), engine, quick_start=False, time_limit=0
+    )
+    assert found.lower_bound is None
+    assert (found.found_by, found.objective is None) in {
+        ("orders with pauses", False), (None, True)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["highs", "cpsat"])
+def test_engines_begin_from_a_schedule(engine: str) -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    start = PausedSchedule(instance, [[(1, 6), (9, 12)], [(7, 7)]])
+    found = solve_paused(instance, engine, start=start, quick_start=False, time_limit=0)
+    assert (found.objective, found.found_by) == (13, "given schedule")
+
+
+def test_what_observers_see_are_schedules_with_pauses() -> None:
+    instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
+    seen: list[int | None] = []
+    solve_paused(instance, observer=lambda progress: seen.append(progress.objective))
+    assert 12 in seen
+    known = [value for value in seen if value is not None]
+    assert known == sorted(known, reverse=True)
+
+
+def test_prices_to_begin_from_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="prices: cannot be given with the scope pauses"):
+        solve_paused(instance_of(3, [(0, 0, 1)]), prices=Prices((1,), 1))
+
+
+def test_too_many_tokens_for_a_solver_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpsat, "LARGEST_TOKENS", 5)
+    found = solve_paused(instance_of(4, [(0, 0, 3), (0, 1, 3)]), "cpsat")
+    assert found.notes == ("cpsat: 6 tokens are too many for its model with pauses",)
+    assert found.objective is not None

@@ -1,0 +1,128 @@
+"""What policies look ahead with, and what they believe, against the definitions."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import instance_of, instances
+
+from kvopt import (
+    Instance,
+    Prediction,
+    Request,
+    generate,
+    run,
+)
+from kvopt.problem.predictions import PredictionModel
+from kvopt.simulate.policies import lookahead
+from kvopt.simulate.policies.lookahead import LookAhead
+from kvopt.simulate.policies.lookahead_loops import LoopLookAhead
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [LookAhead, LoopLookAhead])
+def test_look_ahead_agrees_with_its_definition(kind: type[LookAhead]) -> None:
+    rng = random.Random(4)
+    for _ in range(600):
+        capacity, now = rng.randint(3, 30), 0
+        table, active = kind(capacity), list[tuple[int, int, int]]()
+        for _ in range(rng.randint(1, 40)):
+            now += rng.randint(0, 2)
+            for item in [a for a in active if rng.random() < 0.1]:
+                active.remove(item)
+                table.remove(*item)
+            prompt, output = rng.randint(0, 6), rng.randint(1, 9)
+            wait = table.wait(prompt, output, now)
+            assert (wait == 0) == fits(capacity, active, (prompt, output, now), now)
+            for sooner in range(1, wait):  # no round is skipped at which it would fit
+                later = (prompt, output, now + sooner)
+                if all(k + o > now + sooner for _, o, k in active):
+                    assert not fits(capacity, active, later, now + sooner)
+            if wait == 0:
+                table.add(prompt, output, now)
+                active.append((prompt, output, now))
+        assert len(table) == len(active)
+
+
+def test_compiled_loops_wait_as_long() -> None:
+    rng = random.Random(5)
+    for _ in range(200):
+        capacity, now = rng.randint(3, 300), 0
+        tables, active = [LookAhead(capacity), LoopLookAhead(capacity)], set[tuple[int, int, int]]()
+        for _ in range(100):
+            now += rng.randint(0, 3)
+            for item in [a for a in active if rng.random() < 0.1]:
+                active.remove(item)
+                for table in tables:
+                    table.remove(*item)
+            new = rng.randint(0, 20), rng.randint(1, 30), now
+            first, second = (table.wait(*new) for table in tables)
+            assert first == second
+            if first == 0 and new not in active:
+                active.add(new)
+                for table in tables:
+                    table.add(*new)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "mc-sf", "svf"])
+def test_arrivals_near_the_limit_are_as_good_as_at_0(policy: str) -> None:
+    runs = [
+        run(instance_of(10**6, [(arrival, 0, 11)] * 1_100), policy)
+        for arrival in (0, 2**53 - 10**6)
+    ]
+    assert runs[0].objective == runs[1].objective == 11 * 1_100
+
+
+def test_runs_of_many_use_compiled_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = generate("conversation", 300, seed=1)
+    expected = [run(instance, label).starts for label in ("svf", "patient", "h-sf")]
+    monkeypatch.setattr(lookahead, "MANY", 1)
+    assert type(lookahead.look_ahead(9, 300)) is LoopLookAhead
+    assert [run(instance, label).starts for label in ("svf", "patient", "h-sf")] == expected
+
+
+def fits(
+    capacity: int, active: list[tuple[int, int, int]], new: tuple[int, int, int], now: int
+) -> bool:
+    """Check every time while the newcomer is active; an outlived belief has one more round."""
+    for time in range(now + 1, new[2] + new[1] + 1):
+        held = sum(s + time - k for s, o, k in [*active, new] if time <= max(k + o, now + 1))
+        if held > capacity:
+            return False
+    return True
+
+
+def test_prediction_models() -> None:
+    requests = [
+        Request(0, 1, 5, predicted=Prediction(2, 9)),
+        Request(0, 1, 101),
+        Request(0, 195, 5),
+    ]
+    instance = Instance(200, requests)
+
+    def intervals(model: PredictionModel) -> list[tuple[int, int]]:
+        found = model.beliefs(instance)
+        return list(zip(found.lower, found.upper, strict=True))
+
+    assert intervals(PredictionModel()) == [(2, 9), (101, 101), (5, 5)]
+    assert intervals(PredictionModel(intervals="rough")) == [(1, 199), (1, 199), (1, 5)]
+    assert intervals(PredictionModel(intervals="buckets")) == [(1, 100), (101, 199), (1, 5)]
+    tenth = PredictionModel(intervals="relative", eps=Fraction("0.1"))
+    assert intervals(tenth) == [(5, 5), (91, 111), (5, 5)]
+    assert PredictionModel("mid").beliefs(instance).output == [5, 101, 5]
+    assert PredictionModel("upper").beliefs(instance).output == [9, 101, 5]
+    assert PredictionModel("exact").beliefs(instance).output == [5, 101, 5]
+
+
+@given(instance=instances(), eps=st.fractions(0, 1), seed=st.integers(0, 9))
+def test_noise_stays_in_its_range(instance: Instance, eps: Fraction, seed: int) -> None:
+    model = PredictionModel("noise", eps=eps, seed=seed)
+    believed = model.beliefs(instance).output
+    assert believed == model.beliefs(instance).output
+    for request, output in zip(instance, believed, strict=True):
+        assert 1 <= output <= instance.memory - request.prompt
+        assert abs(output - request.output) <= eps * request.output + Fraction(1, 2) or output == 1

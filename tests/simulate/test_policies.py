@@ -1,0 +1,90 @@
+"""Every policy against a slow, literal transcription of its paper, and the rules of all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from effort import many
+from literal import chen, jaillet
+from literal.common import Job, Run
+
+from kvopt import Instance, Prediction, Request, run
+from kvopt.simulate.policies.base import shuffled_ranks
+
+Literal = Callable[[list[Job], int, list[int], list[int]], Run]
+
+
+def coin(seed: int) -> Callable[[], bool]:
+    return jaillet.coins(0.3, seed)
+
+
+LITERAL: dict[str, Literal] = {
+    "fcfs": lambda jobs, m, _, __: jaillet.fcfs(jobs, m),
+    "mc-sf": lambda jobs, m, _, __: jaillet.mc_sf(jobs, m),
+    "mc-sf:alpha=0.1": lambda jobs, m, _, __: jaillet.mc_sf(jobs, m, alpha="0.1"),
+    "mc-sf:pred=lower": lambda jobs, m, low, _: jaillet.mc_sf(jobs, m, low),
+    "mc-sf:pred=lower,alpha=0.2": lambda jobs, m, low, _: jaillet.mc_sf(jobs, m, low, alpha="0.2"),
+    "fcfs:pred=lower": lambda jobs, m, low, _: jaillet.fcfs(jobs, m, low),
+    "mc-sf-total": lambda jobs, m, _, __: jaillet.mc_sf_total(jobs, m),
+    "svf:pred=lower": lambda jobs, m, low, _: jaillet.svf(jobs, m, low),
+    "svf": lambda jobs, m, _, __: jaillet.svf(jobs, m),
+    "h-sf": lambda jobs, m, _, __: chen.h_sf(jobs, m),
+    "h-sf:pred=lower": lambda jobs, m, low, _: chen.h_sf(jobs, m, low),
+    "alpha-protect:alpha=0.1": lambda jobs, m, _, __: jaillet.alpha_protect(jobs, m, alpha="0.1"),
+    "alpha-protect:alpha=0.3": lambda jobs, m, _, __: jaillet.alpha_protect(jobs, m, alpha="0.3"),
+    "alpha-beta:alpha=0.1,beta=0.3,seed=5": lambda jobs, m, _, __: jaillet.alpha_beta(
+        jobs, m, alpha="0.1", coin=coin(5), round_limit=10**6
+    ),
+    "a-max:seed=3": lambda jobs, m, _, rank: chen.a_max(jobs, m, rank=rank),
+    "a-min:seed=3": lambda jobs, m, _, rank: chen.a_min(jobs, m, rank=rank),
+    "a-random:seed=3": lambda jobs, m, _, rank: chen.a_random(jobs, m, rank=rank),
+    "a-random:seed=3,memory=7": lambda jobs, m, _, rank: chen.a_random(
+        jobs, m, rank=rank, override=min(m, 7)
+    ),
+    "a-l": lambda jobs, m, _, __: chen.a_l(jobs, m),
+    "a-switch:seed=3": lambda jobs, m, _, rank: chen.a_switch(jobs, m, rank=rank),
+}
+
+
+def drawn(rng: random.Random) -> Instance:
+    """Draw a small instance whose intervals are often wrong."""
+    memory = rng.randint(2, 14)
+    latest = rng.choice([0, 0, 3, 12])
+    requests = []
+    for _ in range(rng.randint(0, 7)):
+        prompt = rng.randint(0, min(memory - 1, rng.choice([0, 2, memory])))
+        output = rng.randint(1, memory - prompt)
+        low = rng.randint(1, memory - prompt)
+        interval = Prediction(low, rng.randint(low, memory - prompt))
+        if rng.random() < 0.3:
+            interval = Prediction(min(low, output), max(interval.upper, output))
+        requests.append(Request(rng.randint(0, latest), prompt, output, predicted=interval))
+    return Instance(memory, requests)
+
+
+def jobs_of(instance: Instance) -> list[Job]:
+    jobs = []
+    for r in instance:
+        assert r.predicted is not None
+        jobs.append(Job(r.arrival, r.prompt, r.output, r.predicted.lower, r.predicted.upper))
+    return jobs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", LITERAL)
+def test_policy_does_what_the_paper_says(text: str) -> None:
+    rng = random.Random(text)
+    slow = text.startswith("alpha-beta")  # the literal version walks through its endless rounds
+    for _ in range(many(5 if slow else 400)):
+        instance = drawn(rng)
+        jobs = jobs_of(instance)
+        lows = [job.interval().lower for job in jobs]
+        expected = LITERAL[text](jobs, instance.memory, lows, shuffled_ranks(len(jobs), 3))
+        found = run(instance, text)
+        assert found.outcome == expected.outcome, instance
+        assert found.starts == tuple(expected.starts), instance
+        assert found.objective == expected.objective
+        if expected.outcome == "completed":
+            assert found.evictions == expected.evictions

@@ -1,0 +1,430 @@
+"""Servers that pause requests, against one that is written down literally."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from commands import Run
+from effort import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from literal_vllm import LiteralVllm, One
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Prediction,
+    Request,
+    certify,
+    write_instance,
+)
+from kvopt import run as simulate
+from kvopt.experiments.hunting import hunt
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.scopes import Scope
+from kvopt.simulate.routers.base import ArrivalRouter, Load
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.blocks import block_overflow
+from kvopt.timetable.fleet_runs import FleetRun
+from kvopt.timetable.paused_runs import PausedRun
+from kvopt.timetable.runs import Chunks
+
+MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
+
+
+@dataclass
+class Case:
+    instance: Instance
+    limits: dict[str, int]
+    watermark: Fraction
+    by_priority: bool
+
+    @property
+    def policy(self) -> str:
+        keys = ",".join(f"{key}={value}" for key, value in self.limits.items())
+        name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
+        return f"{name},{keys},watermark={self.watermark}"
+
+    def served(self, clock: Clock = ROUNDS) -> PausedRun:
+        found = simulate(self.instance, self.policy, clock=clock)
+        assert isinstance(found, PausedRun)
+        return found
+
+    def literal(self, model: BatchTime | None = None) -> tuple[LiteralVllm, list[One]]:
+        clock = ROUNDS if model is None else Seconds(model)
+        requests = [
+            One(i, arrival, r.prompt + 1, r.output, r.priority or 0)
+            for i, (r, arrival) in enumerate(
+                zip(self.instance, clock.arrivals(self.instance), strict=True)
+            )
+        ]
+        limits = self.limits
+        blocks = self.instance.memory // limits["block"]
+        server = LiteralVllm(
+            limits["block"],
+            blocks,
+            limits["max_seqs"],
+            limits["budget"],
+            bool(limits["chunked"]),
+            int(float(self.watermark) * (blocks + 1)),
+            self.by_priority,
+            model,
+            bool(limits["asynchronous"]),
+        )
+        server.serve(requests)
+        return server, requests
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    block = draw(st.sampled_from([1, 1, 2, 3, 8]))
+    memory = block * draw(st.integers(1, 40 // block))
+    max_seqs = draw(st.sampled_from([1, 2, 3, 100]))
+    budget = max_seqs + draw(st.sampled_from([0, 1, 5, 40]))
+    chunked = draw(st.booleans())
+    most = memory if chunked else min(memory, budget)
+    peaks = draw(st.lists(st.integers(1, most), min_size=1, max_size=9))
+    requests, arrival = [], 0
+    for peak in peaks:
+        output = draw(st.integers(1, peak))
+        arrival += draw(st.sampled_from([0, 0, 0, 1, 7]))
+        priority = draw(st.integers(-2, 2))
+        requests.append(
+            Request(
+                arrival, peak - output, output, arrival_seconds=arrival / 10**7, priority=priority
+            )
+        )
+    limits = {"block": block, "max_seqs": max_seqs, "budget": budget, "chunked": int(chunked)}
+    limits["asynchronous"] = draw(st.integers(0, 1))
+    watermark = draw(st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2)]))
+    return Case(Instance(memory, requests), limits, watermark, draw(st.booleans()))
+
+
+def in_stretches(times: list[int]) -> tuple[tuple[int, int], ...]:
+    groups = groupby(enumerate(times), lambda pair: pair[1] - pair[0])
+    runs = ([time for _, time in group] for _, group in groups)
+    return tuple((times[0], times[-1]) for times in runs)
+
+
+@examples(30)
+@given(cases())
+def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
+    found = case.served()
+    server, requests = case.literal()
+    stretches = tuple(in_stretches(one.times) for one in requests)
+    assert found.paused_schedule.segments == stretches
+    assert found.completions == tuple(one.completed for one in requests)
+    assert found.paused_schedule.check().feasible
+    assert block_overflow(found.paused_schedule, case.limits["block"]) is None
+    assert found.peak_memory <= server.most_used * case.limits["block"] <= case.instance.memory
+
+
+@examples(30)
+@given(cases())
+def test_seconds_are_those_of_a_literal_server(case: Case) -> None:
+    found = case.served(Seconds(MODEL))
+    _, requests = case.literal(MODEL)
+    assert found.completions == tuple(one.completed for one in requests)
+    assert found.objective is not None
+
+
+def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> None:
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    found = simulate(Instance(16, requests), "vllm-fcfs:block=1")
+    assert isinstance(found, PausedRun)
+    assert found.segments == (((1, 7),), ((1, 2),), ((1, 5), (8, 11)), ((1, 3), (8, 9)))
+    assert (found.objective, found.pauses, found.schedule) == (29, 2, None)
+    assert found.to_json()["segments"] == found.segments
+    assert found.first_tokens == (1, 1, 1, 1)
+
+
+def test_whole_blocks_leave_less_room() -> None:
+    instance = Instance(16, [Request(0, 0, 5), Request(0, 0, 5), Request(0, 0, 5)])
+    together = simulate(instance, "vllm-fcfs:block=1")
+    apart = simulate(instance, "vllm-fcfs:block=8")
+    assert (together.objective, apart.objective) == (15, 20)
+
+
+def test_prompts_in_pieces_yield_no_token_until_the_last() -> None:
+    instance = Instance(50, [Request(0, 0, 8), Request(0, 9, 2)])
+    found = simulate(instance, "vllm-fcfs:block=1,max_seqs=4,budget=4")
+    assert isinstance(found, PausedRun)
+    assert found.chunks == (Chunks(1, 0, (3, 3, 3)),)
+    assert found.segments == (((1, 8),), ((4, 5),))
+    assert found.peak_memory == 5 + 9 + 2
+
+
+@pytest.mark.parametrize(
+    ("by", "first"), [("output", 1), ("volume", 0), ("prediction", 2), ("priority", 3)]
+)
+def test_priorities_are_what_by_says(by: str, first: int) -> None:
+    requests = [
+        Request(0, 0, 4, predicted=Prediction(8, 8)),
+        Request(0, 9, 3, predicted=Prediction(9, 9)),
+        Request(0, 4, 5, predicted=Prediction(1, 2)),
+        Request(0, 5, 6, predicted=Prediction(9, 9), priority=-1),
+    ]
+    found = simulate(Instance(14, requests), f"vllm-priority:by={by},block=1,max_seqs=1")
+    assert found.starts[first] == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("vllm-fcfs:block=0", "block: must be at least 1, got 0"),
+        ("vllm-fcfs:budget=10", "budget: must be at least max_seqs, 1024, got 10"),
+        ("vllm-fcfs:watermark=1", "watermark: must be at least 0 and below 1, got 1"),
+        ("vllm-fcfs", "request 'r0': block: needs 1 blocks of 16 tokens, memory has 0"),
+        (
+            "vllm-fcfs:block=1,max_seqs=1,budget=2,chunked=0",
+            "request 'r0': budget: is below the 3 tokens that a round may have to process",
+        ),
+        ("vllm-priority:block=1,by=priority", "by: no request has a priority"),
+    ],
+)
+def test_what_a_server_cannot_serve_is_refused(policy: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(Instance(9, [Request(0, 1, 2)]), policy)
+    assert str(caught.value).startswith(reason)
+
+
+def test_runs_are_checked() -> None:
+    instance = Instance(9, [Request(2, 3, 2)])
+    found = simulate(instance, "vllm-fcfs:block=1")
+    assert isinstance(found, PausedRun)
+    assert found.violations() == []
+
+    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__dataclass_fields__}
+
+    def violation(**changes: object) -> str:
+        return PausedRun(**{**fields, **changes}).violations()[0]
+
+    assert "2 tokens" in violation(segments=(((3, 3),),))
+    assert "not those of the last" in violation(starts=(3,))
+    assert "before its arrival" in violation(segments=(((2, 3),),), starts=(1,))
+    assert "cannot process" in violation(chunks=(Chunks(0, 1, (9,)),))
+    assert "cannot process" in violation(chunks=(Chunks(0, 2, (1,)),))
+    later = {"segments": (((5, 6),),), "starts": (4,)}
+    apart, same = Chunks(0, 2, (1,)), Chunks(0, 3, (2,))
+    assert PausedRun(**{**fields, **later, "chunks": (same, apart)}).violations() == []
+    assert "cannot process" in violation(**later, chunks=(same, same))
+    assert "cannot process" in violation(**later, chunks=(Chunks(0, 2, (1, 1)), same))
+    assert "cannot process" in violation(**later, chunks=(Chunks(0, 6, (1,)),))
+    assert "of which there is none" in violation(**later, chunks=(Chunks(1, 2, (1,)),))
+
+
+def test_the_command_says_how_often_requests_paused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "i.json"
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    write_instance(Instance(16, requests), path)
+    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1")
+    assert code == 0
+    assert "2 pauses" in out
+    code, out, _ = run("run", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "s.json", "--json")
+    assert code == 0
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert found["schema"] == "kvopt.schedule/2"
+    assert found["segments"] == json.loads(out)["policies"][0]["segments"]
+    code, _, err = run("plot", path, "-P", "vllm-fcfs:block=1", "-o", tmp_path / "p.svg")
+    assert code == 0, err
+    assert "2 pauses" in (tmp_path / "p.svg").read_text()
+
+
+def test_what_pauses_is_not_compared_with_bounds_that_do_not_cover_it(
+    run: Run, tmp_path: Path
+) -> None:
+    policy = "vllm-fcfs:block=1"
+    (tmp_path / "s.toml").write_text(
+        f'policies = ["{policy}"]\n[[instances]]\nfamily = "arrival-1"\ncount = 1\n'
+    )
+    for command in (
+        ("study", tmp_path / "s.toml", "--out", tmp_path / "out"),
+        ("hunt", "--policy", policy, "--scope", "runs", "--n", "2", "--memory", "4"),
+    ):
+        code, out, err = run(*command)
+        assert (code, out) == (2, ""), command
+        assert "pauses requests with tokens kept" in err, command
+
+
+@examples(30)
+@given(cases(), st.booleans())
+def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
+    page = case.limits["block"]
+    policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
+    found = simulate(case.instance, policy)
+    assert isinstance(found, PausedRun)
+    assert found.paused_schedule.check().feasible
+    assert block_overflow(found.paused_schedule, page) is None
+
+
+def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
+    requests = [Request(0, 2, 8), Request(0, 3, 8), Request(0, 1, 8)]
+    found = simulate(
+        Instance(16, requests), "sglang:conservative=0.01,mixed=1,pred=lower,intervals=rough"
+    )
+    assert isinstance(found, PausedRun)
+    assert found.segments == (((1, 6), (14, 15)), ((1, 3), (9, 13)), ((1, 8),))
+    assert found.note == "2 pauses, 2 of them retractions"
+
+
+def test_prompts_alone_hold_up_those_that_run() -> None:
+    instance = Instance(20, [Request(0, 2, 4), Request(2, 3, 2)])
+    apart, mixed = simulate(instance, "sglang"), simulate(instance, "sglang:mixed=1")
+    assert isinstance(apart, PausedRun)
+    assert apart.segments == (((1, 2), (4, 5)), ((3, 4),))
+    assert (apart.objective, mixed.objective) == (7, 6)
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        ("sglang:page=0", "page: must be at least 1"),
+        ("sglang:conservative=0", "conservative: must be above 0"),
+        ("sglang:page=8", "request 'r0': page: needs 16 tokens in whole pages, memory has 8"),
+    ],
+)
+def test_what_cannot_be_retracted_is_refused(policy: str, reason: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        simulate(Instance(9, [Request(0, 7, 2)]), policy)
+    assert str(caught.value).startswith(reason)
+
+
+def test_retraction_knows_no_seconds() -> None:
+    with pytest.raises(InvalidInput, match="in rounds, not in seconds"):
+        simulate(Instance(9, [Request(0, 1, 1)]), "sglang", clock=Seconds(MODEL))
+
+
+def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:
+    instance = Instance(11, [Request(0, 0, 6), Request(0, 0, 5), Request(1, 6, 1)])
+    found = simulate(instance, "vllm-fcfs:block=1,max_seqs=3,budget=4")
+    assert isinstance(found, PausedRun)
+    assert found.chunks == (Chunks(2, 1, (2, 2), is_lost=True), Chunks(2, 6, (4,)))
+    assert [stretch.prompts for stretch in found.stretches] == [0, 2, 2, 0, 0, 4, 2]
+
+
+def test_the_scope_of_a_retraction_is_that_of_pauses() -> None:
+    found = certify(Instance(4, [Request(0, 0, 3)] * 2), ["sglang"], time_limit=1)
+    assert found.scope is Scope.PAUSES
+    with pytest.raises(InvalidInput, match="pauses requests"):
+        hunt(["sglang"], n=1, memory=2, scope="runs")
+
+
+# ---- fleets ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Sent(ArrivalRouter):
+    """Sends requests where it was told to, in the order of their arrival."""
+
+    name: ClassVar[str] = "sent"
+
+    to: Sequence[int] = ()
+
+    def begin(self, workers: int) -> None:
+        self._left = iter(self.to)
+
+    def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+        return next(self._left)
+
+
+def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> FleetRun:
+    fleet = replace(case.instance, workers=workers)
+    found = simulate(fleet, case.policy, router=Sent(to=to), clock=clock)
+    assert isinstance(found, FleetRun)
+    return found
+
+
+@examples(30)
+@given(cases(), st.booleans())
+def test_a_fleet_that_sends_all_to_one_worker_is_the_server_alone(
+    case: Case, in_seconds: bool
+) -> None:
+    clock = Seconds(MODEL) if in_seconds else ROUNDS
+    alone = case.served(clock)
+    found = sent(case, 2, [1] * len(case.instance), clock)
+    assert found.completions == alone.completions
+    assert (found.segments, found.chunks) == (alone.segments, alone.chunks)
+    assert (found.scope, found.pauses, found.peak_memory) == (
+        alone.scope,
+        alone.pauses,
+        alone.peak_memory,
+    )
+
+
+@examples(40)
+@given(cases(), st.lists(st.integers(0, 2), min_size=9, max_size=9), st.booleans())
+def test_servers_of_a_fleet_are_literal_servers_of_what_is_sent_to_them(
+    case: Case, to: list[int], in_seconds: bool
+) -> None:
+    """Arrivals ascend with positions, so a routing is a list of workers."""
+    model = MODEL if in_seconds else None
+    found = sent(case, 3, to, Seconds(MODEL) if in_seconds else ROUNDS)
+    assert found.violations() == []
+    for worker in range(3):
+        members = [i for i in range(len(case.instance)) if to[i] == worker]
+        requests = [case.instance.requests[i] for i in members]
+        own = replace(case, instance=replace(case.instance, requests=tuple(requests)))
+        _, ones = own.literal(model)
+        assert [found.workers[i] for i in members] == [worker] * len(members)
+        assert [found.completions[i] for i in members] == [one.completed for one in ones]
+        if model is None:
+            stretches = [in_stretches(one.times) for one in ones]
+            assert [found.segments[i] for i in members] == stretches
+
+
+@examples(40)
+@given(cases(), st.booleans())
+def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
+    """The load at an arrival follows from when everything was active, and completed."""
+    limits = {**case.limits, "block": 1, "asynchronous": 0}
+    case = replace(case, limits=limits)
+    fleet = replace(case.instance, workers=2)
+
+    def tokens(i: int, time: int, found: FleetRun) -> int:
+        made = sum(max(min(last, time) - first + 1, 0) for first, last in found.segments[i])
+        if any(first <= time <= last for first, last in found.segments[i]):
+            return fleet.requests[i].prompt + made
+        rows = [each for each in found.chunks if each.request == i and each.start < time]
+        return sum(sum(each.tokens[: time - each.start]) for each in rows if time <= each.end)
+
+    measures: dict[str, Any] = {
+        "least-requests": lambda *_: 1,
+        "least-volume": lambda i, *_: fleet.requests[i].volume,
+        "least-tokens": tokens,
+    }
+    if in_seconds:
+        del measures["least-tokens"]
+    for way, measure in measures.items():
+        clock = Seconds(MODEL) if in_seconds else ROUNDS
+        found = simulate(fleet, case.policy, router=way, clock=clock)
+        assert isinstance(found, FleetRun)
+        for i, time in enumerate(found.arrivals):
+            loads = [0, 0]
+            for j in range(i):
+                end, worker = found.completions[j], found.workers[j]
+                assert end is not None
+                assert worker is not None
+                loads[worker] += measure(j, time, found) if end > time else 0
+            assert found.workers[i] == loads.index(min(loads)), (way, loads)
+
+
+def test_what_is_said_of_a_fleet_of_servers() -> None:
+    requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
+    fleet = Instance(16, [r for r in requests for _ in range(2)], workers=2)
+    found = simulate(fleet, "vllm-fcfs:block=1", router="round-robin")
+    assert (found.objective, found.note, found.schedule) == (58, "4 pauses with tokens kept", None)
+    said = found.to_json()
+    assert (said["pauses"], said["workers"]) == (4, [0, 1] * 4)
+    assert said["segments"][6] == ((1, 3), (8, 9))
+    assert found.facts()["pauses"] == 4
+    with pytest.raises(Stopped):
+        simulate(fleet, "vllm-fcfs", router="random", should_stop=lambda: True)

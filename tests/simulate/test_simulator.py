@@ -1,0 +1,402 @@
+"""The simulator: worked cases, rules that bind every policy, outcomes, registration."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import optimum
+from strategies import instances, plain
+
+from kvopt import (
+    Instance,
+    InvalidInput,
+    Need,
+    Outcome,
+    Policy,
+    PolicyFault,
+    Prediction,
+    PrefixPolicy,
+    Request,
+    View,
+    check_online,
+    run,
+)
+from kvopt.simulate.policies import registry
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.runs import Lost, PolicyRun
+
+PLAIN = (
+    "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
+    "alpha-beta:alpha=0.2,beta=0.5", "a-max", "a-min", "a-l", "a-switch", "a-random",
+    "mc-sf:pred=noise,eps=0.5", "a-min:intervals=relative,eps=0.5", "mc-sf:pred=mid",
+)  # fmt: skip
+
+
+def wang_example() -> Instance:
+    return Instance(64, [Request(0, 63, 1), *[Request(0, 1, 2)] * 21])
+
+
+WORKED = {
+    ("wang-example-3.1", "mc-sf"): (wang_example(), 64),
+    ("chen-example-1", "h-sf"): (
+        Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5),
+        5,
+    ),
+    ("chen-example-1", "a-max"): (
+        Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5),
+        9,
+    ),
+    ("chen-example-ec.1", "h-sf"): (Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)]), 12),
+    ("equal-prompts", "mc-sf"): (Instance(9, [Request(0, 1, o) for o in (3, 4, 5, 7)]), 28),
+    ("no-prompts", "mc-sf"): (Instance(4, [Request(0, 0, o) for o in (2, 2, 3, 3)]), 16),
+}
+
+
+@pytest.mark.parametrize("case", WORKED, ids=" ".join)
+def test_worked_cases(case: tuple[str, str]) -> None:
+    instance, expected = WORKED[case]
+    assert run(instance, case[1]).objective == expected
+
+
+# ---- what binds every policy -------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", PLAIN)
+@given(instance=instances())
+def test_nobody_beats_the_optimum_or_breaks_memory(text: str, instance: Instance) -> None:
+    found = run(instance, text)
+    assert found.violations() == []
+    assert found.peak_memory <= instance.memory
+    if found.objective is not None:
+        assert found.schedule is not None
+        assert found.schedule.check().feasible
+        assert found.objective >= optimum(*plain(instance))[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", PLAIN)
+@given(instance=instances(), now=st.integers(0, 6), change=st.integers(1, 5))
+def test_nobody_sees_the_future(text: str, instance: Instance, now: int, change: int) -> None:
+    """Requests that arrive after a round do not change what starts up to that round.
+
+    a-switch chooses once from the range of all intervals, which it declares.
+    """
+    if text == "a-switch":
+        return
+    later = [r for r in instance if r.arrival > now]
+    changed = [r if r.arrival <= now else replace(r, arrival=r.arrival + change) for r in instance]
+    one, two = run(instance, text), run(Instance(instance.memory, changed), text)
+
+    def before(found: PolicyRun) -> list[tuple[int, int]]:
+        return sorted((i, start) for i, start, _ in found.pieces() if start <= now)
+
+    assert before(one) == before(two), later
+
+
+@dataclass
+class Clairvoyant(PrefixPolicy):
+    """Serve the shortest or the longest first, as the sum of all outputs is even or odd."""
+
+    name = "clairvoyant"
+
+    def begin(self, view: View) -> None:
+        super().begin(view)
+        self._sign = (-1) ** sum(view.beliefs.output)
+
+    def key(self, view: View, i: int) -> tuple[int, ...]:
+        return (self._sign * view.beliefs.output[i],)
+
+
+class Declared(Clairvoyant):
+    needs = (Need.OUTPUTS, Need.ARRIVALS)
+
+
+class ThroughTheLimit(Clairvoyant):
+    """Read the instance that another method is given."""
+
+    def begin(self, view: View) -> None:
+        PrefixPolicy.begin(self, view)
+        self._sign = (-1) ** self._instance.total_output
+
+    def round_limit(self, instance: Instance) -> None:
+        self._instance = instance
+
+
+SOON_AND_LATER = Instance(9, [Request(0, 1, 5), Request(3, 1, 2), Request(9, 4, 5)])
+
+
+def test_who_asks_for_what_has_not_arrived_is_refused_in_one_line() -> None:
+    said = "clairvoyant: uses a number of a request that has not arrived: wait for arrived"
+    with pytest.raises(PolicyFault, match=said) as caught:
+        run(SOON_AND_LATER, Clairvoyant())
+    assert "\n" not in str(caught.value)
+    assert "write Need.ARRIVALS among its needs" in str(caught.value)
+    assert run(SOON_AND_LATER, Declared()).outcome is Outcome.COMPLETED
+
+
+USES: tuple[Callable[[Any], object], ...] = (
+    int, hash, bool, list, lambda x: x + 1, lambda x: 2 * x, lambda x: x < 3,
+)  # fmt: skip
+
+
+def test_nothing_of_what_has_not_arrived_can_be_used() -> None:
+    class Looking(Clairvoyant):
+        def begin(self, view: View) -> None:
+            PrefixPolicy.begin(self, view)
+            for column in (view.arrivals, view.prompts, view.beliefs.lower, view.beliefs.upper):
+                for use in USES:
+                    with pytest.raises(PolicyFault):
+                        use(column[2])
+            with pytest.raises(PolicyFault):
+                min(view.range)
+            self._sign = 1
+
+        def admit(self, view: View) -> Iterable[int]:
+            known = [i for i, at in enumerate((0, 3, 9)) if at <= view.now]
+            assert [view.prompts[i] for i in known] == [(1, 1, 4)[i] for i in known]
+            assert [view.arrivals[i] for i in known] == [(0, 3, 9)[i] for i in known]
+            return super().admit(view)
+
+    assert run(SOON_AND_LATER, Looking()).outcome is Outcome.COMPLETED
+
+
+@pytest.mark.parametrize("text", [*PLAIN, "patient", "paced", "sorted-f", "sorted-f-a-min"])
+def test_policies_are_online(text: str) -> None:
+    if text != "a-switch":
+        check_online(text, tries=100)
+
+
+@pytest.mark.parametrize("policy", [Declared(), ThroughTheLimit(), "a-switch"])
+def test_who_knows_the_future_is_not_online(policy: Policy | str) -> None:
+    with pytest.raises(PolicyFault, match="decides otherwise before round"):
+        check_online(policy)
+
+
+def test_online_is_no_question_to_servers_and_to_what_fails() -> None:
+    with pytest.raises(InvalidInput, match="is a server of its own"):
+        check_online("vllm-fcfs")
+    with pytest.raises(PolicyFault, match="has not arrived"):
+        check_online(Clairvoyant())
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_same_seed_same_run(text: str) -> None:
+    rng = random.Random(1)
+    requests = [Request(rng.randint(0, 9), rng.randint(0, 3), rng.randint(1, 9)) for _ in range(40)]
+    instance = Instance(20, requests)
+    one, two = run(instance, text), run(instance, text)
+    assert (one.starts, one.lost, one.outcome) == (two.starts, two.lost, two.outcome)
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_empty_instance_completes(text: str) -> None:
+    found = run(Instance(5, []), text)
+    assert (found.objective, found.outcome, found.makespan) == (0, Outcome.COMPLETED, 0)
+
+
+def test_far_apart_arrivals_cost_no_time() -> None:
+    instance = Instance(5, [Request(k * 10**12, 1, 3) for k in range(50)])
+    assert run(instance, "mc-sf").objective == 150
+
+
+def test_long_outputs_cost_no_time() -> None:
+    instance = Instance(10**12, [Request(0, 0, 10**11)] * 30)
+    found = run(instance, "mc-sf")
+    assert found.violations() == []
+    assert found.objective is not None
+
+
+# ---- livelock ----------------------------------------------------------------------
+
+
+def test_the_loop_of_alpha_protect_is_found_and_named() -> None:
+    """Two requests that both start and never both fit: v1's endless evictions."""
+    instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+    found = run(instance, "alpha-protect:alpha=0")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.objective is None
+    assert found.starts == (None, None)
+    assert found.evictions > 0
+
+
+def test_a_loop_ends_when_something_arrives() -> None:
+    """A request in between finishes, so the loop was none."""
+    pair = [Request(0, 0, 5), Request(0, 0, 5)]
+    found = run(Instance(6, [*pair, Request(1, 0, 1)]), "alpha-protect:alpha=0")
+    assert found.starts[2] is not None
+
+
+def test_starving_is_a_livelock_that_keeps_what_finished() -> None:
+    instance = Instance(10, [Request(0, 1, 2), Request(1, 9, 1)])
+    found = run(instance, "alpha-protect:alpha=0.5")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.starts == (0, None)
+    assert found.makespan == 2
+
+
+@pytest.mark.parametrize("alpha", ["0", "1/10", "1/4"])
+def test_mc_sf_loops_when_everyone_in_front_was_believed_too_short(alpha: str) -> None:
+    """A request believed too short survives evictions, until the front of the line is all such.
+
+    Three start together, outgrow the memory before one of them ends, and are in front again.
+    """
+    too_short = [Request(0, 1, 6, predicted=Prediction(2, 6))] * 3
+    found = run(Instance(14, too_short), f"mc-sf:pred=lower,alpha={alpha}")
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.starts == (None,) * 3
+    # When one of the three ends in time, the others have room.
+    ends = replace(too_short[0], output=3)
+    found = run(Instance(14, [ends, *too_short[1:]]), f"mc-sf:pred=lower,alpha={alpha}")
+    assert found.outcome is Outcome.COMPLETED
+
+
+def test_a_random_loop_ends_at_its_round_limit() -> None:
+    instance = Instance(6, [Request(0, 0, 5), Request(0, 0, 5)])
+    found = run(instance, "alpha-beta:alpha=0,beta=1,rounds=40")
+    assert found.outcome is Outcome.LIVELOCK
+
+
+# ---- policies of others ------------------------------------------------------------
+
+
+@dataclass
+class LastComeFirstServed(Policy):
+    """Start the latest arrival as long as it fits alone."""
+
+    name = "test-lcfs"
+    source = "this test"
+    rule: int = 1
+
+    def begin(self, view: View) -> None:
+        self.stack: list[int] = []
+
+    def arrived(self, view: View, i: int) -> None:
+        self.stack.append(i)
+
+    def evicted(self, view: View, i: int, start: int) -> None:
+        self.stack.append(i)
+
+    def admit(self, view: View) -> Iterable[int]:
+        if not view.active and self.stack:
+            yield self.stack.pop()
+
+
+@pytest.mark.usefixtures("own_things")
+def test_others_can_register() -> None:
+    registry.register(LastComeFirstServed)
+    instance = Instance(5, [Request(0, 1, 2), Request(0, 1, 3)])
+    assert run(instance, "test-lcfs:rule=2").starts == (3, 0)
+    assert run(instance, LastComeFirstServed()).objective == 8
+
+
+def test_a_name_belongs_to_one_policy() -> None:
+    @dataclass
+    class Other(LastComeFirstServed):
+        """Claims the name of a built-in policy."""
+
+        name = "mc-sf"
+
+    with pytest.raises(InvalidInput, match="is the name of"):
+        registry.register(Other)
+
+
+@dataclass
+class Greedy(LastComeFirstServed):
+    """Starts everything."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        while self.stack:
+            yield self.stack.pop()
+
+
+@dataclass
+class Twice(LastComeFirstServed):
+    """Starts a request that it started already."""
+
+    def admit(self, view: View) -> Iterable[int]:
+        yield 0
+
+
+@dataclass
+class WrongEviction(LastComeFirstServed):
+    """Evicts what is not active."""
+
+    def evict(self, view: View) -> Iterable[int]:
+        return [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [(Greedy, "holds"), (Twice, "not waiting"), (WrongEviction, "not active")]
+)
+def test_a_policy_that_breaks_the_rules_is_at_fault(kind: type[Policy], words: str) -> None:
+    with pytest.raises(PolicyFault, match=words):
+        run(Instance(5, [Request(0, 3, 2), Request(0, 3, 2)]), kind())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nonsense", "must be one of"),
+        ("mc-sf:alpha", "key=value"),
+        ("mc-sf:beta=1", "is not a key of mc-sf"),
+        ("mc-sf:alpha=x", "a number"),
+        ("mc-sf:alpha=1/0", "a number"),
+        ("mc-sf:alpha=1", "below 1"),
+        ("mc-sf:alpha=0.1,alpha=0.1", "twice"),
+        ("mc-sf:pred=maybe", "must be one of exact"),
+        ("mc-sf:pred=noise,eps=2", "eps"),
+        ("mc-sf:seed=1.5", "an integer"),
+        ("alpha-protect", "needs alpha"),
+        ("alpha-beta:alpha=0.1", "needs beta"),
+        ("alpha-beta:alpha=0.1,beta=0", "above 0"),
+        ("a-random:memory=0", "at least 1"),
+        ("mc-sf:intervals=rough,width=0", "width"),
+    ],
+)
+def test_wrong_parameters_are_refused(text: str, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        run(Instance(5, [Request(0, 1, 1)]), text)
+
+
+def test_a_run_stops_when_asked() -> None:
+    with pytest.raises(Stopped):
+        run(wang_example(), LastComeFirstServed(), should_stop=lambda: True)
+
+
+# ---- the check of runs -------------------------------------------------------------
+
+SOUND = PolicyRun(
+    Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]),
+    "x",
+    (2, 1),
+    (Lost(0, 0, 1),),
+    Outcome.COMPLETED,
+    0.0,
+)
+
+
+def test_a_sound_run_has_no_violation() -> None:
+    assert SOUND.violations() == []
+    assert SOUND.peak_memory == 7  # at time 4: 1 + 2 of the first, 1 + 3 of the second
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"starts": (2, 0)}, "before its arrival"),
+        ({"lost": (Lost(0, 0, 4),)}, "cannot lose"),
+        ({"lost": (Lost(0, 3, 3),)}, "cannot lose"),
+        ({"lost": (Lost(0, 3, 4),)}, "runs twice"),
+        ({"starts": (1, 1)}, "8 tokens held"),
+    ],
+)
+def test_what_breaks_a_rule_is_found(change: dict[str, object], words: str) -> None:
+    broken = replace(SOUND, **change)  # type: ignore[arg-type]
+    assert any(words in line for line in broken.violations())

@@ -1,0 +1,290 @@
+"""Fleets: routers, the line for all, and workers that behave as a server alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pytest
+from fleet_reference import served_centrally
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import instances
+
+from kvopt import (
+    BatchTime,
+    Instance,
+    InvalidInput,
+    Line,
+    Outcome,
+    Policy,
+    PolicyFault,
+    Request,
+    View,
+    compare,
+    run,
+)
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.simulate.routers.base import ArrivalRouter, Load
+from kvopt.simulate.routers.registry import ROUTERS, register, router
+from kvopt.simulate.simulator import Stopped
+from kvopt.timetable.fleet_runs import FleetRun
+
+AT_ARRIVAL = [name for name in ROUTERS.names() if router(name).is_irrevocable]
+MANY_KINDS = (
+    "fcfs", "svf", "patient", "h-sf", "sorted-f", "paced:gap=2",
+    "a-l:intervals=buckets,width=2", "alpha-protect:alpha=0.2", "mc-sf:pred=lower,intervals=rough",
+)  # fmt: skip
+CLOCK = Seconds(BatchTime([Line(30, 1), Line(0, 7)], kv_ns=1))
+fleets = st.builds(
+    lambda instance, workers: replace(instance, workers=workers), instances(), st.integers(1, 3)
+)
+
+
+def in_seconds(instance: Instance) -> Instance:
+    """Return the instance with rounds of 20 ns."""
+    return replace(instance, round_ms=20e-6)
+
+
+def fleet_run(instance: Instance, policy: str, way: str, clock: Clock = ROUNDS) -> FleetRun:
+    found = run(
+        replace(instance, workers=max(2, instance.workers)), policy, router=way, clock=clock
+    )
+    assert isinstance(found, FleetRun)
+    return found
+
+
+@pytest.mark.parametrize("policy", MANY_KINDS)
+@given(fleet=fleets, way=st.sampled_from(AT_ARRIVAL), seconds=st.booleans())
+def test_a_worker_does_what_a_server_alone_would(
+    policy: str, fleet: Instance, way: str, seconds: bool
+) -> None:
+    fleet, clock = (in_seconds(fleet), CLOCK) if seconds else (fleet, ROUNDS)
+    found = fleet_run(fleet, policy, way, clock)
+    for part in found.parts:
+        alone = run(part.instance, policy, clock=clock)
+        assert (part.starts, part.outcome) == (alone.starts, alone.outcome)
+        if part.outcome is Outcome.COMPLETED:  # a loop is noticed when nothing more can arrive
+            assert part.lost == alone.lost
+        assert (part.completions, part.objective) == (alone.completions, alone.objective)
+
+
+@pytest.mark.parametrize("policy", MANY_KINDS)
+@given(fleet=fleets, seconds=st.booleans())
+def test_with_one_line_every_request_runs_once(policy: str, fleet: Instance, seconds: bool) -> None:
+    fleet, clock = (in_seconds(fleet), CLOCK) if seconds else (fleet, ROUNDS)
+    found = fleet_run(fleet, policy, "central", clock)
+    assert not found.violations()
+    if found.outcome is Outcome.COMPLETED:
+        assert None not in found.workers
+        assert sum(len(part.instance) for part in found.parts) == len(fleet)
+        if not seconds and not found.lost:
+            assert found.schedule is not None
+            check = found.schedule.check()
+            assert (check.feasible, check.objective) == (True, found.objective)
+            assert check.peak_memory == found.peak_memory
+
+
+@pytest.mark.parametrize(
+    ("policy", "key"),
+    [
+        ("fcfs", lambda r: (r.arrival,)),
+        ("svf", lambda r: (r.volume, r.prompt, r.arrival)),
+        ("mc-sf", lambda r: (r.output, r.prompt, r.arrival)),
+    ],
+)
+@given(fleet=fleets)
+def test_one_line_goes_by_its_rules(policy: str, key: object, fleet: Instance) -> None:
+    fleet = replace(fleet, workers=max(2, fleet.workers))
+    found = fleet_run(fleet, policy, "central")
+    assert (list(found.starts), list(found.workers)) == served_centrally(fleet, key)  # type: ignore[arg-type]
+
+
+@given(fleet=fleets, seconds=st.booleans())
+def test_with_one_line_no_worker_idles_while_a_request_waits(
+    fleet: Instance, seconds: bool
+) -> None:
+    fleet, clock = (in_seconds(fleet), CLOCK) if seconds else (fleet, ROUNDS)
+    found = fleet_run(fleet, "fcfs", "central", clock)
+    busy = [[(s.began, s.ended) for s in part.stretches] for part in found.parts]
+    for arrival, start in zip(found.arrivals, found.start_times, strict=True):
+        assert start is not None
+        for stretches in busy:
+            ends = [end for begin, end in stretches if begin <= arrival]
+            idle_from = max(ends, default=0)
+            if idle_from < arrival and start > arrival:
+                # Another request of the same time may have taken the worker.
+                assert any(begin <= arrival < end for begin, end in stretches) or any(
+                    begin == arrival for begin, _ in stretches
+                )
+
+
+@given(fleet=fleets, policy=st.sampled_from(("fcfs", "svf")))
+def test_routers_choose_by_what_is_there(fleet: Instance, policy: str) -> None:
+    """The load of each worker at an arrival follows from when everything began and ended."""
+    fleet = replace(fleet, workers=max(2, fleet.workers))
+
+    def requests(i: int, r: Request, time: int, found: FleetRun) -> int:  # noqa: ARG001
+        return 1
+
+    def volume(i: int, r: Request, time: int, found: FleetRun) -> int:  # noqa: ARG001
+        return r.volume
+
+    def tokens(i: int, r: Request, time: int, found: FleetRun) -> int:
+        start = found.starts[i]
+        assert start is not None
+        return r.prompt + time - start if start < time else 0
+
+    order = sorted(range(len(fleet)), key=lambda i: (fleet.requests[i].arrival, i))
+    for way, measure in (
+        ("least-requests", requests), ("least-volume", volume), ("least-tokens", tokens),
+    ):  # fmt: skip
+        found = fleet_run(fleet, policy, way)
+        for place, i in enumerate(order):
+            time = fleet.requests[i].arrival
+            loads = [0] * fleet.workers
+            for j in order[:place]:
+                end = found.completions[j]
+                assert end is not None
+                if end > time:
+                    worker = found.workers[j]
+                    assert worker is not None
+                    loads[worker] += measure(j, fleet.requests[j], time, found)
+            assert found.workers[i] == loads.index(min(loads)), (way, loads)
+
+
+def test_round_robin_takes_turns_and_draws_have_a_seed() -> None:
+    fleet = Instance(9, [Request(i, 1, 2) for i in range(7)], workers=3)
+    assert fleet_run(fleet, "fcfs", "round-robin").workers == (0, 1, 2, 0, 1, 2, 0)
+    drawn = {fleet_run(fleet, "fcfs", f"random:seed={seed}").workers for seed in range(8)}
+    assert len(drawn) > 1
+    assert fleet_run(fleet, "fcfs", "random").workers in drawn  # seed 0
+
+
+def test_two_choices_takes_the_shorter_of_two() -> None:
+    """With two workers both are drawn each time, so it is the shortest line."""
+    fleet = Instance(9, [Request(0, 1, 1 + i % 4) for i in range(9)], workers=2)
+    two = fleet_run(fleet, "fcfs", "two-choices").parts
+    assert sorted(len(part.instance) for part in two) == [4, 5]
+
+
+def test_a_fleet_of_one_is_one_server() -> None:
+    one = Instance(9, [Request(0, 1, 3)], workers=1)
+    assert not isinstance(run(one, "fcfs", router="round-robin"), FleetRun)
+
+
+def test_what_is_said_of_a_fleet() -> None:
+    fleet = Instance(4, [Request(0, 1, 3), Request(0, 1, 3), Request(1, 1, 3)], workers=2)
+    found = fleet_run(fleet, "svf", "least-requests")
+    said = found.to_json()
+    assert (said["router"], said["workers"], said["starts"]) == (
+        "least-requests",
+        [0, 1, 0],
+        [0, 0, 3],
+    )
+    assert found.facts()["router"] == "least-requests"
+    assert (found.busy, found.rounds, found.makespan, found.throughput) == (9, 9, 6, 9 / 6)
+    assert compare(fleet, ["svf", "fcfs"]).best == found.objective == 11
+
+
+def test_a_livelock_of_one_worker_is_one_of_the_fleet() -> None:
+    fleet = Instance(10, [Request(0, 1, 9), Request(0, 1, 9), Request(0, 1, 1)], workers=2)
+    found = fleet_run(fleet, "alpha-protect:alpha=0", "round-robin")
+    assert found.outcome is Outcome.COMPLETED
+    found = fleet_run(
+        replace(
+            fleet, requests=fleet.requests * 1 + tuple(Request(0, 1, 9, f"x{i}") for i in range(3))
+        ),
+        "alpha-protect:alpha=0",
+        "round-robin",
+    )
+    assert found.outcome is Outcome.LIVELOCK
+    assert found.objective is None
+    assert found.schedule is None
+
+
+def test_a_run_can_be_stopped() -> None:
+    fleet = Instance(9, [Request(0, 1, 3)] * 5, workers=2)
+    for way in ("central", "round-robin"):
+        with pytest.raises(Stopped):
+            run(fleet, "fcfs", router=way, should_stop=lambda: True)
+
+
+@dataclass
+class _Forgetful(Policy):
+    """Starts what arrived, and cannot forget."""
+
+    name: ClassVar[str] = "forgetful"
+
+    def begin(self, view: View) -> None:
+        self.line: list[int] = []
+
+    def arrived(self, view: View, i: int) -> None:
+        self.line.append(i)
+
+    def admit(self, view: View) -> Iterable[int]:
+        named, self.line = self.line, []
+        return named
+
+
+def test_one_line_needs_policies_that_forget() -> None:
+    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
+    assert run(fleet, _Forgetful(), router="round-robin").objective == 6
+    with pytest.raises(InvalidInput, match="withdrawn"):
+        run(fleet, _Forgetful())
+
+
+def test_a_policy_that_knows_the_future_is_for_one_worker() -> None:
+    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
+    with pytest.raises(InvalidInput, match="plans for one worker"):
+        run(fleet, "sorted-lp:hindsight=1")
+
+
+def test_servers_have_no_line_for_all() -> None:
+    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
+    with pytest.raises(InvalidInput, match="name a router that sends requests on arrival"):
+        run(fleet, "vllm-fcfs:block=1")
+    with pytest.raises(InvalidInput, match="knows one worker only"):
+        run(fleet, "sglang", router="least-requests")
+
+
+@pytest.mark.parametrize("chosen", [2, -1, None, 1.0, True])
+def test_a_router_has_to_name_a_worker(chosen: object) -> None:
+    @dataclass
+    class Lost(ArrivalRouter):
+        """Names what is not there."""
+
+        name: ClassVar[str] = "lost"
+
+        def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+            return chosen  # type: ignore[return-value]
+
+    fleet = Instance(9, [Request(0, 1, 3)] * 2, workers=2)
+    with pytest.raises(
+        PolicyFault, match=r"chose .*, workers are 0|choose returned .*, and must return int"
+    ):
+        run(fleet, "fcfs", router=Lost())
+
+
+def test_routers_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ROUTERS, "known", dict(ROUTERS.known))
+
+    @register
+    @dataclass
+    class Small(ArrivalRouter):
+        """Short prompts to the first, others to the last."""
+
+        name: ClassVar[str] = "small"
+        most: int
+
+        def choose(self, loads: Sequence[Load], prompt: int, output: int) -> int:
+            return 0 if prompt <= self.most else len(loads) - 1
+
+    fleet = Instance(9, [Request(0, s, 3) for s in (1, 5, 2)], workers=3)
+    assert fleet_run(fleet, "fcfs", "small:most=2").workers == (0, 2, 0)
+    assert fleet_run(fleet, "fcfs", "small:most=1").workers == (0, 2, 2)
+    with pytest.raises(InvalidInput, match="most"):
+        router("small:most=x")
+    with pytest.raises(InvalidInput, match=r"^router small: needs most$"):
+        router("small")

@@ -1,0 +1,253 @@
+"""The exact check against the definition, and the worked cases of the papers."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import (
+    Starts,
+    Triple,
+    active_times,
+    feasible,
+    load,
+    makespan,
+    mc_sf,
+    optimum,
+    tel,
+)
+from strategies import (
+    Problem,
+    instance_of,
+    instances,
+    plain,
+    random_feasible_starts,
+    random_instances,
+    random_starts,
+)
+
+from kvopt.errors import InvalidInput
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Prediction, Request
+from kvopt.timetable.schedule import Schedule, identical_groups
+
+
+def assert_check_agrees(instance: Instance, starts: list[int] | Starts) -> bool:
+    """Compare everything a check says with the definition; return the feasibility."""
+    memory, triples = plain(instance)
+    schedule = Schedule(instance, starts)
+    check = schedule.check()
+    held = {time: load(triples, starts, time) for time in active_times(triples, starts)}
+    peak = max(held.values())
+    assert check.feasible == feasible(memory, triples, starts) == (not check.violations)
+    assert check.objective == schedule.objective == tel(triples, starts)
+    assert check.peak_memory == peak
+    assert check.peak_time == (min(t for t in held if held[t] == peak) if peak else 0)
+    assert check.makespan == schedule.makespan == makespan(triples, starts)
+    assert list(schedule.loads(held)) == sorted(held.items())
+    return check.feasible
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_check_agrees_with_the_definition(early: int) -> None:
+    source = random.Random(early)
+    outcomes = [
+        assert_check_agrees(instance, random_starts(instance, source, early))
+        for instance in random_instances(2500, seed=early, most_requests=7)
+    ]
+    assert 200 < sum(outcomes) < 2300, "both feasible and infeasible schedules are needed"
+
+
+def test_check_accepts_what_was_built_to_be_feasible() -> None:
+    source = random.Random(5)
+    for instance in random_instances(800, seed=5, most_requests=7):
+        assert assert_check_agrees(instance, random_feasible_starts(instance, source))
+
+
+@pytest.mark.slow
+@given(instances(), st.data())
+def test_check_agrees_on_drawn_schedules(instance: Instance, data: st.DataObject) -> None:
+    starts = [data.draw(st.integers(0, 15)) for _ in instance]
+    assert_check_agrees(instance, starts)
+
+
+def test_profile_is_exact_between_its_corners() -> None:
+    source = random.Random(9)
+    for instance in random_instances(1200, seed=9, most_output=9, most_memory=14):
+        starts = random_starts(instance, source, early=source.choice((0, 2)))
+        _, triples = plain(instance)
+        profile = Schedule(instance, starts).memory_profile()
+        for time in range(makespan(triples, starts) + 3):
+            assert interpolated(profile, time) == load(triples, starts, time)
+
+
+def interpolated(profile: list[tuple[int, int]], time: int) -> Fraction:
+    """Read a piecewise linear profile at any time; nothing is held after its end."""
+    assert profile == sorted(profile)
+    for (left, low), (right, high) in itertools.pairwise(profile):
+        if left <= time <= right:
+            return low + Fraction(high - low, right - left) * (time - left)
+    return Fraction(profile[0][1] if time == profile[0][0] else 0)
+
+
+def test_profile_of_a_long_schedule_stays_short() -> None:
+    schedule = Schedule(instance_of(10**6, [(0, 0, 10**6), (0, 5, 9)]), (0, 10**6))
+    assert schedule.memory_profile() == [
+        (0, 0), (1, 1), (10**6, 10**6), (10**6 + 1, 6), (10**6 + 9, 14), (10**6 + 10, 0)
+    ]  # fmt: skip
+
+
+def test_loads_take_times_in_any_order() -> None:
+    schedule = Schedule(instance_of(9, [(0, 2, 2), (0, 0, 3)]), (0, 1))
+    assert list(schedule.loads([3, 0, 3, 1, -4])) == [(-4, 0), (0, 0), (1, 3), (3, 2)]
+
+
+# Each pair differs in one start, and that is what one rule of the problem is about.
+PAIRS: list[tuple[str, int, list[Triple], Starts, Starts]] = [
+    ("starts at its arrival, not before", 9, [(3, 1, 2)], (3,), (2,)),
+    ("memory is used to the last token", 7, [(0, 1, 3), (0, 2, 2)], (0, 0), (0, 1)),
+    ("a request holds its last token in the round it completes", 4, [(0, 0, 4), (1, 3, 1)],
+     (0, 4), (0, 3)),
+    ("a request that completed at t holds nothing at t + 1", 3, [(0, 0, 3), (0, 2, 1)],
+     (0, 3), (0, 2)),
+    ("the prompt is held from the first round on", 6, [(0, 5, 1), (0, 5, 1)], (0, 1), (0, 0)),
+    ("two that complete together both count", 7, [(0, 1, 3), (0, 2, 2)], (0, 2), (0, 1)),
+    ("a crossing is seen at the earlier completion", 5, [(0, 0, 5), (0, 2, 2)], (1, 0), (0, 0)),
+    ("a prompt of no tokens still grows", 3, [(0, 0, 2), (0, 0, 2)], (0, 1), (0, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("memory", "triples", "good", "bad"), [row[1:] for row in PAIRS], ids=[row[0] for row in PAIRS]
+)
+def test_feasible_and_infeasible_pairs(
+    memory: int, triples: list[Triple], good: Starts, bad: Starts
+) -> None:
+    instance = instance_of(memory, triples)
+    assert assert_check_agrees(instance, good)
+    assert not assert_check_agrees(instance, bad)
+
+
+def test_violations_name_the_request_or_the_time() -> None:
+    instance = Instance(4, [Request(2, 1, 3, id="early"), Request(0, 1, 2, id="other")])
+    assert Schedule(instance, (0, 1)).check().violations == (
+        "request 'early': starts at 0, arrives at 2",
+        "time 3: 7 tokens held, memory is 4",
+    )
+    assert not Schedule(instance, (2, 1)).check().feasible
+    assert Schedule(instance, (2, 0)).check().violations == ()
+
+
+def test_violations_are_listed_up_to_a_limit() -> None:
+    check = Schedule(instance_of(9, [(1, 0, 1)] * 30), (0,) * 30).check()
+    assert len(check.violations) == 20
+    assert not check.feasible
+
+
+@pytest.mark.parametrize("starts", [(), (0,), (0, 0, 0)])
+def test_a_schedule_has_one_start_for_each_request(starts: Starts) -> None:
+    with pytest.raises(InvalidInput, match=r"^starts: has \d entries for 2 requests$"):
+        Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), starts)
+
+
+@pytest.mark.parametrize("start", [True, False, 1.0, "1", None])
+def test_starts_are_integers(start: object) -> None:
+    with pytest.raises(InvalidInput, match=r"^request 'r1': starts: must be an integer, got "):
+        Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), (0, start))  # type: ignore[arg-type]
+
+
+def test_empty_schedule() -> None:
+    check = Schedule(Instance(1, []), ()).check()
+    assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (True, 0, 0, 0)
+    assert Schedule(Instance(1, []), ()).memory_profile() == [(0, 0)]
+
+
+WANG_3_1: Problem = (64, ((0, 63, 1), *[(0, 1, 2)] * 21))
+EC_1: Problem = (7, tuple((0, 1, output) for output in (1, 2, 3, 4)))
+EQUAL_PROMPTS: Problem = (9, tuple((0, 1, output) for output in (3, 4, 5, 7)))
+NO_PROMPTS: Problem = (4, tuple((0, 0, output) for output in (2, 2, 3, 3)))
+
+
+def test_wang_example_3_1() -> None:
+    memory, triples = WANG_3_1
+    instance = instance_of(memory, triples)
+    greedy = Schedule(instance, mc_sf(memory, triples)).check()
+    assert (greedy.feasible, greedy.objective) == (True, 64)
+    small_first = Schedule(instance, (2, *[0] * 21)).check()
+    assert (small_first.feasible, small_first.objective, small_first.peak_memory) == (True, 45, 64)
+    # The large request fills memory at k + 1, so none of the others is active then.
+    at_least = [
+        k + 1 + 21 * min(j + 2 for j in range(9) if not j < k + 1 <= j + 2) for k in range(6)
+    ]
+    assert min(at_least) == 45
+    assert all(k + 1 + 21 * 2 > 45 for k in range(6, 60))
+
+
+def test_chen_example_1() -> None:
+    instance = Instance(10, [Request(0, 1, 1, predicted=Prediction(1, 4))] * 5)
+    assert optimum(*plain(instance)) == (5, (0,) * 5)
+    together = Schedule(instance, (0,) * 5).check()
+    assert (together.feasible, together.objective, together.peak_memory) == (True, 5, 10)
+    two_at_a_time = Schedule(instance, (0, 0, 1, 1, 2)).check()
+    assert (two_at_a_time.feasible, two_at_a_time.objective) == (True, 9)
+
+
+def test_chen_example_ec_1() -> None:
+    assert optimum(*EC_1)[0] == 12
+    check = Schedule(instance_of(*EC_1), (0, 0, 0, 2)).check()
+    assert (check.feasible, check.objective, check.peak_memory) == (True, 12, 6)
+
+
+@pytest.mark.parametrize(
+    ("problem", "greedy", "best"), [(EQUAL_PROMPTS, 28, 27), (NO_PROMPTS, 16, 15)]
+)
+def test_shortest_first_is_not_optimal_for_equal_prompts(
+    problem: Problem, greedy: int, best: int
+) -> None:
+    instance = instance_of(*problem)
+    value, starts = optimum(*problem)
+    assert (value, tel(problem[1], mc_sf(*problem))) == (best, greedy)
+    for found, objective in ((starts, best), (mc_sf(*problem), greedy)):
+        check = Schedule(instance, found).check()
+        assert (check.feasible, check.objective) == (True, objective)
+
+
+def test_identical_groups_are_the_equal_shapes_by_arrival() -> None:
+    instance = instance_of(9, [(5, 1, 2), (0, 2, 1), (1, 1, 2), (7, 3, 3), (5, 1, 2), (0, 2, 1)])
+    assert sorted(identical_groups(instance)) == [[1, 5], [2, 0, 4]]
+    assert identical_groups(Instance(9, [])) == []
+
+
+def exchanged(instance: Instance, starts: Starts) -> Starts:
+    """Give the earlier starts of each group to its earlier arrivals."""
+    result = list(starts)
+    for group in identical_groups(instance):
+        for position, start in zip(group, sorted(starts[i] for i in group), strict=True):
+            result[position] = start
+    return tuple(result)
+
+
+@pytest.mark.slow
+def test_exchanging_starts_in_a_group_costs_nothing() -> None:
+    source = random.Random(13)
+    for instance in random_instances(1500, seed=13, most_requests=8):
+        starts = random_feasible_starts(instance, source)
+        memory, triples = plain(instance)
+        other = exchanged(instance, starts)
+        assert feasible(memory, triples, other)
+        assert tel(triples, other) == tel(triples, starts)
+
+
+def test_groups_in_order_keep_an_optimum() -> None:
+    for instance in random_instances(800, seed=14):
+        memory, triples = plain(instance)
+        best, starts = optimum(memory, triples)
+        ordered = exchanged(instance, starts)
+        assert feasible(memory, triples, ordered)
+        assert tel(triples, ordered) == best
+        for group in identical_groups(instance):
+            assert [ordered[i] for i in group] == sorted(ordered[i] for i in group)

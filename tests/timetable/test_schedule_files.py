@@ -1,0 +1,97 @@
+"""Schedule files: round trips, what is refused, and claims that are false."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from refusals import MISSING, Place, edited, refusal
+from strategies import instance_of, random_instances, random_starts
+
+from kvopt.errors import FalseClaim, InvalidInput
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.schedule_files import read_schedule, write_schedule
+
+EC_1 = instance_of(7, [(0, 1, output) for output in (1, 2, 3, 4)])
+SCHEDULE = {
+    "schema": "kvopt.schedule/1",
+    "instance": EC_1.hash,
+    "starts": [0, 0, 0, 2],
+    "objective": 12,
+}
+
+
+def read_ec_1(path: Path) -> Schedule:
+    return read_schedule(path, EC_1)
+
+
+def test_schedule_round_trip(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    write_schedule(Schedule(EC_1, (0, 0, 0, 2)), path)
+    assert json.loads(path.read_text(encoding="utf-8")) == SCHEDULE
+    assert read_ec_1(path) == Schedule(EC_1, (0, 0, 0, 2))
+
+
+def test_any_schedule_survives_a_round_trip(tmp_path: Path) -> None:
+    for instance in random_instances(100, seed=31):
+        schedule = Schedule(instance, random_starts(instance, random.Random(31), early=1))
+        write_schedule(schedule, tmp_path / "s.json")
+        assert read_schedule(tmp_path / "s.json", instance) == schedule
+
+
+@pytest.mark.parametrize("field", ["instance", "objective"])
+def test_schedule_claims_are_optional(field: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(edited((field,), MISSING, SCHEDULE), encoding="utf-8")
+    assert read_ec_1(path).objective == 12
+
+
+SCHEDULES_REFUSED: list[tuple[Place, object, str]] = [
+    (("instance",), "sha256:0", "instance: is 'sha256:0', this instance is sha256:"),
+    (("instance",), None, "instance: "),
+    (("starts",), [0, 0, 0], "starts: has 3 entries for 4 requests"),
+    (("starts",), [0, 0, 0, 2, 2], "starts: has 5 entries for 4 requests"),
+    (("starts",), "0002", "starts: must be a list"),
+    (("starts",), MISSING, "starts: is missing"),
+    (("starts", 0), False, "request 'r0': starts: must be an integer, got False"),
+    (("starts", 3), True, "request 'r3': starts: must be an integer, got True"),
+    (("starts", 3), 2.0, "request 'r3': starts: must be an integer, got 2.0"),
+    (("starts", 3), "2", "request 'r3': starts: must be an integer, got '2'"),
+    (("starts", 3), None, "request 'r3': starts: must be an integer, got None"),
+    (("schema",), "kvopt.instance/1", "schema: must be 'kvopt.schedule/1'"),
+    (("schema",), MISSING, "schema: must be 'kvopt.schedule/1'"),
+    (("bound",), 12, "bound: is not a known field"),
+]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"), SCHEDULES_REFUSED, ids=[row[2][:50] for row in SCHEDULES_REFUSED]
+)
+def test_refused_schedules(place: Place, value: object, says: str, tmp_path: Path) -> None:
+    content = edited(place, value, SCHEDULE)
+    assert refusal(read_ec_1, tmp_path / "s.json", content).startswith(says)
+
+
+@pytest.mark.parametrize("claim", [11, 13, 12.0, "12", None, True, -12])
+def test_a_false_objective_is_a_false_claim(claim: object, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(edited(("objective",), claim, SCHEDULE), encoding="utf-8")
+    with pytest.raises(FalseClaim) as caught:
+        read_ec_1(path)
+    assert str(caught.value) == f"{path}: objective: says {claim!r}, the starts give 12"
+
+
+def test_a_false_hash_is_not_a_false_claim(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(edited(("instance",), "sha256:0", SCHEDULE), encoding="utf-8")
+    with pytest.raises(InvalidInput) as caught:
+        read_ec_1(path)
+    assert type(caught.value) is InvalidInput
+
+
+def test_an_infeasible_schedule_can_be_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    write_schedule(Schedule(EC_1, (0, 0, 0, 0)), path)
+    assert not read_ec_1(path).check().feasible
