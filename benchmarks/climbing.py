@@ -5,7 +5,7 @@
 
 Prints the mean bound as % of the best schedule after so many seconds of one thread.  The schedule
 comes from five seconds of the exact engine, which are not counted.  Stages are written as
-refinement/heat/gain/steps, see `kvopt info --params`; without them they are kvopt's.
+refinement/heat/gain/steps; without them they are kvopt's.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ import statistics
 import time
 
 from kvopt import Instance, generate, solve
+from kvopt.bounds.configurations.ascent import Stage
+from kvopt.bounds.configurations.bound import STAGES
 from kvopt.bounds.configurations.stages import Rising
-from kvopt.incumbent.params import DEFAULT, ConfigurationStage
 from kvopt.kernels.pipes import ended_by_reader
-
-STAGES = DEFAULT.configuration.stages
 
 
 def main() -> None:
@@ -42,15 +41,13 @@ def main() -> None:
         print(f"| {family} | " + " | ".join(means) + " |", flush=True)
 
 
-def stage_of(text: str) -> ConfigurationStage:
+def stage_of(text: str) -> Stage:
     """Read refinement/heat/gain/steps."""
     refinement, heat, gain, steps = text.split("/")
-    return ConfigurationStage(int(refinement), float(heat), float(gain), int(steps))
+    return Stage(int(refinement), float(heat), float(gain), int(steps))
 
 
-def climbed(
-    instance: Instance, stages: list[ConfigurationStage], limits: list[float]
-) -> list[float]:
+def climbed(instance: Instance, stages: list[Stage], limits: list[float]) -> list[float]:
     """Return the bound as a share of the best schedule after so many seconds."""
     schedule = solve(instance, "exact", time_limit=5).schedule
     assert schedule is not None

@@ -16,12 +16,12 @@ import resource
 import time
 
 from kvopt import generate, solve
+from kvopt.bounds.configurations.bound import STAGES
 from kvopt.bounds.configurations.completion import Completions
 from kvopt.bounds.configurations.expand import TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
 from kvopt.bounds.configurations.lookahead import Lookahead
 from kvopt.bounds.configurations.stages import Rising
-from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.pipes import ended_by_reader
 
 _LABEL_LIMIT = 12_000_000
@@ -48,7 +48,7 @@ def main() -> None:
     assert schedule is not None
     upper = options.upper or schedule.objective
     rising = Rising(instance, schedule.makespan, options.threads)
-    for stage in DEFAULT.configuration.stages:
+    for stage in STAGES:
         evaluation = rising.climb(stage, upper)
         rising.rule_out(evaluation, upper)
     budget = (upper - 1) * evaluation.denominator - evaluation.total
@@ -58,7 +58,7 @@ def main() -> None:
     for sets in options.sets:
         assert rest is not None
         began = time.monotonic()
-        rest.fill(sets, int(DEFAULT.exact.completion_window * budget), lambda: False)
+        rest.fill(sets, int(budget / 4), lambda: False)
         rise, seconds = rest.rise / evaluation.denominator, time.monotonic() - began
         print(f"{sets:,} sets: {evaluation.bound} rises by {rise:.1f} in {seconds:.1f} s")
     print("| target | kept | seconds | most memory so far, MB |")

@@ -61,7 +61,7 @@ def offer_block_bound(search: Search, time_limit: float = math.inf, *, pauses: b
 
     end = working_time() + time_limit
     try:
-        ascent = Ascent(tokens, scanner, search.params.lagrangian, falling=falling)
+        ascent = Ascent(tokens, scanner, falling=falling)
         ascend(search, ascent, partial(_offer, search, scanner), end - working_time())
     except Interrupted:
         return

@@ -22,6 +22,8 @@ from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 
+_LARGE_SHARE = 0.1
+"""Share of the work in requests of more than half the memory from which on slots are priced."""
 _GROUPS = 20
 """Groups of requests by arrival, in each of which the sample goes through all volumes."""
 _SHORTEST = 20
@@ -89,9 +91,9 @@ class CoarsePrices:
 
 def has_large_requests(search: Search) -> bool:
     """Whether requests that need more than half of the memory are much of the work."""
-    instance, share = search.instance, search.params.slots.large_share
+    instance = search.instance
     large = sum(r.volume for r in instance if 2 * r.peak > instance.memory)
-    return large > share * sum(r.volume for r in instance)
+    return large > _LARGE_SHARE * sum(r.volume for r in instance)
 
 
 def thresholds(memory: int, slots: int) -> list[int]:

@@ -24,7 +24,6 @@ from kvopt.bounds.paused_prices import paused_price_bound
 from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import LagrangianParams
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
@@ -47,6 +46,12 @@ _FREE_COSTS = 200_000
 _LOADING = 0.6
 """Seconds of the time limit from which on loading compiled code is worth while."""
 
+_STAGES = ((10, 0.002), (100, 0.003))
+"""Hasty and patient steps: those without progress before the aim is lowered, and the first aim
+above the best value, as a share of it."""
+_MEMORY, _LOWERED, _RAISED, _END = 0.95, 0.7, 1.5, 1e-6
+"""Weight of the directions so far in the next one; factors on an aim that was missed, and on one
+met again and again; share of the value below which an aim ends its stage."""
 _FLOOR = 1e-2
 """Least scale of a price, as a share of the largest one."""
 
@@ -68,16 +73,15 @@ class Ascent:
         self,
         instance: Instance,
         scanner: AnyScanner,
-        params: LagrangianParams,
         *,
         falling: bool = False,
         prices: Floats | None = None,
     ) -> None:
         self._memory, self._falling = instance.total_memory, falling
-        self.scanner, self._params = scanner, params
+        self.scanner = scanner
         self.prices = first_prices(instance) if prices is None else prices
         self.value, _, self._best_excess = scanner.lagrangian(self.prices, self._memory)
-        self._stages, self._aim = iter(params.stages), 0.0
+        self._stages, self._aim = iter(_STAGES), 0.0
         self._from_the_best()
 
     def _from_the_best(self) -> None:
@@ -87,12 +91,13 @@ class Ascent:
 
     def step(self) -> bool:
         """Take one step, and lower the aim when it was missed for too long; False at the end."""
-        if self._aim <= self._params.end * max(self.value, 1.0):
+        if self._aim <= _END * max(self.value, 1.0):
             if (stage := next(self._stages, None)) is None:
                 return False
-            self._patience, self._aim = stage.failures, stage.aim * max(self.value, 1.0)
+            self._patience, aim = stage
+            self._aim = aim * max(self.value, 1.0)
             self._from_the_best()
-        self._direction = self._excess + self._params.memory * self._direction
+        self._direction = self._excess + _MEMORY * self._direction
         direction = np.where((self._at <= 0) & (self._direction < 0), 0.0, self._direction)
         scale = np.maximum(self.prices, _FLOOR * self.prices.max(initial=1.0))
         steepness = float((scale * direction * direction).sum())
@@ -112,13 +117,13 @@ class Ascent:
         self._idle = 0 if progress else self._idle + 1
         self._gains += progress
         if self._gains >= 10:  # the aim is met again and again: it is too low
-            self._aim *= self._params.raised
+            self._aim *= _RAISED
             self._gains = 0
         if self._at_value > self.value:
             self.prices, self.value = self._at, self._at_value
             self._best_excess = self._excess
         if self._idle >= self._patience:
-            self._aim *= self._params.lowered
+            self._aim *= _LOWERED
             self._from_the_best()
 
 
@@ -138,7 +143,6 @@ def offer_lagrangian_bound(
     end = working_time() + time_limit
     if search.should_stop():
         return
-    params = search.params.lagrangian
     rounds = refuse_long(search, search.instance)
     kinds = Kinds.of(search.instance)
     offer = partial(_offer, search, paused_price_bound if pauses else price_bound)
@@ -154,7 +158,7 @@ def offer_lagrangian_bound(
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
 
     try:
-        ascent = Ascent(search.instance, scanner, params, falling=falling)
+        ascent = Ascent(search.instance, scanner, falling=falling)
         ascend(search, ascent, offer, end - working_time(), least_gain)
     except Interrupted:
         return

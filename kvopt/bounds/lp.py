@@ -31,6 +31,8 @@ from kvopt.problem.requests import LARGEST_INTEGER, Request
 DENOMINATOR = 2**24
 """Denominator of prices: rounding loses less than 1e-7 of one, and sums stay inside 64 bits."""
 
+QUICK_COLUMNS = 16_000
+"""Columns up to which an LP takes a second at most."""
 _CELLS_A_COLUMN = 60
 """Coefficients for each column of the limit, beyond which the LP counts as too large."""
 

@@ -44,6 +44,12 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
+_SLOTS = (1, 2, 3)
+"""Numbers of slots that memory counts as."""
+_SAMPLE, _CELLS, _MOST_COLUMNS = 1000, 60, 1_600_000
+"""Requests and cells of the first coarse program; most requests times cells of finer ones."""
+_LEAST_WORTH = 0.01
+"""Share of slots in all prices below which they are left out."""
 _GROWTH = 8.0
 """Times as long as one before takes a program with twice as many requests and cells."""
 _BYTES = 1000
@@ -65,11 +71,11 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
     best: Ascent | None = None
     with suppress(Interrupted):
         for coarse in _finer_and_finer(search, end):
-            if coarse.share_of_slots < search.params.slots.least_worth:
+            if coarse.share_of_slots < _LEAST_WORTH:
                 return False
             scanner = SlotScanner(search.instance, coarse, search.threads, search.should_stop)
             first = first_prices(search.instance, coarse)
-            found = Ascent(search.instance, scanner, search.params.lagrangian, prices=first)
+            found = Ascent(search.instance, scanner, prices=first)
             if best is None or found.value > best.value:
                 best = found
                 _offer(search, found.prices, scanner, reach=0)
@@ -81,17 +87,16 @@ def offer_slot_bound(search: Search, time_limit: float = math.inf, least_gain: f
 
 def _finer_and_finer(search: Search, end: float) -> Iterator[CoarsePrices]:
     """Yield prices of coarse programs, each of twice as many requests and cells, while it pays."""
-    params, finer, took = search.params.slots, 1, 0.0
-    slots, count = tuple(range(1, params.most_slots + 1)), len(search.instance)
+    finer, took, count = 1, 0.0, len(search.instance)
     assert search.schedule is not None
     makespan = search.schedule.makespan
     while _GROWTH * took < 0.5 * min(search.remaining, end - working_time()):
-        began, sample = working_time(), min(finer * params.sample, count)
-        cells = finer * params.cells
-        if finer > 1 and (sample * cells > params.most_columns or cells > makespan):
+        began, sample = working_time(), min(finer * _SAMPLE, count)
+        cells = finer * _CELLS
+        if finer > 1 and (sample * cells > _MOST_COLUMNS or cells > makespan):
             return
         coarse = coarse_prices(
-            search, slots, sample=sample, cells=cells, time_limit=end - working_time()
+            search, _SLOTS, sample=sample, cells=cells, time_limit=end - working_time()
         )
         if coarse is None:
             return

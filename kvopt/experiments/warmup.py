@@ -82,10 +82,7 @@ def warm_up() -> Iterator[Warmed]:
 def _brief() -> SolveParams:
     """Return parameters by which every stage of a search begins, and ends soon."""
     params = SolveParams()
-    short = replace(
-        params.improve, beam_requests=2, first_cycle=10, longest_cycle=10, idle_cycles=1,
-        widest_beam=2,
-    )  # fmt: skip
+    short = replace(params.improve, beam_requests=2, longest_cycle=10, widest_beam=2)
     return replace(params, improve=short, lagrangian=replace(params.lagrangian, most_steps=2))
 
 
@@ -114,8 +111,8 @@ def _beam() -> int | None:
     """Search as for many requests, with a look-ahead and completion bounds."""
     params, narrow = _brief(), 5
     exact = replace(
-        params.exact, unaided=0, searchable=0, checkable_labels=0, first_width=narrow,
-        width=narrow, wider_width=narrow, widest_width=narrow,
+        params.exact, unaided=0, searchable=0, checkable_labels=0, width=narrow,
+        widest_width=narrow,
     )  # fmt: skip
     params = replace(params, exact=exact)
     return solve(generate("arrival-1", n=8, seed=3), "exact", params=params).signal_number

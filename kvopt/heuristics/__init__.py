@@ -15,6 +15,11 @@ from kvopt.kernels.compile_clock import working_time
 
 _SEEDS = 10_000
 """Distance of the seeds of two attempts: more than one attempt uses."""
+_ORDERS_SHARE, _PRICED_SHARE = 0.6, 0.8
+"""Shares of the time for annealing over orders, and for beams by prices of states."""
+_BEAMS_SHARE, _ONE_BURST_SHARE, _STATE_BEAMS_SHARE = 0.7, 0.95, 0.4
+"""Shares of the time for beams over a whole trace; where most requests wait in one burst, of which
+no part improves alone; and for beams by prices of states, and then for these."""
 _NOTHING_TO_DO = 0.1
 """Seconds below which an attempt had nothing to try, and a further one has not either."""
 
@@ -45,16 +50,16 @@ def _improve(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.state_beams.searching import are_states_priced, beams_of_states
     from kvopt.heuristics.turns import take_turns
 
-    end, params = working_time() + seconds, search.params.improve
-    if len(search.instance) >= params.beam_requests and search.instance.workers == 1:
+    end, many = working_time() + seconds, search.params.improve.beam_requests
+    if len(search.instance) >= many and search.instance.workers == 1:
         _improve_many(search, seconds, seed)
         return
     if not are_states_priced(search):
-        _anneal_until_priced(search, share_of(seconds, params.orders_share), seed)
+        _anneal_until_priced(search, share_of(seconds, _ORDERS_SHARE), seed)
     if are_states_priced(search):
         left = end - working_time()
-        take_turns(search, (beams_of_states,), share_of(left, params.priced_share), seed)
-        search_orders(search, share_of(end - working_time(), params.orders_share), seed)
+        take_turns(search, (beams_of_states,), share_of(left, _PRICED_SHARE), seed)
+        search_orders(search, share_of(end - working_time(), _ORDERS_SHARE), seed)
     take_turns(search, (beams_of_states,), end - working_time(), seed)
     if seconds < math.inf:  # beams may have come to their end
         search_orders(search, end - working_time(), seed)
@@ -83,10 +88,10 @@ def _improve_many(search: Search, seconds: float, seed: int) -> None:
     from kvopt.heuristics.windows.orders import anneal_windows
     from kvopt.heuristics.windows.standing import is_one_burst
 
-    end, params = working_time() + seconds, search.params.improve
-    share = params.one_burst_share if is_one_burst(search) else params.beams_share
+    end = working_time() + seconds
+    share = _ONE_BURST_SHARE if is_one_burst(search) else _BEAMS_SHARE
     if are_states_priced(search):
-        share = params.state_beams_share
+        share = _STATE_BEAMS_SHARE
         take_turns(search, (beams_of_states,), share_of(seconds, share), seed)
     search_traces(search, share_of(end - working_time(), share), seed)
     ways = (beams_of_states, rerun_bursts, anneal_windows, anneal_orders)

@@ -20,6 +20,8 @@ from kvopt.timetable.schedule import Schedule
 
 _POLICIES: tuple[type[Policy], ...] = (Svf, McSf, McSfTotal, Fcfs)
 """List schedules to start from, the usually best one first."""
+_FEW = 5_000
+"""Requests up to which all of them are tried at once."""
 
 
 def one_after_another(instance: Instance) -> Schedule:
@@ -44,7 +46,7 @@ def offer_list_schedules(search: Search) -> Schedule | None:
     """
     instance = search.instance
     search.offer_schedule(one_after_another(instance), "one after another")
-    tried = _POLICIES if len(instance) <= search.params.portfolio.list_requests else _POLICIES[:1]
+    tried = _POLICIES if len(instance) <= _FEW else _POLICIES[:1]
     first: Schedule | None = None
     for policy in tried:
         try:

@@ -31,6 +31,10 @@ from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers
 
+_FIRST_CYCLE, IDLE_CYCLES = 20_000, 4
+"""Steps of the first cycle; cycles without improvement after which they end."""
+COLDEST = 0.3
+"""Temperature at the end of a cycle, in rounds of latency."""
 _CHUNKS = 40
 """Parts of a cycle, between which limits are looked at."""
 
@@ -54,14 +58,14 @@ def anneal_orders(turn: Turn, seed: int = 0) -> Passes:
     except TooLarge as error:
         search.note(f"no local search: {error}")
         return
-    params = search.params.improve
-    steps, cycles, idle = params.first_cycle, 0, 0
-    while idle < params.idle_cycles:
+    longest, cycles, idle = search.params.improve.longest_cycle, 0, 0
+    steps = min(_FIRST_CYCLE, longest)
+    while idle < IDLE_CYCLES:
         before = search.schedule.objective
         _cycle(turn, problem, steps, seed + cycles)
         idle = 0 if search.schedule.objective < before else idle + 1
         cycles += 1
-        steps = min(2 * steps, params.longest_cycle)
+        steps = min(2 * steps, longest)
         yield
 
 
@@ -73,10 +77,9 @@ def _cycle(turn: Turn, problem: Problem, steps: int, seed: int) -> None:
     trial = trial_of(problem, line, seed)
     count = len(search.instance)
     reach = max(1, min(count - 1, 20 if count > 200 else count))
-    cold = search.params.improve.coldest
     hot = max(2.0, search.instance.total_output / count / 2)
     for part in range(_CHUNKS):
-        heats = tuple(hot * (cold / hot) ** (step / _CHUNKS) for step in (part, part + 1))
+        heats = tuple(hot * (COLDEST / hot) ** (step / _CHUNKS) for step in (part, part + 1))
         anneal(problem, line, trial, heats, max(1, steps // _CHUNKS), reach)
         _offer(search, trial)
         if turn.is_late():

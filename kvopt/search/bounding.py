@@ -32,6 +32,8 @@ from kvopt.search.portfolio import (
 )
 from kvopt.search.registry import ENGINES
 
+_LP_KINDS = 10
+"""Kinds of requests up to which the method ``lagrangian`` ends with an LP."""
 _MOST_SEARCHED = 14
 """Requests up to which `auto` searches what bounds leave."""
 
@@ -59,7 +61,7 @@ def _lagrangian(search: Search) -> None:
     spare = volume_bound(search.instance)
     climb(search)
     kinds = {(r.arrival, r.prompt, r.output) for r in search.instance}
-    if len(kinds) <= search.params.portfolio.lp_kinds and not search.should_stop():
+    if len(kinds) <= _LP_KINDS and not search.should_stop():
         offer_list_schedules(search)
         solve_lp(search)
     if search.checked is None and not search.remaining:

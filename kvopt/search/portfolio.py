@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from kvopt.bounds.coarse import has_large_requests
 from kvopt.bounds.configurations.size import check_large, check_starts, is_quick
-from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
@@ -35,6 +35,12 @@ _BEFORE_SLOTS = 0.1
 """Share of that time for prices of tokens alone, where those of slots follow."""
 _TOKENS_SHARE = 0.1
 """The same where prices of states, which say more than those of tokens, have the rest."""
+
+
+_LEAST_GAIN, _LEAST_GAIN_OF_SLOTS = 0.0002, 0.0005
+"""Share of the bound that a climb of prices must gain while its time doubles, to go on."""
+_PROVED_AT_ONCE = 12
+"""Requests up to which a solver proves at once and finds the schedule on its way."""
 
 
 def both_sides(search: Search) -> Schedule | None:
@@ -94,11 +100,10 @@ def bound_by_prices(search: Search, seconds: float = math.inf) -> None:
         return
     end = search.seconds + seconds
     offer_staircase_bound(search)
-    params = search.params.portfolio
     if has_many_configurations(search):
         climb(search, _TOKENS_SHARE * (end - search.seconds))
         climb_states(search, end - search.seconds, few_knots=True)
-    elif not solve_lp(search, end - search.seconds, params.lp_at_once):
+    elif not solve_lp(search, end - search.seconds, QUICK_COLUMNS):
         _climb_prices(search, _CLIMBING_SHARE * (end - search.seconds))
         solve_lp(search, end - search.seconds)
 
@@ -133,7 +138,7 @@ def climb(search: Search, seconds: float = math.inf, *, pauses: bool = False) ->
     from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
     _LOGGER.debug("stage: bound by prices")
-    gain = 0.0 if seconds == math.inf else search.params.lagrangian.least_gain
+    gain = 0.0 if seconds == math.inf else _LEAST_GAIN
     run_watched(
         search,
         "lagrangian",
@@ -150,7 +155,7 @@ def climb_slots(search: Search, seconds: float = math.inf) -> bool:
 
     _LOGGER.debug("stage: bound by prices of slots")
     found: list[bool] = []
-    gain = 0.0 if seconds == math.inf else search.params.slots.least_gain
+    gain = 0.0 if seconds == math.inf else _LEAST_GAIN_OF_SLOTS
     run_watched(search, "slots", lambda: found.append(offer_slot_bound(search, seconds, gain)))
     return any(found)
 
@@ -208,7 +213,7 @@ def _search_large(search: Search, presolve: bool) -> None:
     params, count = search.params.portfolio, len(search.instance)
     if search.should_stop():
         return
-    if count > params.proved_at_once:
+    if count > _PROVED_AT_ONCE:
         share = params.improved_share if count <= params.provable else 1.0
         improve(search, share_of(search.remaining, share))
     if search.should_stop():

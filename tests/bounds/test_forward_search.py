@@ -17,7 +17,7 @@ from test_configurations import drawn_knots, drawn_prices, drawn_starts, windows
 
 from kvopt import Instance, Request, generate, solve
 from kvopt.bounds.configurations import forward_search as module
-from kvopt.bounds.configurations.bound import rising_bounds
+from kvopt.bounds.configurations.bound import STAGES, rising_bounds
 from kvopt.bounds.configurations.evaluation import CLOSED, Evaluation, evaluate
 from kvopt.bounds.configurations.expand import Stopped, TooWide
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
@@ -28,7 +28,6 @@ from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels import parallel
 
 LIMIT = 100_000
@@ -308,7 +307,7 @@ class TestRising:
             below = list(all_below(instance, target))
             last = objective_end(instance) if source.random() < 0.6 else source.randint(1, 12)
             rising = Rising(instance, last)
-            for stage in DEFAULT.configuration.stages[:: source.choice((1, 3))]:
+            for stage in STAGES[:: source.choice((1, 3))]:
                 evaluation = rising.climb(stage, optimum)
                 assert min(target, evaluation.bound) <= optimum
                 if evaluation.bound >= target:

@@ -24,7 +24,6 @@ from kvopt.bounds.scan import Interrupted
 from kvopt.bounds.volume import volume_bound
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import DEFAULT
 from kvopt.incumbent.proofs import Prices
 
 WORKED: list[tuple[Problem, int, int]] = [
@@ -161,7 +160,7 @@ def test_tokens_held_are_a_direction_of_ascent() -> None:
 def test_the_ascent_passes_the_volume_bound() -> None:
     instance = generate("arrival-2", n=12, seed=1)
     scanner = PausedScanner(Kinds.of(instance))
-    ascent = Ascent(instance, scanner, DEFAULT.lagrangian)
+    ascent = Ascent(instance, scanner)
     for _ in range(200):
         ascent.step()
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))

@@ -17,6 +17,7 @@ from strategies import instance_of, plain, random_instances
 
 import kvopt.verify as checker
 from kvopt import Instance, generate, verify
+from kvopt.bounds.configurations.ascent import Stage
 from kvopt.bounds.configurations.bound import rising_bounds
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.forward_search import ForwardSearch, twins_of
@@ -25,7 +26,6 @@ from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.params import ConfigurationStage
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof
 
 Proof = dict[str, Any]
@@ -65,7 +65,7 @@ def short_stages(instance: Instance, optimum: int) -> Iterator[tuple[Rising, Eva
     rising = Rising(instance, search.schedule.makespan)
     for steps, more in ((1, 3), (2, 1), (5, 1), (9, 0)):
         target = optimum + more
-        evaluation = rising.climb(ConfigurationStage(1, 0.1, 0.0, steps), optimum)
+        evaluation = rising.climb(Stage(1, 0.1, 0.0, steps), optimum)
         yield rising, evaluation, target
         if evaluation.bound >= target:
             break

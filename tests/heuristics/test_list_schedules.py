@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kvopt import SolveParams, generate, run
+import pytest
+
+from kvopt import generate, run
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 
@@ -18,8 +20,9 @@ def test_the_best_of_four_is_kept_and_the_first_returned() -> None:
     assert search.progress.objective == min(value for value in values if value is not None)
 
 
-def test_of_many_requests_one_policy_is_tried() -> None:
-    search = Search(INSTANCE, params=SolveParams.of({"portfolio": {"list_requests": 11}}))
+def test_of_many_requests_one_policy_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvopt.heuristics.list_schedules._FEW", 11)
+    search = Search(INSTANCE)
     first = offer_list_schedules(search)
     assert first is not None
     assert search.progress.objective == first.objective

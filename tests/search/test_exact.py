@@ -46,9 +46,9 @@ from kvopt.search.exact.forward import Forward
 
 UNCHECKABLE = SolveParams.of(
     {
-        "exact": {"checkable_labels": 0, "wider_width": 1000, "widest_width": 1000},
-        "configuration": {"stages": [{"refinement": 4, "steps": 60}]},
-        "improve": {"first_cycle": 1000, "idle_cycles": 1},
+        "exact": {"checkable_labels": 0, "widest_width": 1000},
+        "configuration": {"most_stages": 1},
+        "improve": {"longest_cycle": 1000},
     }
 )
 """No search is one that `kvopt verify` can repeat, and what comes afterwards ends soon."""
@@ -56,7 +56,7 @@ UNCHECKABLE = SolveParams.of(
 
 def with_completions(sets: int) -> SolveParams:
     """Return parameters with which no search can be checked, and all use completion bounds."""
-    exact = replace(UNCHECKABLE.exact, uncompleted=0, completion_sets=sets)
+    exact = replace(UNCHECKABLE.exact, unaided=0, completion_sets=sets)
     return replace(UNCHECKABLE, exact=exact)
 
 
@@ -221,7 +221,7 @@ def test_an_error_of_an_observer_is_raised() -> None:
 @pytest.mark.slow
 def test_a_search_beyond_its_label_limit_goes_on() -> None:
     """It is widened until it ends, whether or not the bound can rise any more."""
-    narrow = SolveParams.of({"exact": {"first_labels": 1, "width": 1}})
+    narrow = SolveParams.of({"exact": {"width": 1}})
     for instance in random_instances(
         many(20), 9, least_requests=3, most_requests=6, most_memory=12
     ):

@@ -25,7 +25,6 @@ from kvopt.bounds.configurations.smoothing import (
     sums_along_lives,
 )
 from kvopt.bounds.configurations.states import Knots, States
-from kvopt.incumbent.params import ConfigurationStage
 from kvopt.problem.arrays import Flags, Floats, Integers
 
 _HOTTER = 1.25
@@ -158,6 +157,30 @@ class Evaluator:
         return largest, smooth, shares
 
 
+class Stage(NamedTuple):
+    """How prices of states climb for a while.
+
+    Parameters
+    ----------
+    refinement
+        The first distance of knots is divided by this.
+    heat
+        Temperature, as a share of the mean latency of a round.
+    gain
+        Share of the bound that a window must add to go on.
+    steps
+        Most steps.
+    window
+        Steps over which the gain is measured.
+    """
+
+    refinement: int
+    heat: float
+    gain: float
+    steps: int
+    window: int = 10
+
+
 _PAIRS = 15
 """Steps that the quasi-Newton method remembers."""
 _SHORTENED = 0.4
@@ -199,7 +222,7 @@ def climb(evaluate: Evaluator, at: Point) -> Iterator[Point]:
 def climb_stage(
     evaluate: Evaluator,
     prices: Floats,
-    stage: ConfigurationStage,
+    stage: Stage,
     value: int,
     should_stop: Callable[[], bool],
 ) -> tuple[Floats, Floats]:

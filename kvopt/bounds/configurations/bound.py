@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
+from kvopt.bounds.configurations.ascent import Stage
 from kvopt.bounds.configurations.evaluation import Evaluation
 from kvopt.bounds.configurations.large import rising_large_bounds
 from kvopt.bounds.configurations.size import check_size
@@ -13,6 +14,23 @@ from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.kernels.compile_clock import working_time
+
+_FINE = 64
+"""Refinement at which all times are knots, for instances that can be proved."""
+STAGES = (
+    Stage(1, 0.06, 2e-3, 60),
+    Stage(1, 0.02, 1e-3, 100),
+    Stage(2, 0.01, 1e-3, 150),
+    Stage(4, 0.006, 2e-4, 200),
+    Stage(8, 0.006, 1e-4, 200),
+    Stage(8, 0.003, 5e-5, 300),
+    Stage(16, 0.003, 5e-5, 300),
+    Stage(32, 0.002, 3e-5, 400),
+    Stage(_FINE, 0.004, 5e-5, 600, window=40),
+    Stage(_FINE, 0.002, 4e-5, 800, window=40),
+    Stage(_FINE, 0.001, 2e-5, 800, window=40),
+)
+"""Stages of the climb: coarse and hot to fine and cold, then patient ones with all knots."""
 
 
 def offer_configuration_bound(
@@ -58,9 +76,9 @@ def rising_bounds(
         return search.should_stop() or working_time() - began >= share_of(limit, share)
 
     last, params = search.schedule.makespan, search.params.configuration
-    rising = Rising(search.instance, last, search.threads, is_over, params)
-    for stage in params.stages:
-        if stage.is_patient:
+    rising = Rising(search.instance, last, search.threads, is_over, params.first_knots)
+    for stage in STAGES[: params.most_stages]:
+        if stage.window > STAGES[0].window:
             share = patience
         if is_over():
             return

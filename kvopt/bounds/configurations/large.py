@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from kvopt.bounds.configurations.ascent import Evaluator, climb_stage
+from kvopt.bounds.configurations.ascent import Evaluator, Stage, climb_stage
 from kvopt.bounds.configurations.evaluation import denominator_for, rounded, total_of
 from kvopt.bounds.configurations.size import check_large
 from kvopt.bounds.configurations.stages import looked_at, prices_of_tokens, spacing, state_prices
@@ -17,6 +17,17 @@ from kvopt.bounds.configurations.states import Knots, States
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.kernels.compile_clock import working_time
+
+_STAGES = (
+    Stage(1, 0.02, 1e-3, 100),
+    Stage(2, 0.01, 1e-3, 100),
+    Stage(4, 0.006, 4e-4, 150),
+    Stage(4, 0.003, 2e-4, 300),
+    Stage(8, 0.003, 1e-4, 300),
+    Stage(8, 0.0015, 5e-5, 500),
+    Stage(16, 0.0015, 5e-5, 500),
+)
+"""Stages of the climb, which ends before all times are knots."""
 
 
 def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterator[Knots]:
@@ -39,7 +50,7 @@ def rising_large_bounds(search: Search, time_limit: float = math.inf) -> Iterato
     starts = states.all_starts(last)
     known = Knots.every(spacing(last, params.few_knots), last)
     prices = prices_of_tokens(instance, states, known)
-    for stage in params.large_stages:
+    for stage in _STAGES[: params.most_stages]:
         if is_over():
             return
         value = search.schedule.objective

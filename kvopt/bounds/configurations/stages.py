@@ -12,16 +12,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kvopt.bounds.configurations.ascent import Evaluator, climb_stage
+from kvopt.bounds.configurations.ascent import Evaluator, Stage, climb_stage
 from kvopt.bounds.configurations.evaluation import Evaluation, denominator_for, evaluate, rounded
 from kvopt.bounds.configurations.size import check_size
 from kvopt.bounds.configurations.states import Knots, States
 from kvopt.bounds.fluid import fluid_prices
-from kvopt.incumbent.params import DEFAULT, ConfigurationParams, ConfigurationStage
 from kvopt.incumbent.proofs import ConfigurationProof, StatePrices
 from kvopt.problem.arrays import Flags, Floats, Integers
 from kvopt.problem.instance import Instance
 
+_WORTH_RULING_OUT = 0.9
+"""Share of starts left at most for a stage to rule some out: each lengthens the proof."""
 _LOOKS = 8
 """Completions that are looked at from one knot to the next."""
 
@@ -39,8 +40,8 @@ class Rising:
         Threads that share the work.
     should_stop
         Asked after every step.
-    params
-        Knots, and when to rule out.
+    first_knots
+        Least knots of the first stage.
 
     Attributes
     ----------
@@ -61,19 +62,19 @@ class Rising:
         last: int,
         threads: int = 1,
         should_stop: Callable[[], bool] = lambda: False,
-        params: ConfigurationParams = DEFAULT.configuration,
+        first_knots: int = 24,
     ) -> None:
         check_size(instance, last)
         self.states = States.of(instance)
         self.starts: Flags = self.states.all_starts(last)
         self._last, self._threads, self._should_stop = last, threads, should_stop
-        self._params = params
+        self._first_knots = first_knots
         self._knots = Knots.every(self._spacing(), last)
         self._prices = prices_of_tokens(instance, self.states, self._knots)
         self._stages: list[StatePrices] = []
         self._latest: StatePrices | None = None
 
-    def climb(self, stage: ConfigurationStage, value: int) -> Evaluation:
+    def climb(self, stage: Stage, value: int) -> Evaluation:
         """Go through a stage; the value of a good schedule sets the scale."""
         apart = self._spacing(stage.refinement)
         knots = Knots.every(apart, self._last)
@@ -97,7 +98,7 @@ class Rising:
         assert self._latest is not None
         budget = (target - 1) * evaluation.denominator - evaluation.total
         left = evaluation.reduced_costs <= budget
-        if left.sum() <= self._params.worth_ruling_out * self.starts.sum():
+        if left.sum() <= _WORTH_RULING_OUT * self.starts.sum():
             self.starts = left
             self._stages.append(self._latest)
 
@@ -130,7 +131,7 @@ class Rising:
         return ConfigurationProof(tuple(stages), claimed, searched, kept)
 
     def _spacing(self, refinement: int = 1) -> int:
-        return spacing(self._last, self._params.first_knots, refinement)
+        return spacing(self._last, self._first_knots, refinement)
 
 
 def spacing(last: int, first_knots: int, refinement: int = 1) -> int:

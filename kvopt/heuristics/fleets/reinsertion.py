@@ -18,6 +18,7 @@ import numpy as np
 
 from kvopt.errors import TooLarge
 from kvopt.heuristics.decode import earliest
+from kvopt.heuristics.local_search import COLDEST
 from kvopt.heuristics.scenes import Rows
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
@@ -96,7 +97,7 @@ def _cycle(search: Search, steps: int, seed: int, end: float) -> None:
     instance = search.instance
     fleet = fleet_of(instance, search.schedule.starts, search.schedule.workers)
     hot = max(2.0, instance.total_output / len(instance) / 4)
-    cold, first = search.params.improve.coldest, min(r.arrival for r in instance)
+    cold, first = COLDEST, min(r.arrival for r in instance)
     random, least = np.array([seed]), sum(search.schedule.starts) - first * len(instance)
     for part in range(_CHUNKS):
         heats = hot * (cold / hot) ** (part / _CHUNKS), hot * (cold / hot) ** ((part + 1) / _CHUNKS)

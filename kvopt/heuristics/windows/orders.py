@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from kvopt.heuristics.decode import Problem, earliest, line_of
-from kvopt.heuristics.local_search import anneal, trial_of
+from kvopt.heuristics.local_search import COLDEST, anneal, trial_of
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.heuristics.windows.standing import (
     Change,
@@ -90,7 +90,7 @@ def annealed(
     if int(line.starts.sum()) > int(begun.sum()):
         line = line_of(problem, np.argsort(begun, kind="stable").tolist(), begun.tolist())
     trial = trial_of(problem, line, seed)
-    cold, hot = search.params.improve.coldest, max(2.0, float(problem.outputs.mean()) / 2)
+    cold, hot = COLDEST, max(2.0, float(problem.outputs.mean()) / 2)
     for part in range(_CHUNKS):
         heats = hot * (cold / hot) ** (part / _CHUNKS), hot * (cold / hot) ** ((part + 1) / _CHUNKS)
         reach = min(len(members) - 1, _REACH)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvopt.heuristics.decode import LARGEST_HORIZON
+from kvopt.heuristics.local_search import IDLE_CYCLES
 from kvopt.heuristics.turns import Passes, Turn
 from kvopt.incumbent.incumbent import Search
 from kvopt.problem.arrays import Integers, columns_of
@@ -154,7 +155,7 @@ def search_windows(
     if not has_windows(search):
         return
     requests = requests_of(search)
-    while idle < search.params.improve.idle_cycles:
+    while idle < IDLE_CYCLES:
         before = begun_in(search).sum()
         with ThreadPoolExecutor(search.threads) as pool:
             run_pass(search, pool, requests, jobs_of(requests, number), found_by)

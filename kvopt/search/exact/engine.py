@@ -21,12 +21,27 @@ from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.incumbent.params import share_of
 from kvopt.kernels.compile_clock import working_time
-from kvopt.search.exact.forward import NAME, Forward, label_limit
+from kvopt.search.exact.forward import (
+    FIRST_WIDTH,
+    NAME,
+    RISING_LABELS,
+    WIDER_WIDTH,
+    Forward,
+    label_limit,
+)
 from kvopt.search.exact.token_search import search_by_tokens
 from kvopt.search.registry import register
 
 _FACTOR = 3
 """Factor of beam width and label limit from one stage to the next."""
+_PATIENCE = 0.5
+"""Share of the time after which prices stop to climb; searches have the rest."""
+_AID_SHARE, _AID_LEAST = 0.2, 20.0
+"""Share of the time, and seconds at least, for local search beside searches forward."""
+_FIRST_LABELS = 1000
+"""Labels in a round of the first search for a better bound."""
+_HORIZON = 5
+"""Rounds of the look-ahead of beam searches beyond ``unaided`` requests."""
 
 
 @register("exact")
@@ -48,7 +63,7 @@ def _run(search: Search, presolve: bool) -> None:
     is_priced = is_quick(search.instance, search.schedule.makespan)
     seconds = search.remaining
     if is_priced and count <= MOST_REQUESTS:
-        seconds = max(share_of(seconds, params.aid_share), params.aid_least)
+        seconds = max(share_of(seconds, _AID_SHARE), _AID_LEAST)
     errors: list[Exception] = []
 
     def aid() -> None:
@@ -77,15 +92,15 @@ def _run(search: Search, presolve: bool) -> None:
 def _bound_and_search(search: Search, presolve: bool) -> None:
     assert search.schedule is not None
     params, count = search.params.exact, len(search.instance)
-    width, labels, forward, optimum = params.first_width, params.first_labels, None, None
-    patience = params.patience if count <= MOST_REQUESTS else 1.0
+    width, labels, forward, optimum = min(FIRST_WIDTH, params.width), _FIRST_LABELS, None, None
+    patience = _PATIENCE if count <= MOST_REQUESTS else 1.0
     began, searching = working_time(), 0.0
     try:
         for rising, evaluation in rising_bounds(search, rule_out=presolve, patience=patience):
             if count > MOST_REQUESTS:
                 continue
             forward = Forward(search, rising, evaluation)
-            forward.search_with_beam(width, params.horizon if count > params.unaided else 0)
+            forward.search_with_beam(width, _HORIZON if count > params.unaided else 0)
             width = min(_FACTOR * width, params.width)
             # Half of the time at most: a better bound makes the next search shorter.
             since = working_time()
@@ -94,12 +109,12 @@ def _bound_and_search(search: Search, presolve: bool) -> None:
                 if forward.raises(labels) or forward.excludes_all(label_limit(search), seconds):
                     optimum = search.schedule.objective
                 searching += working_time() - since
-            labels = min(_FACTOR * labels, params.rising_labels)
+            labels = min(_FACTOR * labels, RISING_LABELS)
         if forward and not optimum:
             if forward.finishes(params.width):
                 optimum = search.schedule.objective
             else:
-                forward.widen_beam(params.wider_width, params.widest_width)
+                forward.widen_beam(WIDER_WIDTH, params.widest_width)
     finally:
         if optimum is not None:
             search.offer_claimed(optimum, NAME)

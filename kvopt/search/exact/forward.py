@@ -29,9 +29,19 @@ _MARGIN, _INSTANT = 0.8, 1e-3
 _FIRST_SETS, _MORE_SETS, _WORTH_IT = 10_000, 9, 1.5
 """Sets of a time in the first completion bounds, and how many times as many come next."""
 
-_WIDER = 3
-"""Factor of the beam width from one beam search to the next."""
-
+FIRST_WIDTH, WIDER_WIDTH, _WIDER = 100, 3000, 3
+"""Beam widths in labels while prices are rough, and before the last exhaustive search; the factor
+from one beam search to the next."""
+_WIDE_HORIZONS, _EXCLUSION_HORIZON = (5, 3, 8), 20
+"""Rounds of the look-ahead of wider beams, in turn, and of exhaustive searches."""
+RISING_LABELS = 30_000
+"""Most labels in a round of a search for a better bound while prices rise."""
+_COMPLETION_SHARE, _COMPLETION_WINDOW = 0.6, 1 / 4
+"""Share of the time for completion bounds before the last searches; share of what is open that
+sets may cost more than the cheapest."""
+_FIRST_RISE, _MORE_WORK = 1 / 64, 4.0
+"""Share of what is open that the first search for a better bound tries; factor of its labels from
+one search to the next."""
 
 _BYTES, _BYTES_A_REQUEST = 100, 4
 """Bytes of a label with those that extend it and their hash table, and more for each request."""
@@ -103,8 +113,8 @@ class Forward:
         checkable, params, deadline = self._search.checkable, self._params, self._deadline
         self._deadline = min(deadline, working_time() + seconds)
         try:
-            if len(self._search.instance) > params.uncompleted and not checkable:
-                self.complete(params.completion_share * seconds)
+            if len(self._search.instance) > params.unaided and not checkable:
+                self.complete(_COMPLETION_SHARE * seconds)
                 return self.raises(most_labels, look_ahead=True)
             if self._foreseen() > seconds:
                 return False
@@ -139,7 +149,7 @@ class Forward:
         least, all_at_once = self._evaluation.bound, look_ahead and self._search.checkable
         known = (self._search.lower_bound or least) - least
         unknown = self._objective() - least - known
-        first = self._params.first_rise * unknown
+        first = _FIRST_RISE * unknown
         rise = max(1.0, known + first if look_ahead else max(first, known / 2))
         growth, failed = 1.0, math.inf
         self._last = self._before = _NOTHING
@@ -162,7 +172,7 @@ class Forward:
             growth = max(kept - last.kept, 0.1) / (rise - last.rise)
             self._before, self._last = last, _Effort(rise, kept, working_time() - began)
             last = self._last
-            more = min(self._params.more_work, self._affordable() / max(last.seconds, _INSTANT))
+            more = min(_MORE_WORK, self._affordable() / max(last.seconds, _INSTANT))
             if more < 1.0:
                 return False
             rise += max(1.0, min(rise, math.log(more) / growth, (failed - rise) / 2))
@@ -175,8 +185,8 @@ class Forward:
         """
         if self.raises(label_limit(self._search)):
             return True
-        self.complete(self._params.completion_share * self._affordable())
-        self.widen_beam(width, self._params.wider_width)
+        self.complete(_COMPLETION_SHARE * self._affordable())
+        self.widen_beam(width, min(WIDER_WIDTH, self._params.widest_width))
         return self.raises(label_limit(self._search), look_ahead=True)
 
     def complete(self, seconds: float) -> None:
@@ -188,7 +198,7 @@ class Forward:
         if self._search.checkable or not Completions.fits(states):
             return
         known = self._completions = Completions(states, evaluation, self._budget)
-        window = max(1, int(params.completion_window * self._budget))
+        window = max(1, int(_COMPLETION_WINDOW * self._budget))
         sets, before = min(_FIRST_SETS, params.completion_sets), -1
         deadline = working_time() + seconds
 
@@ -228,7 +238,7 @@ class Forward:
         """
         search = self._search
         forward = self._forward(
-            target, self._params.exclusion_horizon if look_ahead else 0, complete=look_ahead
+            target, _EXCLUSION_HORIZON if look_ahead else 0, complete=look_ahead
         )
         if look_ahead:
             found = forward.search_exhaustively(most_labels, self._should_stop)
@@ -262,7 +272,7 @@ class Forward:
         """Search with wider and wider beams."""
         while width < widest and not self._should_stop():
             width = min(_WIDER * width, widest)
-            for horizon in self._params.wide_horizons:
+            for horizon in _WIDE_HORIZONS:
                 self.search_with_beam(width, horizon)
 
     # ---- both -------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from contextlib import suppress
 from kvopt.bounds.configurations.expand import Stopped
 from kvopt.bounds.configurations.tokens import PricedTokens
 from kvopt.bounds.lagrangian import offer_lagrangian_bound
-from kvopt.bounds.lp import offer_lp_bound
+from kvopt.bounds.lp import QUICK_COLUMNS, offer_lp_bound
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compile_clock import working_time
-from kvopt.search.exact.forward import NAME, Forward
+from kvopt.search.exact.forward import FIRST_WIDTH, NAME, RISING_LABELS, Forward
 
 _CLIMBING_SHARE = 0.3
 """Share of the time for prices to climb, where none are known and the LP is too large."""
@@ -32,12 +32,12 @@ def search_by_tokens(search: Search, seconds: float = math.inf) -> None:
     prices = _prices(search, share_of(min(seconds, search.remaining), _CLIMBING_SHARE))
     if prices is None or search.should_stop() or search.instance.workers > 1:
         return
-    params = search.params.exact
+    width = min(FIRST_WIDTH, search.params.exact.width)
     priced = PricedTokens(search.instance, prices, search.schedule.makespan)
     forward = Forward(search, priced, priced.evaluate(), deadline)
     with suppress(Stopped):
-        forward.search_with_beam(params.first_width, 0)
-        if not (forward.raises(params.rising_labels) or forward.finishes(params.first_width)):
+        forward.search_with_beam(width, 0)
+        if not (forward.raises(RISING_LABELS) or forward.finishes(width)):
             return
         search.offer_claimed(search.schedule.objective, NAME)
 
@@ -47,7 +47,7 @@ def _prices(search: Search, seconds: float) -> Prices | None:
     if (known := _proving(search)) is not None:
         return known
     with suppress(TooLarge):
-        return offer_lp_bound(search, search.params.portfolio.lp_at_once)
+        return offer_lp_bound(search, QUICK_COLUMNS)
     offer_lagrangian_bound(search, time_limit=seconds)
     return _proving(search)
 
