@@ -34,7 +34,7 @@ def run_in_thread(
     work
         Calls the solver.
     cancel
-        Asks the solver to return; called once.  Work that asks the search itself needs none;
+        Asks the solver to return, until it does.  Work that asks the search itself needs none;
         it is not waited for while something is compiled, as it cannot ask before that ends.
 
     Returns
@@ -65,8 +65,8 @@ def run_in_thread(
                 search.end_for_memory()
         if asked_at is None and search.should_stop():
             asked_at = time.monotonic()
-            if cancel is not None:
-                cancel()
+        if asked_at is not None and cancel is not None:
+            cancel()  # again and again: a solver that has not quite begun does not hear the first
         if asked_at is not None and (
             time.monotonic() - asked_at > _GRACE or (cancel is None and compiling().is_running)
         ):

@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 from commands import Run
 
-from kvopt import BatchTime, Line, certify, generate, write_instance
+from kvopt import BatchTime, Instance, Line, Request, certify, generate, write_instance
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.interruptible import interruptible
 from kvopt.problem.clocks import Seconds
 
@@ -189,3 +191,17 @@ def test_ctrl_c_while_the_compiler_works_is_ctrl_c() -> None:
         interruptible(dropped)("no compiled object yet for <Library>")
     with pytest.raises(RuntimeError, match="else"):
         interruptible(dropped)("something else")
+
+
+def test_a_solver_that_begins_late_is_asked_again_to_return() -> None:
+    search = Search(Instance(7, [Request(0, 1, 2)]))
+    search.interrupt()
+    has_begun, is_asked = threading.Event(), threading.Event()
+
+    def cancel() -> None:
+        (is_asked if has_begun.is_set() else has_begun).set()
+
+    def work() -> None:
+        is_asked.wait(60)
+
+    assert run_in_thread(search, work, cancel)

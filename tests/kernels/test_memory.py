@@ -120,7 +120,7 @@ def in_child(size: int, instance: Instance, call: dict[str, str], folder: Path) 
 @pytest.mark.parametrize(
     ("call", "sides"),
     [
-        ({"home": "engines.solving", "name": "solve", "arguments": "time_limit=3"}, "objective"),
+        ({"home": "search.solving", "name": "solve", "arguments": "time_limit=3"}, "objective"),
         (
             {"home": "certificates", "name": "certify", "arguments": "['svf'], time_limit=3"},
             "upper",
