@@ -37,6 +37,7 @@ from kvopt import (
 )
 from kvopt.heuristics.trace_beams import search_traces
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.pipes import ended_by_reader
 
 GRID = 16
@@ -115,7 +116,7 @@ def blurred(instance: Instance) -> PolicyRun:
 def beamed(instance: Instance, seconds: float) -> PolicyRun:
     """Return the best schedule of beams as if a policy had made it."""
     first = run(instance, "svf")
-    search = Search(instance, threads=2)
+    search = Search(instance, Limits(threads=2))
     search.offer_starts(first.starts, "svf")  # type: ignore[arg-type]
     began = time.monotonic()
     search_traces(search, seconds)

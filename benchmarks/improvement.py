@@ -17,6 +17,7 @@ from kvopt.heuristics import improve
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.heuristics.local_search import search_orders
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.pipes import ended_by_reader
 
 METHODS: dict[str, Callable[[Search, float], None]] = {
@@ -65,7 +66,7 @@ def improved(instance: Instance, method: str, seconds: list[float]) -> list[int]
         assert progress.objective is not None
         seen.append((progress.seconds, progress.objective))
 
-    search = Search(instance, time_limit=max(seconds), observer=note)
+    search = Search(instance, Limits(time_limit=max(seconds), observer=note))
     offer_list_schedules(search)
     METHODS[method](search, max(seconds))
     times = [time for time, _ in seen]

@@ -55,7 +55,7 @@ _HOMES = {
     "timetable.schedule": "Schedule ScheduleCheck",
     "problem.scopes": "Scope",
     "simulate.policies": "Need Policy PrefixPolicy View list_policies policy register",
-    "incumbent.incumbent": "gap_below",
+    "incumbent.limits": "LimitOptions Limits gap_below",
     "incumbent.params": "SolveParams",
     "incumbent.result": "BoundResult BoundSource Progress SolveResult Status StopReason",
     "simulate.causality": "check_online",

@@ -16,7 +16,7 @@ from kvopt.errors import (
     UnsupportedDependency,
 )
 from kvopt.formulations.export import export
-from kvopt.incumbent.incumbent import gap_below
+from kvopt.incumbent.limits import LimitOptions, Limits, gap_below
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.result import (
     BoundResult,
@@ -66,6 +66,8 @@ __all__ = [
     "Instance",
     "InvalidInput",
     "KvoptError",
+    "LimitOptions",
+    "Limits",
     "Line",
     "MissingPackage",
     "MissingSolver",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
@@ -16,9 +16,9 @@ from kvopt.certificates.judged import UNFINISHED, JudgedRun
 from kvopt.certificates.sides import Sides, attempt, incumbent_for, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
-from kvopt.incumbent.incumbent import Observer, Search, checked_limit
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered
-from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.proofs import SlowerBound
 from kvopt.incumbent.result import StopReason
@@ -58,15 +58,10 @@ def certify(
     scope: Scope | str | None = None,
     deadline: Deadline | str | int | None = None,
     only_deadline: bool = False,
-    time_limit: float | None = None,
     reserve: float = 0.0,
-    threads: int | None = None,
-    seed: int = 0,
-    ram: int | str | None = None,
-    params: SolveParams | Mapping[str, Any] | None = None,
     slower: bool = False,
-    observer: Observer | None = None,
     command: str | None = None,
+    **options: Unpack[LimitOptions],
 ) -> Certificate:
     """Find the best schedule and the best proof within a limit, and judge policies by them.
 
@@ -92,24 +87,16 @@ def certify(
         deadline of each request; ``"first-token:2s"`` is of first tokens.
     only_deadline
         Whether latency is left at what comes at once, and the limit is for the deadline.
-    time_limit
-        Seconds for all of it; None to go on until the optimum is proved.
     reserve
         Seconds of the limit that were used before, or are needed afterwards to write.
-    threads, seed
-        For the solvers.
-    ram
-        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
-        machine has.
-    params
-        Widths, limits and shares of time that differ from the default, or tables of them.
     slower
         Whether to look for slower machines on which no schedule is as good, with a fifth of the
         limit and what is left of it.
-    observer
-        Called with a `Progress` whenever a side improves.
     command
         What to record as the command that made it.
+    options
+        As of `Limits`; ``time_limit`` is for all of it, without one it goes on until the optimum is
+        proved.
 
     Returns
     -------
@@ -136,8 +123,8 @@ def certify(
         if not clock.is_even:
             raise InvalidInput("is in rounds, which this clock does not count", field="schedule")
         schedule = given_schedule(instance, schedule, "schedule")
-    limit = checked_limit(time_limit)
-    seconds = math.inf if limit is None else max(limit - reserve, 0.0)
+    limits = limits_of(options)
+    seconds = max(limits.time_limit - reserve, 0.0)
     if slower:
         refuse_blocks(instance, "a search for slower machines")
     # Of a backlog they follow from the bound.
@@ -151,13 +138,8 @@ def certify(
     covered = _scope(scope, [one for _, one in used], clock)
     search = incumbent_for(instance, clock, covered)(
         instance,
-        time_limit=seconds * (1 - _SLOWER_SHARE * is_searched),
-        threads=threads,
-        seed=seed,
-        observer=observer,
+        replace(limits, time_limit=seconds * (1 - _SLOWER_SHARE * is_searched)),
         checkable=True,
-        ram=ram,
-        params=params,
     )
     if isinstance(schedule, Schedule):
         search.offer_starts(schedule.starts, "given schedule", schedule.workers)
@@ -184,7 +166,7 @@ def certify(
             left = seconds - search.seconds
             with _beside(search, "slower machines"):
                 machines = _slower(search, sides, clock, covered, runs, left)
-    found = _certificate(search, sides, clock, runs, time_limit, command)
+    found = _certificate(search, sides, clock, runs, limits.time_limit, command)
     found = replace(found, scope=covered, slower=machines)
     return found if attainment is None else _with_deadline(search, found, attainment, str(aimed))
 
@@ -300,7 +282,7 @@ def _certificate(
     sides: Sides,
     clock: Clock,
     runs: Sequence[JudgedRun],
-    time_limit: float | None,
+    time_limit: float,
     command: str | None,
 ) -> Certificate:
     result, (upper, lower, found_by) = search.result("certify"), sides.known()
@@ -317,7 +299,7 @@ def _certificate(
         "versions": versions(),
         "seed": search.seed,
         "threads": search.threads,
-        "time_limit": time_limit,
+        "time_limit": None if time_limit == math.inf else time_limit,
         "seconds": round(result.seconds, 3),
         "compile_seconds": round(result.compile_seconds, 3),
         "stop_reason": str(stopped),

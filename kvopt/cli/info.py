@@ -10,7 +10,7 @@ from typing import Annotated
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.errors import KvoptError
-from kvopt.incumbent.incumbent import available_threads
+from kvopt.incumbent.limits import available_threads
 from kvopt.incumbent.params import DEFAULT
 from kvopt.kernels.dependencies import available_solvers, missing_extras, versions
 from kvopt.show.optional import EXTRAS, remedy

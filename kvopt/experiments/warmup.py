@@ -31,6 +31,7 @@ from kvopt.heuristics.turns import Turn
 from kvopt.heuristics.windows.bursts import rerun_bursts
 from kvopt.heuristics.windows.orders import anneal_windows
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.paused import PausedSearch
 from kvopt.kernels.compile_clock import compile_seconds, compiling
@@ -93,11 +94,13 @@ def _exact() -> int | None:
 def _local() -> None:
     """Improve a schedule that no bound meets, so that nothing ends before it began."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
-    search = Search(chat, params=_brief())
+    search = Search(chat, Limits(params=_brief()))
     offer_list_schedules(search)
     search_traces(search, math.inf)
     search_orders(search, math.inf)
-    burst = Search(generate("uniform", n=60, seed=1), params=_brief())  # so many that some wait
+    burst = Search(
+        generate("uniform", n=60, seed=1), Limits(params=_brief())
+    )  # so many that some wait
     burst.offer_schedule(one_after_another(burst.instance), "one after another")
     turn = Turn(burst)
     for passes in (rerun_bursts(turn), anneal_windows(turn)):
@@ -120,7 +123,7 @@ def _beam() -> int | None:
 
 def _configurations() -> None:
     """Bound as for many requests, whose starts are not laid out, and go by the prices."""
-    search = Search(generate("uniform", n=8, seed=1), params=_brief())
+    search = Search(generate("uniform", n=8, seed=1), Limits(params=_brief()))
     offer_list_schedules(search)
     next(rising_large_bounds(search))
     turn = Turn(search)
@@ -130,7 +133,7 @@ def _configurations() -> None:
 def _fleets() -> int | None:
     """Search a fleet exhaustively, and improve a schedule of it that no bound meets."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
-    search = Search(replace(chat, workers=2), params=_brief())
+    search = Search(replace(chat, workers=2), Limits(params=_brief()))
     search.offer_schedule(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)

@@ -8,60 +8,20 @@ the answer survive it.
 
 from __future__ import annotations
 
-import math
-import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Real
-from typing import Any
 
-from kvopt.errors import InvalidInput, MissingSolver, SolverFault, TooLarge, shown
-from kvopt.incumbent.params import SolveParams
+from kvopt.errors import MissingSolver, SolverFault, TooLarge
+from kvopt.incumbent.limits import Limits, StopCriterion
 from kvopt.incumbent.proofs import CheckedBound, Proof
 from kvopt.incumbent.result import BoundSource, Progress, SolveResult, Status, StopReason
 from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
 from kvopt.problem.instance import Instance
-from kvopt.problem.requests import checked_integer, checked_number
 from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.schedule import Schedule
-
-Observer = Callable[[Progress], None]
-"""Called with both sides of the search whenever one of them improves."""
-
-StopCriterion = Callable[[Progress], bool]
-"""Returns True to end the search; asked often, so it should be quick."""
-
-
-def gap_below(target: float) -> StopCriterion:
-    """Stop as soon as the certified gap is at most ``target``, a share: 0.05 for 5%."""
-    if not 0 <= target < 1:
-        raise InvalidInput(f"must be a share below 1, 0.05 for 5%, got {target}", field="gap")
-    return lambda progress: progress.gap is not None and progress.gap <= target
-
-
-def _ignore(_: Progress) -> None:
-    """Stand in for an observer when there is none."""
-
-
-def _never(_: Progress) -> bool:
-    """Stand in for a stop criterion when there is none."""
-    return False
-
-
-def available_threads() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def checked_limit(time_limit: float | None) -> float | None:
-    """Return a time limit if it is one, else raise."""
-    if time_limit is None or (isinstance(time_limit, Real) and time_limit >= 0):
-        return time_limit
-    reason = f"must be a number of seconds, not negative, got {shown(time_limit)}"
-    raise InvalidInput(reason, field="time limit")
 
 
 class Search:
@@ -73,46 +33,20 @@ class Search:
     ----------
     instance
         The problem.
-    time_limit
-        Seconds of work from now, None or infinite for no limit; compiling is not counted.
-    seed
-        Where a solver makes random choices.
-    threads
-        By default every core this process may use.
-    observer, stop
-        Called on improvements; asked whether to end.
-    gap
-        A certified gap that is enough.
+    limits
+        Time counts from now.
     checkable
         Whether bounds are wanted with a proof that can be checked again, even if that takes
         longer than to trust an exhaustive search.
-    ram
-        Bytes that the process may hold, ``"4G"`` say; by default a share of what the machine has.
-    params
-        Widths, limits and shares of time, see `kvopt.incumbent.params`, or tables of them.
     """
 
     def __init__(
-        self,
-        instance: Instance,
-        *,
-        time_limit: float | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-        observer: Observer | None = None,
-        stop: StopCriterion | None = None,
-        gap: float | None = None,
-        checkable: bool = False,
-        ram: int | str | None = None,
-        params: SolveParams | Mapping[str, Any] | None = None,
+        self, instance: Instance, limits: Limits | None = None, *, checkable: bool = False
     ) -> None:
-        self.instance = instance
-        self.ram = memory.parsed_size(ram) or memory.default_budget()
-        self.params = params if isinstance(params, SolveParams) else SolveParams.of(params or {})
-        self.seed = checked_integer(seed, "seed", 0)
-        threads = available_threads() if threads is None else threads
-        self.threads = checked_integer(threads, "threads", 1)
-        self.checkable = checkable
+        self.instance, self.checkable = instance, checkable
+        self.limits = limits = limits or Limits()
+        self.seed, self.threads = limits.seed, limits.threads
+        self.ram, self.params = limits.ram, limits.params
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
         self.bound_source: BoundSource | None = None
@@ -124,16 +58,9 @@ class Search:
         self.versions: dict[str, str] = {}
         self.signal_number: int | None = None
         self.checked: CheckedBound | None = None
-        for field, function in (("observer", observer), ("stop", stop)):
-            if function is not None and not callable(function):
-                reason = f"must be a function of a Progress, got {shown(function)}"
-                raise InvalidInput(f"{reason}; for a gap write gap=0.05", field=field)
-        near = _never if gap is None else gap_below(checked_number(gap, "gap"))
-        self._observer: Observer = observer or _ignore
-        self._criterion: StopCriterion = lambda now: near(now) or (stop or _never)(now)
+        self._criterion = limits.criterion
         self._began, self._compiled = working_time(), compile_seconds()
-        limit = checked_limit(time_limit)
-        self._deadline = math.inf if limit is None else self._began + limit
+        self._deadline = self._began + limits.time_limit
         self._interrupted = threading.Event()
         self._out_of_time = threading.Event()
         self._out_of_memory = threading.Event()
@@ -387,7 +314,7 @@ class Search:
 
     def _tell(self) -> None:
         try:
-            self._observer(self.progress)
+            self.limits.observer(self.progress)
         except Exception as error:
             self._failure = error
 

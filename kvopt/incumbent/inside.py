@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
-from kvopt.incumbent.incumbent import Observer, Search, StopCriterion
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Observer, StopCriterion, ignore
 from kvopt.problem.instance import Instance
 
 AnySearch = TypeVar("AnySearch", bound=Search)
@@ -21,16 +23,13 @@ def inside(
     It has so many seconds, by default all that are left, and ends where the whole does, unless it
     is said when to stop.
     """
-    inner = kind(
-        instance,
+    limits = replace(
+        whole.limits,
         time_limit=whole.remaining if seconds is None else max(0.0, seconds),
-        seed=whole.seed,
-        threads=whole.threads,
-        observer=observer,
+        observer=observer or ignore,
         stop=stop or (lambda _: whole.should_stop()),
-        checkable=whole.checkable if checkable is None else checkable,
-        ram=whole.ram,
-        params=whole.params,
+        gap=None,
     )
+    inner = kind(instance, limits, checkable=whole.checkable if checkable is None else checkable)
     inner.engine = whole.engine
     return inner

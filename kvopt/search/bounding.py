@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from kvopt.bounds.lp import offer_lp_bound
 from kvopt.bounds.registry import bounds_for, register
 from kvopt.bounds.staircases import offer_staircase_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.incumbent.incumbent import Observer, Search
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
-from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import VolumeProof
 from kvopt.incumbent.result import BoundResult
 from kvopt.problem.instance import Instance
@@ -104,12 +103,7 @@ def bound(
     method: str = "auto",
     *,
     scope: Scope | str = Scope.RUNS,
-    time_limit: float | None = None,
-    threads: int | None = None,
-    seed: int = 0,
-    ram: int | str | None = None,
-    params: SolveParams | Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
+    **options: Unpack[LimitOptions],
 ) -> BoundResult:
     """Return a proved lower bound on the total latency of every schedule of a scope.
 
@@ -123,19 +117,11 @@ def bound(
     scope
         What it has to cover: with ``pauses`` requests may be interrupted and keep their tokens,
         and the methods are ``volume``, ``lagrangian`` and ``auto``.
-    time_limit
-        Seconds; a method that did not finish gives None.  Where idle gaps cut an instance into
-        parts, volumes bound the parts that it did not finish.  Where ``lagrangian`` has nothing by
-        then, the volume bound takes its place without pauses, and the note says so.
-    threads, seed
-        For the LP solver.
-    ram
-        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
-        machine has.
-    params
-        Widths, limits and shares of time that differ from the default, or tables of them.
-    observer
-        Called with a `Progress` whenever the bound improves.
+    options
+        As of `Limits`.  A method that did not finish within ``time_limit`` gives None.  Where idle
+        gaps cut an instance into parts, volumes bound the parts that it did not finish.  Where
+        ``lagrangian`` has nothing by then, the volume bound takes its place without pauses, and
+        the note says so.
 
     Examples
     --------
@@ -153,16 +139,7 @@ def bound(
     instance = as_instance(instance)
     scope = Scope.parse(scope)
     work = bounds_for(scope).find(method)
-    search = Search(
-        instance,
-        time_limit=time_limit,
-        seed=seed,
-        threads=threads,
-        observer=observer,
-        checkable=True,
-        ram=ram,
-        params=params,
-    )
+    search = Search(instance, limits_of(options), checkable=True)
     with signals_interrupt(search):
         if instance.block_size > 1 and len(instance):
             bound_in_blocks(search, method, scope)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack
 
 from kvopt.bounds.configurations.size import check_size
 from kvopt.bounds.fluid import fluid_end
 from kvopt.bounds.registry import bounds_for
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.errors import TooLarge
-from kvopt.incumbent.incumbent import Search, checked_limit
-from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import CheckedBound, VolumeProof
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
@@ -30,11 +30,7 @@ def bounds_by_workers(
     clock: Clock = ROUNDS,
     *,
     scope: Scope | str = Scope.RUNS,
-    time_limit: float | None = None,
-    threads: int | None = None,
-    ram: int | None = None,
-    params: SolveParams | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
+    **options: Unpack[LimitOptions],
 ) -> dict[int, CheckedBound]:
     """Return for each number of workers a lower bound on total latency, with its proof.
 
@@ -51,12 +47,9 @@ def bounds_by_workers(
         How long rounds last; totals are in its unit.
     scope
         What the bounds have to cover, as for `kvopt.bound`.
-    time_limit
-        Seconds for all of them.
-    threads, ram, params
-        As for `kvopt.bound`.
-    should_stop
-        Asked now and then; when it turns true the bounds that are there at once are the last ones.
+    options
+        As of `Limits`, for all of them.  When ``stop`` turns true the bounds that are there at once
+        are the last ones.
 
     Examples
     --------
@@ -66,27 +59,25 @@ def bounds_by_workers(
     {1: 6, 2: 4, 3: 3}
     """
     instance, covered = as_instance(instance), Scope.parse(scope)
-    end = working_time() + (math.inf if (limit := checked_limit(time_limit)) is None else limit)
+    limits = limits_of(options)
+    end = working_time() + limits.time_limit
     found: dict[int, CheckedBound] = {}
     fewest_known: CheckedBound | None = None
     left = sorted(set(counts), reverse=True)
     for place, workers in enumerate(left):
         fleet = replace(instance, workers=workers)
         seconds = max(0.0, end - working_time()) / (len(left) - place)
+        search = Search(fleet, replace(limits, time_limit=seconds))
         if isinstance(clock, Seconds):
             part = seconds_bound(
-                fleet, clock.batch_time, scope=covered, time_limit=seconds, should_stop=should_stop
+                fleet,
+                clock.batch_time,
+                scope=covered,
+                time_limit=seconds,
+                should_stop=search.should_stop,
             )
             bound = CheckedBound(part.value_ns, "shares", part.proof)
         else:
-            search = Search(
-                fleet,
-                time_limit=seconds,
-                threads=threads,
-                stop=lambda _: should_stop(),
-                ram=ram,
-                params=params,
-            )
             bound = _in_rounds(search, covered)
         if fewest_known is None or bound.value > fewest_known.value:
             fewest_known = bound

@@ -7,13 +7,13 @@ schedules, and where few requests are left with a gap an exhaustive search over 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from kvopt.bounds.registry import PAUSED_BOUNDS
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.inside import inside
 from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.proofs import Prices, VolumeProof
@@ -44,9 +44,10 @@ def solve_with_pauses(
     engine: str,
     work: PausedEngine,
     start: PausedSchedule | None,
+    limits: Limits,
     *,
     quick_start: bool,
-    **limits: Any,
+    checkable: bool,
 ) -> SolveResult:
     """Look for a schedule of least total latency where requests may pause, and for a proof.
 
@@ -58,12 +59,12 @@ def solve_with_pauses(
         The engine and its name.
     start
         A feasible schedule to begin from.
+    limits, checkable
+        As of `Search`.
     quick_start
         Begin from list schedules and the volume bound.
-    limits
-        As of `Search`.
     """
-    search = PausedSearch(instance, **limits)
+    search = PausedSearch(instance, limits, checkable=checkable)
     search.versions = versions()
     with signals_interrupt(search):
         if start is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.errors import InvalidInput
@@ -16,8 +16,8 @@ from kvopt.heuristics.seconds.runs import (
     offer_policies,
     search_runs,
 )
-from kvopt.incumbent.incumbent import Observer, StopCriterion
 from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SharesProof
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import versions
@@ -126,13 +126,7 @@ def _seconds(nanoseconds: int | None) -> float | None:
 def solve_in_seconds(
     instance: Instance | str | Path,
     clock: Seconds,
-    *,
-    time_limit: float | None = None,
-    threads: int | None = None,
-    seed: int = 0,
-    observer: Observer | None = None,
-    stop: StopCriterion | None = None,
-    gap: float | None = None,
+    **options: Unpack[LimitOptions],
 ) -> TimedResult:
     """Look for a run of least total latency in seconds, and bound all of them.
 
@@ -146,8 +140,8 @@ def solve_in_seconds(
         The problem, or the file that it is read from.
     clock
         How long rounds last.
-    time_limit, threads, seed, observer, stop, gap
-        As for `kvopt.solve`.
+    options
+        As of `Limits`.
 
     Examples
     --------
@@ -161,10 +155,7 @@ def solve_in_seconds(
     if not isinstance(checked_clock(clock), Seconds):
         raise InvalidInput("is of rounds: write solve(instance)", field="clock")
     refuse_blocks(instance, "a clock of seconds")
-    search = TimedSearch(
-        instance, clock, time_limit=time_limit, threads=threads, seed=seed, observer=observer,
-        stop=stop, gap=gap,
-    )  # fmt: skip
+    search = TimedSearch(instance, limits_of(options), clock=clock)
     search.versions = versions()
     with signals_interrupt(search):
         begin(search)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from kvopt.errors import InvalidInput
-from kvopt.incumbent.incumbent import Observer, Search, StopCriterion
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
-from kvopt.incumbent.params import SolveParams
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import Proof, VolumeProof
 from kvopt.incumbent.result import SolveResult
 from kvopt.kernels.dependencies import load_cp_model, require_solver, versions
@@ -35,9 +35,6 @@ def solve(
     instance: Instance | str | Path,
     engine: str = "auto",
     *,
-    time_limit: float | None = None,
-    threads: int | None = None,
-    seed: int = 0,
     start: GivenSchedule | None = None,
     scope: Scope | str = Scope.RUNS,
     prices: Proof | None = None,
@@ -45,12 +42,8 @@ def solve(
     presolve: bool = True,
     pyomo_solver: str = "highs",
     checkable: bool = False,
-    ram: int | str | None = None,
-    params: SolveParams | Mapping[str, Any] | None = None,
-    observer: Observer | None = None,
-    stop: StopCriterion | None = None,
-    gap: float | None = None,
     clock: Clock = ROUNDS,
+    **options: Unpack[LimitOptions],
 ) -> SolveResult:
     """Look for a schedule of least total latency, and for a proof that none is better.
 
@@ -61,12 +54,6 @@ def solve(
     engine
         ``exact``, ``highs``, ``cpsat``, ``pyomo``, or ``auto`` for a portfolio that suits the
         size, or one that was registered.
-    time_limit
-        Seconds, kept within two; None to go on until there is a proof.
-    threads
-        Solver threads; by default every core this process may use.
-    seed
-        Where a solver makes random choices.
     start
         What to begin from: a feasible schedule or the path of one; a run in rounds, a result or a
         certificate, which hold one; the start of each request; or a policy, or its name.
@@ -85,19 +72,11 @@ def solve(
         The solver behind ``pyomo``.
     checkable
         Look for a bound with a proof that `verify` can repeat, even if that takes longer.
-    ram
-        Bytes that the process may hold, or a size such as ``"4G"``; by default a share of what the
-        machine has.  An engine that would take more is refused or stopped, and others go on.
-    params
-        Widths, limits and shares of time that differ from the default, or tables of them.
-    observer
-        Called with a `Progress` whenever objective or bound improve.
-    stop
-        Called with a `Progress`; the search ends when it returns True.
-    gap
-        A certified gap that is enough, 0.05 for 5%.
     clock
         Rounds; for seconds see `solve_in_seconds`.
+    options
+        As of `Limits`: ``time_limit`` in seconds, kept within two, and so on.  An engine that would
+        take more memory than ``ram`` is refused or stopped, and others go on.
 
     Returns
     -------
@@ -124,10 +103,7 @@ def solve(
         raise InvalidInput(reason, field="clock")
     given = None if start is None else given_schedule(instance, start, "start")
     work = engine_named(engine, presolve=presolve, pyomo_solver=pyomo_solver, scope=scope)
-    limits: dict[str, Any] = {
-        "time_limit": time_limit, "threads": threads, "seed": seed, "checkable": checkable,
-        "ram": ram, "params": params, "observer": observer, "stop": stop, "gap": gap,
-    }  # fmt: skip
+    limits = limits_of(options)
     if prices is not None:
         refuse_blocks(instance, "a search that begins from prices")
     if scope.covers(Scope.PAUSES):
@@ -136,7 +112,9 @@ def solve(
             raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
         if isinstance(given, Schedule):
             given = PausedSchedule.of(given)
-        found = solve_with_pauses(instance, engine, work, given, quick_start=quick_start, **limits)
+        found = solve_with_pauses(
+            instance, engine, work, given, limits, quick_start=quick_start, checkable=checkable
+        )
         return replace(found, scope=scope)
     if isinstance(given, PausedSchedule):
         given = given.without_pauses()
@@ -144,7 +122,7 @@ def solve(
             raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
     if instance.workers > 1:
         work = fleets.engine_for_fleets(engine, work)
-    search = Search(instance, **limits)
+    search = Search(instance, limits, checkable=checkable)
     search.versions = versions()
     with signals_interrupt(search):
         _begin(search, given, quick_start and instance.block_size == 1)

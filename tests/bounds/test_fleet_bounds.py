@@ -218,5 +218,5 @@ def test_no_time_and_no_requests() -> None:
     found = bounds_by_workers(instance, (1, 2), time_limit=0)
     assert found[1].value >= volume_bound(instance)
     assert bounds_by_workers(Instance(5, []), (1, 2))[2].value == 0
-    stopped = bounds_by_workers(instance, (2,), should_stop=lambda: True)
+    stopped = bounds_by_workers(instance, (2,), stop=lambda _: True)
     assert stopped[2].value == volume_bound(Instance(instance.memory, instance.requests, workers=2))

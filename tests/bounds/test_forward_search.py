@@ -28,6 +28,7 @@ from kvopt.bounds.configurations.states import Knots, States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels import parallel
 
 LIMIT = 100_000
@@ -348,7 +349,7 @@ class TestRising:
     @pytest.mark.slow
     @pytest.mark.usefixtures("processor_clock")
     def test_a_bound_of_many_requests_keeps_its_limit(self) -> None:
-        search = Search(generate("arrival-1", 40, seed=2), time_limit=20)
+        search = Search(generate("arrival-1", 40, seed=2), Limits(time_limit=20))
         offer_list_schedules(search)
         for _ in rising_bounds(search, time_limit=1.0):
             pass

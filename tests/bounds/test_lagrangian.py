@@ -24,6 +24,7 @@ from kvopt.bounds.prices import denominator_for, price_bound, price_value, round
 from kvopt.bounds.scan import Interrupted, Scanner
 from kvopt.bounds.volume import fluid_completions, volume_bound
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress
@@ -265,7 +266,7 @@ def test_a_climb_with_a_share_of_the_time_ends_once_it_gains_too_little(
     nothing_gains_enough = SolveParams.of({"lagrangian": {"least_gain": 1.0}})
     instance, values = generate("arrival-1", 30, seed=1), []
     for seconds in (math.inf, 600.0):
-        search = Search(instance, params=nothing_gains_enough)
+        search = Search(instance, Limits(params=nothing_gains_enough))
         climb(search, seconds)
         assert search.checked is not None
         values.append(search.checked.value)

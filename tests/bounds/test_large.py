@@ -21,6 +21,7 @@ from kvopt.bounds.configurations.states import States
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.search.portfolio import bound_by_prices
 
@@ -35,7 +36,7 @@ def with_arrivals(source: random.Random) -> Instance:
 
 
 def searched(instance: Instance, **options: object) -> Search:
-    search = Search(instance, **options)  # type: ignore[arg-type]
+    search = Search(instance, Limits(**options))  # type: ignore[arg-type]
     offer_list_schedules(search)
     return search
 

@@ -26,6 +26,7 @@ from kvopt.certificates import Certificate, write_certificate
 from kvopt.certificates.writing import certificate_text, proof_to_json
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import CheckedBound, ConfigurationProof
 
 Proof = dict[str, Any]
@@ -138,7 +139,7 @@ class TestReplay:
     @pytest.mark.parametrize("n", [10, 16])
     def test_bounds_of_more_requests(self, n: int) -> None:
         instance = generate("arrival-2", n, seed=2)
-        search = Search(instance, time_limit=20)
+        search = Search(instance, Limits(time_limit=20))
         offer_list_schedules(search)
         for count, _ in enumerate(rising_bounds(search)):
             if count == 1:

@@ -19,6 +19,7 @@ from kvopt.experiments.reductions import ThreePartition, decide
 from kvopt.experiments.reductions.three_partition import search_triples
 from kvopt.experiments.reductions.triples import cover, cover_by_counts
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.simulate.simulator import Stopped
 
 SMALL_NO = (20, (6, 6, 6, 6, 9, 7))
@@ -135,7 +136,7 @@ def test_what_the_direct_search_does_not_find_is_counted() -> None:
         if 11 <= 40 - first - second <= 19:
             numbers += [first, second, 40 - first - second]
     problem = ThreePartition(40, tuple(numbers))
-    search = Search(problem.instance(), time_limit=60)
+    search = Search(problem.instance(), Limits(time_limit=60))
     search_triples(problem, search)
     found = search.result("triples")
     assert (found.objective, found.found_by) == (problem.threshold, "CP-SAT on triples")

@@ -13,6 +13,7 @@ from kvopt.heuristics.fleets.placing import Tries
 from kvopt.heuristics.fleets.searching import improve_fleet
 from kvopt.heuristics.list_schedules import one_after_another
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 
 CHAT = Instance(3_000, generate("conversation", n=240, memory=3_000, seed=1).requests, workers=3)
 LATE = Instance(
@@ -123,7 +124,9 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
     requests = [Request(spread * i, r.prompt, r.output) for i, r in enumerate(CHAT)]
     instance = Instance(3_000, requests, workers=3)
     found = list[str | None]()
-    search = Search(instance, time_limit=3.0, observer=lambda _: found.append(search.found_by))
+    search = Search(
+        instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
+    )
     search.offer_schedule(one_after_another(instance), "one after another")
     improve_fleet(search, 3.0)
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from math import inf
 
@@ -19,6 +20,7 @@ from kvopt.heuristics.list_schedules import (
 )
 from kvopt.heuristics.local_search import anneal, search_orders, trial_of
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.compile_clock import working_time
 
 
@@ -127,8 +129,8 @@ def test_most_small_optima_are_found() -> None:
     assert found >= 36
 
 
-def started(instance: Instance, time_limit: float | None = None) -> Search:
-    search = Search(instance, time_limit=time_limit)
+def started(instance: Instance, time_limit: float = math.inf) -> Search:
+    search = Search(instance, Limits(time_limit=time_limit))
     offer_list_schedules(search)
     return search
 

@@ -7,6 +7,7 @@ import pytest
 from kvopt import generate, run
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 
 INSTANCE = generate("arrival-2", n=12, seed=1)
 
@@ -30,6 +31,6 @@ def test_of_many_requests_one_policy_is_tried(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_time_there_is_still_a_schedule() -> None:
-    search = Search(INSTANCE, time_limit=0)
+    search = Search(INSTANCE, Limits(time_limit=0))
     assert offer_list_schedules(search) is None
     assert search.found_by == "one after another"

@@ -22,6 +22,7 @@ from kvopt.heuristics.state_beams.rooms import Plan
 from kvopt.heuristics.state_beams.searching import Going, beams_of_states
 from kvopt.heuristics.turns import Turn
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.problem.arrays import Floats
 
@@ -105,7 +106,7 @@ def improved(search: Search, seed: int = 0, most: int | None = None) -> Schedule
 
 
 def begun(instance: Instance, **options: Any) -> Search:
-    search = Search(instance, **options)
+    search = Search(instance, Limits(**options))
     offer_list_schedules(search)
     return search
 
@@ -151,7 +152,7 @@ def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
         if search.found_by == "local search" and search.checked is None:
             offer_prices(search)
 
-    search = Search(BACKLOG, threads=1, time_limit=20.0, observer=note)
+    search = Search(BACKLOG, Limits(threads=1, time_limit=20.0, observer=note))
     search.offer_schedule(one_after_another(BACKLOG), "one after another")
     if at_once:
         offer_prices(search)

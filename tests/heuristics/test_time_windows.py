@@ -39,6 +39,7 @@ from kvopt.heuristics.windows.standing import (
     windows_of,
 )
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.problem.arrays import Integers
 
 WAYS: list[Way] = [rerun_bursts, anneal_windows]
@@ -46,7 +47,7 @@ WAYS: list[Way] = [rerun_bursts, anneal_windows]
 
 def begun(instance: Instance, poor: bool = False) -> Search:
     """Return a search with a schedule, where asked for the poor one of a request at a time."""
-    search = Search(instance, threads=2)
+    search = Search(instance, Limits(threads=2))
     if poor:
         search.offer_schedule(one_after_another(instance), "one after another")
     else:

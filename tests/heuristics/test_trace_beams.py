@@ -43,6 +43,7 @@ from kvopt.heuristics.scenes import (
 )
 from kvopt.heuristics.trace_beams import begun_anew, search_traces
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import SlotPrices
 
@@ -56,7 +57,7 @@ def chat(arrivals: bool, workers: int = 1) -> Instance:
 
 
 def begun(instance: Instance, **options: int) -> Search:
-    search = Search(instance, params=_NARROW, **options)  # type: ignore[arg-type]
+    search = Search(instance, Limits(params=_NARROW, **options))  # type: ignore[arg-type]
     offer_list_schedules(search)
     return search
 
@@ -67,7 +68,7 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
         instance = Instance(8, [
             Request(rng.randint(0, 6), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
-        search = Search(instance, params=_NARROW)
+        search = Search(instance, Limits(params=_NARROW))
         search.offer_schedule(one_after_another(instance), "one after another")
         search_traces(search, inf, seed)
         assert search.faults == []

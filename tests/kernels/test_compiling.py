@@ -25,6 +25,7 @@ from kvopt.cli.live import LiveProgress
 from kvopt.cli.messages import messages_shown
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels import compile_clock as compiling
 from kvopt.kernels.compile_clock import (
     Abandoned,
@@ -134,9 +135,9 @@ def test_the_clock_stands_still_and_overlaps_count_once(clock: list[float]) -> N
 
 
 def test_deadlines_of_all_searches_move(clock: list[float]) -> None:
-    outer = Search(SMALL, time_limit=10)
+    outer = Search(SMALL, Limits(time_limit=10))
     clock[0] += 1
-    inner = Search(SMALL, time_limit=4)
+    inner = Search(SMALL, Limits(time_limit=4))
     compiling.begins(ours=True)
     clock[0] += 60
     assert (outer.remaining, inner.remaining) == (9, 4)

@@ -16,6 +16,7 @@ from kvopt.bounds.lp import offer_lp_bound
 from kvopt.errors import InvalidInput, SolverFault
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.search.solving import engine_named
@@ -162,7 +163,7 @@ class FastClock(Search):
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", [name for name in ALL if name not in ("auto", "exact")])
 def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> None:
-    search = FastClock(hard_instance(), time_limit=100.0)
+    search = FastClock(hard_instance(), Limits(time_limit=100.0))
     offer_list_schedules(search)
     engine_named(engine)(search)
     result = search.result(engine)
@@ -171,7 +172,7 @@ def test_a_solver_that_ends_before_the_deadline_ran_out_of_time(engine: str) -> 
 
 
 def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
-    search = FastClock(hard_instance(), time_limit=100.0)
+    search = FastClock(hard_instance(), Limits(time_limit=100.0))
     search.told = 1e-3
     offer_list_schedules(search)
     offer_lp_bound(search)
@@ -179,7 +180,7 @@ def test_an_lp_that_ends_before_the_deadline_ran_out_of_time() -> None:
 
 
 def test_a_share_of_the_time_is_not_all_of_it() -> None:
-    search = Search(hard_instance(), time_limit=100.0)
+    search = Search(hard_instance(), Limits(time_limit=100.0))
     offer_list_schedules(search)
     offer_lp_bound(search, time_limit=1e-3)
     assert search.result("lp").stop_reason is StopReason.NO_ENGINE

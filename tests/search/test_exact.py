@@ -39,6 +39,7 @@ from kvopt.bounds.registry import BOUNDS
 from kvopt.certificates import Certificate, write_certificate
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.proofs import ConfigurationProof
 from kvopt.incumbent.result import BoundSource, Progress, StopReason
 from kvopt.search.exact import engine as exact
@@ -114,7 +115,7 @@ def test_completion_bounds_are_offered_and_not_where_proofs_are_checked() -> Non
     instance = generate("arrival-1", 12, seed=0)
     bounds = []
     for checkable in (False, True):
-        search = Search(instance, params=with_completions(10_000), checkable=checkable)
+        search = Search(instance, Limits(params=with_completions(10_000)), checkable=checkable)
         offer_list_schedules(search)
         rising, evaluation = next(rising_bounds(search))
         forward = Forward(search, rising, evaluation)
@@ -179,7 +180,7 @@ def test_a_limit_keeps_both_sides(presolve: bool, n: int) -> None:
 
 @pytest.mark.parametrize("after", [0.02, 0.4])
 def test_an_interrupt_keeps_both_sides(after: float) -> None:
-    search = Search(hard_instance(), time_limit=60)
+    search = Search(hard_instance(), Limits(time_limit=60))
     offer_list_schedules(search)
     timer = threading.Timer(after, search.interrupt)
     timer.start()

@@ -23,6 +23,7 @@ from kvopt import (
     write_instance,
 )
 from kvopt.heuristics.seconds.runs import TimedSearch, search_moves, search_routed
+from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds
 from kvopt.search.seconds import TimedResult, solve_in_seconds
 
@@ -97,7 +98,7 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     reached = 0
     for seed in range(12):
         instance, server = drawn(seed, most=3)
-        search = TimedSearch(instance, clock_of(server))
+        search = TimedSearch(instance, clock=clock_of(server))
         search_routed(search)
         search_moves(search, seed)
         assert search.run is not None
@@ -126,7 +127,7 @@ def test_moves_are_repeatable() -> None:
     values = []
     for _ in range(2):
         few = Instance(2_000, FLEET.requests[:8], workers=2)
-        search = TimedSearch(few, CLOCK)
+        search = TimedSearch(few, clock=CLOCK)
         search_routed(search)
         search_moves(search, 5)
         values.append(search.objective)
@@ -141,7 +142,9 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     enough = solve_in_seconds(FLEET, CLOCK, stop=gap_below(0.99))
     checked(enough)
     assert str(enough.stop_reason) == "gap"
-    search: TimedSearch = TimedSearch(FLEET, CLOCK, observer=lambda _: search.interrupt(2))
+    search: TimedSearch = TimedSearch(
+        FLEET, Limits(observer=lambda _: search.interrupt(2)), clock=CLOCK
+    )
     search_routed(search)
     first = search.objective
     assert first is not None

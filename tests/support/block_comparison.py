@@ -11,6 +11,7 @@ from strategies import plain
 
 from kvopt import Instance, Request, bound
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import LagrangianParams, SolveParams
 from kvopt.incumbent.paused import PausedSearch
 from kvopt.problem.scopes import Scope
@@ -52,7 +53,7 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
     kind = PausedSearch if scope.covers(Scope.PAUSES) else Search
-    search = kind(instance, threads=1, params=_STEPS, time_limit=0.2)
+    search = kind(instance, Limits(threads=1, params=_STEPS, time_limit=0.2))
     schedules_in_blocks(search, engines_for(scope).find("auto"))
     schedule = search.best
     assert schedule is not None

@@ -15,8 +15,8 @@ from kvopt.experiments.fleets import folder
 from kvopt.experiments.fleets.measures import Measure, measure_of
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, machines_in_words
 from kvopt.experiments.fleets.targets import Target
-from kvopt.incumbent.incumbent import checked_limit
 from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.limits import limits_of
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
@@ -140,7 +140,7 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     instance, aimed = as_instance(instance), deadline_of(deadline)
-    checked_limit(time_limit)
+    limits_of({"time_limit": time_limit, "threads": threads})
     measure = measure_of(instance, clock, aimed)
     work = _Work(measure, aimed, policies, routers, target, time_limit, threads, observer, command)
     directory = None if out is None else Path(out)
@@ -277,7 +277,7 @@ class _Work:
         with left_when(self._is_over):
             return bounds_by_workers(
                 self.instance, counts, self.clock, scope=self.scope, time_limit=limit,
-                threads=self._threads, should_stop=self._is_over,
+                threads=self._threads, stop=lambda _: self._is_over(),
             )  # fmt: skip
 
     def _fleet(self, workers: int) -> Instance:

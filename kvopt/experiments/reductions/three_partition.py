@@ -14,13 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Unpack
 
 from kvopt.certificates import Certificate, certify
 from kvopt.errors import InvalidInput
 from kvopt.experiments.reductions.triples import Triple, cover, cover_by_counts
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.result import SolveResult
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
@@ -144,9 +145,7 @@ class Reduction:
         }
 
 
-def decide(
-    problem: ThreePartition, *, time_limit: float | None = None, threads: int | None = None
-) -> Reduction:
+def decide(problem: ThreePartition, **options: Unpack[LimitOptions]) -> Reduction:
     """Decide a 3-Partition problem through the optimum of its instance.
 
     Searches of triples come first; what they find becomes a schedule, and that nothing exists a
@@ -157,23 +156,19 @@ def decide(
     ----------
     problem
         The problem.
-    time_limit
-        Seconds for all of it; None to go on until the optimum of the instance is proved.
-    threads
-        For the solvers.
+    options
+        As of `Limits`; without a time limit it goes on until the optimum of the instance is proved.
     """
     instance = problem.instance()
-    search = Search(instance, time_limit=time_limit, threads=threads)
+    search = Search(instance, limits := limits_of(options))
     with signals_interrupt(search):
         search_triples(problem, search)
     if search.signal_number is not None:
         return Reduction(problem, search.result(_TRIPLES), None)
-    left = None if time_limit is None else search.remaining
+    left = search.remaining
     if search.schedule is not None:  # a partition that was found needs no more proof
         left = min(search.remaining, _SECONDS_AFTER_YES)
-    certificate = certify(
-        instance, schedule=search.schedule, time_limit=left, threads=search.threads
-    )
+    certificate = certify(instance, schedule=search.schedule, limits=limits, time_limit=left)
     if isinstance(certificate.upper, Schedule):
         search.offer_starts(certificate.upper.starts, str(certificate.provenance["found_by"]))
     if certificate.lower is not None:

@@ -18,8 +18,8 @@ from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, rea
 from kvopt.experiments.studies.task_runner import TaskResult
 from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
 from kvopt.experiments.studies.workers import workers
-from kvopt.incumbent.incumbent import available_threads
 from kvopt.incumbent.interrupts import signals_remembered
+from kvopt.incumbent.limits import available_threads
 from kvopt.problem.requests import checked_integer
 
 

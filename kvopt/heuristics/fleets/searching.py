@@ -7,6 +7,7 @@ import math
 from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.inside import inside
 from kvopt.incumbent.params import share_of
 from kvopt.kernels.compile_clock import working_time
 
@@ -74,10 +75,7 @@ def improve_workers(search: Search, seconds: float) -> None:
         left -= len(members)
         if len(members) < 2 or search.should_stop() or limit <= 0:
             continue
-        alone = Search(
-            part.instance, time_limit=limit, seed=search.seed, threads=search.threads,
-            stop=lambda _: search.should_stop(), ram=search.ram, params=search.params,
-        )  # fmt: skip
+        alone = inside(search, Search, part.instance, limit)
         alone.offer_schedule(part, "part")
         improve(alone, limit)
         assert alone.schedule is not None

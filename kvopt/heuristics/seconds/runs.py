@@ -19,6 +19,7 @@ from typing import Any
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.limits import Limits
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
@@ -60,8 +61,11 @@ class TimedSearch(Search):
     run: PolicyRun | None = None
     scope = Scope.RUNS
 
-    def __init__(self, instance: Instance, clock: Seconds, **limits: Any) -> None:
-        super().__init__(instance, **limits)
+    def __init__(
+        self, instance: Instance, limits: Limits | None = None, *, clock: Seconds,
+        checkable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(instance, limits, checkable=checkable)
         self.clock = clock
 
     @property

@@ -1,0 +1,128 @@
+"""The limits of a search: time, memory, threads, seed, gap, and who listens or ends it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, TypedDict
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.incumbent.params import DEFAULT, SolveParams
+from kvopt.incumbent.result import Progress
+from kvopt.kernels import memory
+from kvopt.problem.requests import checked_integer, checked_number
+
+Observer = Callable[[Progress], None]
+"""Called with both sides of the search whenever one of them improves."""
+
+StopCriterion = Callable[[Progress], bool]
+"""Returns True to end the search; asked often, so it should be quick."""
+
+
+def gap_below(target: float) -> StopCriterion:
+    """Stop as soon as the certified gap is at most ``target``, a share: 0.05 for 5%."""
+    if not 0 <= target < 1:
+        raise InvalidInput(f"must be a share below 1, 0.05 for 5%, got {target}", field="gap")
+    return lambda progress: progress.gap is not None and progress.gap <= target
+
+
+def available_threads() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def ignore(_: Progress) -> None:
+    """Stand in for an observer when there is none."""
+
+
+def never(_: Progress) -> bool:
+    """Stand in for a stop criterion when there is none."""
+    return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a search has to keep to; checked when it is made.
+
+    Where options may be left out or be words, `limits_of` reads them.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds of work; compiling is not counted.
+    threads
+        By default every core this process may use.
+    seed
+        Where a solver makes random choices.
+    ram
+        Bytes that the process may hold; by default a share of what the machine has.
+    params
+        Widths, limits and shares of time, see `kvopt.incumbent.params`.
+    observer, stop
+        Called on improvements; asked whether to end.
+    gap
+        A certified gap that is enough.
+    """
+
+    time_limit: float = math.inf
+    threads: int = field(default_factory=available_threads)
+    seed: int = 0
+    ram: int = field(default_factory=memory.default_budget)
+    params: SolveParams = DEFAULT
+    observer: Observer = ignore
+    stop: StopCriterion = never
+    gap: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.time_limit, Real) and self.time_limit >= 0):
+            reason = f"must be a number of seconds, not negative, got {shown(self.time_limit)}"
+            raise InvalidInput(reason, field="time limit")
+        checked_integer(self.threads, "threads", 1)
+        checked_integer(self.seed, "seed", 0)
+        for name in ("observer", "stop"):
+            if not callable(given := getattr(self, name)):
+                reason = f"must be a function of a Progress, got {shown(given)}"
+                raise InvalidInput(f"{reason}; for a gap write gap=0.05", field=name)
+        if self.gap is not None:
+            gap_below(checked_number(self.gap, "gap"))
+
+    @property
+    def criterion(self) -> StopCriterion:
+        """Whether the gap is small enough, or the caller wants an end."""
+        if self.gap is None:
+            return self.stop
+        near = gap_below(self.gap)
+        return lambda now: near(now) or self.stop(now)
+
+
+class LimitOptions(TypedDict, total=False):
+    """Options that `solve`, `bound` and `certify` share, see `Limits`.
+
+    None is the default of each; ``ram`` may be a size such as ``"4G"``, ``params`` tables of those
+    that differ.  ``limits`` are those that the others change.
+    """
+
+    limits: Limits
+    time_limit: float | None
+    threads: int | None
+    seed: int
+    ram: int | str | None
+    params: SolveParams | Mapping[str, Any] | None
+    observer: Observer | None
+    stop: StopCriterion | None
+    gap: float | None
+
+
+def limits_of(options: LimitOptions) -> Limits:
+    """Return the limits that options say."""
+    given: dict[str, Any] = {**options}
+    before = given.pop("limits", None) or Limits()
+    if given.get("ram") is not None:
+        given["ram"] = memory.parsed_size(given["ram"])
+    if (params := given.get("params")) is not None and not isinstance(params, SolveParams):
+        given["params"] = SolveParams.of(params)
+    unset = {"time_limit", "threads", "ram", "params", "observer", "stop", "gap"}
+    return replace(before, **{k: v for k, v in given.items() if v is not None or k not in unset})
