@@ -17,8 +17,7 @@ Ctrl-C may fall between and end the process.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -47,37 +46,20 @@ def undominated(prompts: Integers, most: int) -> Integers:
     return np.flatnonzero(kept)
 
 
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """What a token costs at times after the start.
-
-    Parameters
-    ----------
-    times
-        In ascending order.
-    numerators, scale
-        The price at each of them is numerator / scale; no scale is above 2^16.
-    """
-
-    times: Integers
-    numerators: Integers
-    scale: int = 1
-
-    def until(self, outputs: Integers) -> tuple[Integers, Integers]:
-        """Return the sum of prices, and of prices times times, before and up to each output."""
-        ranks = np.append(0, self.times.searchsorted(outputs, "right"))
-        paid = np.append(0, self.numerators.cumsum())
-        timed = np.append(0, (self.numerators * self.times).cumsum())
-        return paid[ranks], timed[ranks]
-
-
 LARGEST = 2**25
 """Sets that are kept for comparison at most: 16 bytes each."""
 
 _FIRST_CHAINS = 2**15
 """Sets that there is room for at first."""
 
-FREE = Prices(np.empty(0, np.int64), np.empty(0, np.int64))
+
+class Chains(NamedTuple):
+    """Best sets: by size their sum of outputs and their first node; by node place and next."""
+
+    sums: Integers
+    heads: Integers
+    places: Integers
+    tails: Integers
 
 
 class Together:
@@ -127,9 +109,7 @@ class Together:
         self._quick(_largest)(self.prompts, self.outputs, self.joins, self.between, found)
         return int(found[0]), int(found[1])
 
-    def best(
-        self, sizes: range, longest: Sequence[int], prices: Prices = FREE
-    ) -> dict[int, tuple[int, list[int]]]:
+    def best(self, sizes: range, longest: Sequence[int]) -> dict[int, tuple[int, list[int]]]:
         """Return the least sum of outputs by size, and the places of the first such set.
 
         Parameters
@@ -138,35 +118,37 @@ class Together:
             Sizes that are of interest.
         longest
             For each of them the most that a sum of outputs may be; what is above is left out.
-        prices
-            What tokens cost at times: the better they are, the sooner is seen what will be above.
         """
         room = np.full((len(self.prompts) + 1, self.most + 1), -1)
         self._quick(_rooms)(self.prompts, self.joins, self.between, sizes.start, room)
-        paid, timed = prices.until(self.outputs)
-        costs = self.outputs * prices.scale + self.prompts * paid[1:] + timed[1:]
-        limits = np.full(room.shape, -(2**62))
-        scaled = np.array(longest) * prices.scale
-        self._quick(_limits)(costs, paid * self.memory, timed, scaled, sizes.start, limits)
-        sums, heads, places, tails = self._searched(room, limits, paid, prices.scale)
+        sums, heads, places, tails = self._searched(room, self._limits(sizes, longest))
         return {
             size: (int(sums[size]), _chain(int(heads[size]), places, tails))
             for size in sizes
             if sums[size] < NO_LIMIT
         }
 
+    def _limits(self, sizes: range, longest: Sequence[int]) -> Integers:
+        """Return the most that outputs may be for each place and c: the rest is the shortest."""
+        shortest = np.append(0, self.outputs.cumsum())
+        whole = np.full(self.most + 1, -NO_LIMIT)
+        whole[sizes.start : sizes.stop] = longest
+        limits = np.full((len(self.prompts) + 1, self.most + 1), -NO_LIMIT)
+        for more in range(min(self.most, len(self.prompts)) + 1):
+            part = limits[more:, : self.most + 1 - more]
+            np.maximum(part, whole[more:] - shortest[more], out=part)
+        return limits
+
     def _searched(
-        self, room: Integers, limits: Integers, paid: Integers, scale: int
+        self, room: Integers, limits: Integers
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """Return what `_fronts` finds, with as much room for chains as it needs."""
         sums, heads = np.full(self.most + 1, NO_LIMIT), np.full(self.most + 1, -1)
         size = _FIRST_CHAINS
         while size <= LARGEST:
             places, tails = np.empty(size, np.int64), np.empty(size, np.int64)
-            if self._quick(_fronts)(
-                self.prompts, self.outputs, self.joins, room, limits, paid, scale,
-                sums, heads, places, tails,
-            ):  # fmt: skip
+            found = Chains(sums, heads, places, tails)
+            if self._quick(_fronts)(self.prompts, self.outputs, self.joins, room, limits, found):
                 return sums, heads, places, tails
             size *= 4
         raise TooLarge(f"more than {LARGEST:,} sets would have to be compared")
@@ -197,33 +179,6 @@ def _chain(node: int, places: Integers, tails: Integers) -> list[int]:
         chain.append(int(places[node]))
         node = int(tails[node])
     return chain
-
-
-def _limits(
-    costs: Integers, paid: Integers, timed: Integers, longest: Integers, size: int, limits: Integers
-) -> None:
-    """Find the most that outputs and priced prompts may be for each place and c.
-
-    The rest of a set, before the place, costs no less than the cheapest there; and what it
-    holds at the priced times, with what the c hold, costs no more than all the memory.
-    """
-    most = limits.shape[1] - 1
-    cheapest, sums = np.full(most + 1, 2**62), np.zeros(most + 1, np.int64)
-    for place in range(len(costs) + 1):
-        if place:
-            rank, cost = most, costs[place - 1]
-            while rank and cheapest[rank - 1] > cost:
-                cheapest[rank] = cheapest[rank - 1]
-                rank -= 1
-            cheapest[rank] = cost
-            for number in range(rank, min(place, most)):
-                sums[number + 1] = sums[number] + cheapest[number]
-        for whole in range(size, size + len(longest)):
-            for count in range(max(whole - place, 0), whole + 1):
-                limit = longest[whole - size] - sums[whole - count]
-                limits[place, count] = max(limits[place, count], limit)
-        for count in range(most + 1):
-            limits[place, count] += paid[place] - count * timed[place]
 
 
 def _undominated(prompts: Integers, most: int, kept: Flags) -> None:
@@ -288,12 +243,7 @@ def _fronts(
     joins: Integers,
     room: Integers,
     limits: Integers,
-    paid: Integers,
-    scale: int,
-    least: Integers,
-    first: Integers,
-    places: Integers,
-    tails: Integers,
+    found: Chains,
 ) -> bool:
     """Find the least sum of outputs for each c, and the sets as chains of places.
 
@@ -303,6 +253,7 @@ def _fronts(
     the one that the current place joins is earlier than the one that it does not join; and
     within each of the two lists the one with more S is, or it would have been dropped.
     """
+    least, first, places, tails = found
     most, width, nodes = joins.shape[1] - 1, 64, 0
     held = np.zeros((most + 1, width), np.int64)
     sums = np.zeros((most + 1, width), np.int64)
@@ -337,7 +288,7 @@ def _fronts(
                     useful = tokens <= within
                     earlier = total < best or (total == best and not best_joined)
                     left += 1
-                if not useful or not earlier or total * scale + tokens * paid[place] > limit:
+                if not useful or not earlier or total > limit:
                     continue
                 best, best_joined = total, join
                 new_held[length], new_sums[length] = tokens, total
