@@ -70,6 +70,18 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
+def compile_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the test alone say what is compiled.
+
+    A thread that an earlier test left behind may be compiling still: its end has to be counted
+    where its beginning was, or the clock of all later tests stands still.
+    """
+    while compiling.compiling().is_running:
+        time.sleep(0.02)
+    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
+
+
+@pytest.fixture
 def processor_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let limits count what this process computes: they get as far on a busy machine.
 

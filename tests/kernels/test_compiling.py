@@ -54,11 +54,10 @@ SOME_CODE = (
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def clock(compile_clock: None, monkeypatch: pytest.MonkeyPatch) -> list[float]:  # noqa: ARG001
     """Return a time that passes when it is set; nothing was compiled before."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
     return now
 
 

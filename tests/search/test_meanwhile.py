@@ -37,9 +37,8 @@ def few_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def compiler(compile_clock: None) -> Iterator[None]:  # noqa: ARG001
     """Have something compiled that takes as long as a test does."""
-    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
     compiling.begins(ours=True)
     yield
     compiling.ends()
@@ -81,9 +80,9 @@ def test_no_claim_takes_the_place_of_a_proof_that_can_be_checked(n: int, checkab
     assert (search.lower_bound, search.proved) == (before, False)
 
 
+@pytest.mark.usefixtures("compile_clock")
 def test_nothing_is_begun_where_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Search] = []
-    monkeypatch.setattr(compiling, "_state", compiling.Compiling())
     monkeypatch.setattr(meanwhile, "_prove", lambda search, *_: begun.append(search))
     with solver_while_compiling(search_of(5), presolve=True):
         time.sleep(0.1)
