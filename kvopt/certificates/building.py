@@ -13,13 +13,12 @@ from typing import Unpack
 from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.deadlines import Attainment, deadline_of
 from kvopt.certificates.judged import UNFINISHED, JudgedRun
-from kvopt.certificates.sides import Sides, attempt, incumbent_for, refuse_misfit, sides_of
+from kvopt.certificates.sides import Sides, attempt, refuse_misfit, sides_of
 from kvopt.certificates.slower import slower_bounds
 from kvopt.errors import InvalidInput, one_line
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import LimitOptions, limits_of
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.proofs import SlowerBound
 from kvopt.incumbent.result import StopReason
 from kvopt.kernels.dependencies import versions
@@ -27,6 +26,7 @@ from kvopt.problem.clocks import ROUNDS, Clock, checked_clock
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.instance_files import as_instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
 from kvopt.simulate.given import GivenSchedule, as_run, given_schedule
@@ -136,16 +136,16 @@ def certify(
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
     covered = _scope(scope, [one for _, one in used], clock)
-    search = incumbent_for(instance, clock, covered)(
-        instance,
+    search = Search(
+        Problem(instance, clock, covered),
         replace(limits, time_limit=seconds * (1 - _SLOWER_SHARE * is_searched)),
         checkable=True,
     )
     if isinstance(schedule, Schedule):
         search.offer_starts(schedule.starts, "given schedule", schedule.workers)
-    elif schedule is not None and isinstance(search, PausedSearch):
-        search.offer_paused(schedule, "given schedule")
-    sides = sides_of(search, covered)
+    elif schedule is not None:
+        search.offer(schedule, "given schedule")
+    sides = sides_of(search)
     aimed = deadline_of(deadline)
     if aimed is not None or not clock.is_even:
         refuse_blocks(instance, "a deadline" if aimed is not None else "a clock of seconds")

@@ -5,24 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from functools import partial
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.heuristics.seconds.runs import TimedSearch
-from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.incumbent import AnySchedule, Search
 from kvopt.incumbent.params import share_of
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
-from kvopt.problem.clocks import Clock, Seconds
+from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
-from kvopt.problem.scopes import Scope
 from kvopt.search import fleets, pausing
 from kvopt.search.blocks import both_sides_in_blocks, schedules_in_blocks
 from kvopt.search.exact import fleets as fleet_search
@@ -37,11 +32,10 @@ from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
-Known = tuple[Schedule | PausedSchedule | PolicyRun | None, CheckedBound | None, str | None]
+Known = tuple[AnySchedule | None, CheckedBound | None, str | None]
 """The best schedule or run, the best bound with a proof, and what found the first."""
 
 
@@ -75,14 +69,17 @@ class SidesInRounds:
                 self._stages.work(bound_by_prices, share)
 
     def offer(self, made: PolicyRun) -> None:
-        """Take what a policy did for an upper side."""
-        found, found_by = made.schedule, f"policy {made.policy}"
-        if isinstance(made, PausedRun) and isinstance(self._search, PausedSearch):
-            self._search.offer_paused(made.paused_schedule, found_by)
-        elif found is not None and found.instance is self._search.instance:
-            self._search.offer_schedule(found, found_by)
-        elif found is not None:
-            self._search.offer_starts(found.starts, found_by, found.workers)
+        """Take what a policy did for an upper side, but for what evictions threw away."""
+        found: AnySchedule | None = made.schedule
+        if isinstance(made, PausedRun):
+            found = made.paused_schedule
+        if made.pauses and self._search.problem.is_fleet:
+            found = made
+        elif found is not None and found.instance is not self._search.instance:
+            assert isinstance(found, Schedule)
+            found = Schedule(self._search.instance, found.starts, found.workers)
+        if found is not None:
+            self._search.offer(found, f"policy {made.policy}")
 
     def rest(self) -> None:
         """Bring the sides together in the time that policies left."""
@@ -96,25 +93,9 @@ class SidesInRounds:
 class SidesOfFleet(SidesInRounds):
     """The same of several workers, in rounds: of a bound that may have to cover pauses."""
 
-    def __init__(self, search: Search, scope: Scope) -> None:
+    def __init__(self, search: Search) -> None:
         super().__init__(search)
-        self._pauses = scope.covers(Scope.PAUSES)
-        self._paused: tuple[int, PolicyRun] | None = None
-
-    def known(self) -> Known:
-        """Return the best schedule, or a run with pauses, the best bound, and where it is from."""
-        schedule, bound = self._search.schedule, self._search.checked
-        if self._paused is None or (schedule and schedule.objective <= self._paused[0]):
-            return super().known()
-        return self._paused[1], bound, f"policy {self._paused[1].policy}"
-
-    def offer(self, made: PolicyRun) -> None:
-        """Take what a policy did for an upper side; no schedule of a fleet has pauses."""
-        value = made.objective
-        if value is None or not made.pauses:
-            super().offer(made)
-        elif self._pauses and (self._paused is None or value < self._paused[0]):
-            self._paused = value, made
+        self._pauses = search.problem.has_pauses
 
     def first(self) -> None:
         """Look for both sides, before policies run; with pauses for all of the bound."""
@@ -155,8 +136,6 @@ def _paused_bounds(part: Search, _: float) -> None:
 class SidesWithPauses(SidesInRounds):
     """A schedule in which requests may pause, and a bound in rounds that covers it."""
 
-    _search: PausedSearch
-
     def first(self) -> None:
         """Look for a schedule without pauses, and for a bound, before policies run."""
         search = self._search
@@ -179,16 +158,12 @@ class SidesWithPauses(SidesInRounds):
 class SidesInBlocks(SidesInRounds):
     """A schedule and a bound in rounds where memory is given out in whole blocks."""
 
-    def __init__(self, search: Search, scope: Scope) -> None:
-        super().__init__(search)
-        self._scope = scope
-
     def first(self) -> None:
         """Look for a schedule and a bound, before policies run."""
         search = self._search
         search.engine = "bound"
         with _left_at_a_signal(search):
-            both_sides_in_blocks(search, self._scope)
+            both_sides_in_blocks(search, search.problem.scope)
 
     def rest(self) -> None:
         """Look for better schedules in the time that policies left."""
@@ -196,8 +171,8 @@ class SidesInBlocks(SidesInRounds):
         search.engine = "solve"
         with _left_at_a_signal(search):
             if not search.should_stop():
-                schedules_in_blocks(search, engines_for(self._scope).find("auto"))
-            if isinstance(search, PausedSearch):
+                schedules_in_blocks(search, engines_for(search.problem.scope).find("auto"))
+            if search.problem.has_pauses:
                 pausing.search_few(search)
 
 
@@ -206,13 +181,12 @@ class SidesInSeconds:
 
     served = None
 
-    def __init__(self, search: TimedSearch, scope: Scope) -> None:
+    def __init__(self, search: Search) -> None:
         self._search, self._offered = search, set[str]()
-        search.scope = scope
 
-    def known(self) -> tuple[PolicyRun | None, CheckedBound | None, str | None]:
+    def known(self) -> Known:
         """Return the best run, the bound, and what found the run."""
-        return self._search.run, self._search.checked, self._search.found_by
+        return self._search.best, self._search.checked, self._search.found_by
 
     def first(self) -> None:
         """Look for a run and a bound, before policies run."""
@@ -221,8 +195,7 @@ class SidesInSeconds:
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side, unless it did more than the scope covers."""
         self._offered.add(made.policy)
-        if self._search.scope.covers(made.scope):
-            self._search.offer_run(made, made.policy)
+        self._search.offer(made, made.policy)
 
     def rest(self) -> None:
         """Look for better runs in the time that policies left."""
@@ -233,23 +206,16 @@ class SidesInSeconds:
 Sides = SidesInRounds | SidesInSeconds
 
 
-def incumbent_for(instance: Instance, clock: Clock, scope: Scope) -> Callable[..., Search]:
-    """Return what makes a search that keeps the schedules of a scope on a clock."""
-    if isinstance(clock, Seconds):
-        return partial(TimedSearch, clock=clock)
-    pauses = scope.covers(Scope.PAUSES) and instance.workers == 1
-    return PausedSearch if pauses else Search
-
-
-def sides_of(search: Search, scope: Scope) -> Sides:
-    """Return what looks for both sides on the clock of a search, among schedules of a scope."""
-    if isinstance(search, TimedSearch):
-        return SidesInSeconds(search, scope)
-    if search.instance.workers > 1:
-        return SidesOfFleet(search, scope)
-    if search.instance.block_size > 1:
-        return SidesInBlocks(search, scope)
-    return SidesWithPauses(search) if isinstance(search, PausedSearch) else SidesInRounds(search)
+def sides_of(search: Search) -> Sides:
+    """Return what looks for both sides of the problem of a search."""
+    problem = search.problem
+    if problem.in_seconds:
+        return SidesInSeconds(search)
+    if problem.is_fleet:
+        return SidesOfFleet(search)
+    if problem.in_blocks:
+        return SidesInBlocks(search)
+    return SidesWithPauses(search) if problem.has_pauses else SidesInRounds(search)
 
 
 def refuse_misfit(

@@ -21,15 +21,15 @@ from kvopt.bounds.prices import bound_by, denominator_for, rounded_prices
 from kvopt.bounds.seconds import MIX, seconds_bound
 from kvopt.bounds.seconds_evaluation import shares_bound
 from kvopt.bounds.volume import volume_bound
-from kvopt.certificates.sides import incumbent_for, sides_of
+from kvopt.certificates.sides import sides_of
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.incumbent.proofs import PARTS, Proof, SharesProof, SlowerBound, VolumeProof
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrivals import arrivals_ns
-from kvopt.problem.clocks import ROUNDS, Clock, Seconds
+from kvopt.problem.clocks import Clock, Seconds
 from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.problem.slower import SlowRounds, is_backlog, slow_model
@@ -266,9 +266,10 @@ class _InRounds(_Machines):
             proved = bound is not None and bound >= needed
             return proved or (objective is not None and objective < needed) or self.is_over()
 
-        kind = incumbent_for(instance, ROUNDS, self._scope)
-        search = inside(whole, kind, instance, seconds, stop=is_decided, checkable=True)
-        sides = sides_of(search, self._scope)
+        search = whole.inside(
+            Problem(instance, scope=self._scope), seconds, stop=is_decided, checkable=True
+        )
+        sides = sides_of(search)
         sides.first()
         pauses = self._scope.covers(Scope.PAUSES)
         if search.schedule is not None and not pauses and has_configurations(search):

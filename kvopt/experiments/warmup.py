@@ -33,11 +33,12 @@ from kvopt.heuristics.windows.orders import anneal_windows
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import SolveParams
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.kernels.compile_clock import compile_seconds, compiling
 from kvopt.problem.batch_time import BatchTime, Line
 from kvopt.problem.clocks import ROUNDS, Seconds
 from kvopt.problem.families import generate
+from kvopt.problem.problem import Problem
+from kvopt.problem.scopes import Scope
 from kvopt.search.bounding import bound
 from kvopt.search.exact.subsets import hunt_below
 from kvopt.search.pausing import search_few
@@ -101,7 +102,7 @@ def _local() -> None:
     burst = Search(
         generate("uniform", n=60, seed=1), Limits(params=_brief())
     )  # so many that some wait
-    burst.offer_schedule(one_after_another(burst.instance), "one after another")
+    burst.offer(one_after_another(burst.instance), "one after another")
     turn = Turn(burst)
     for passes in (rerun_bursts(turn), anneal_windows(turn)):
         turn.go_through(passes, most=1)
@@ -134,7 +135,7 @@ def _fleets() -> int | None:
     """Search a fleet exhaustively, and improve a schedule of it that no bound meets."""
     chat = generate("conversation", n=20, memory=1_000, seed=1)
     search = Search(replace(chat, workers=2), Limits(params=_brief()))
-    search.offer_schedule(one_after_another(search.instance), "one after another")
+    search.offer(one_after_another(search.instance), "one after another")
     offer_central_lines(search)
     placed(search.instance, fluid_of(search.instance, 0.9), Tries(2, seed=1), lambda: False)
     search_reinsertions(search, math.inf, most_cycles=1)
@@ -156,7 +157,7 @@ def _pauses() -> int | None:
     """Arrivals make prices rise, where pauses may pay; few requests are searched in groups."""
     backlog = generate("conversation", n=20, memory=1_000, seed=1)
     search_paused_orders(backlog, steps=2)
-    search_few(PausedSearch(generate("arrival-1", n=4, seed=1)))
+    search_few(Search(Problem(generate("arrival-1", n=4, seed=1), scope=Scope.PAUSES)))
     late = generate("arrival-2", n=8, seed=1)
     return bound(late, "lagrangian", scope="pauses", params=_brief()).signal_number
 

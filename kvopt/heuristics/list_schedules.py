@@ -45,7 +45,7 @@ def offer_list_schedules(search: Search) -> Schedule | None:
     Returns what the usually best policy does, None where it did not come to its end.
     """
     instance = search.instance
-    search.offer_schedule(one_after_another(instance), "one after another")
+    search.offer(one_after_another(instance), "one after another")
     tried = _POLICIES if len(instance) <= _FEW else _POLICIES[:1]
     first: Schedule | None = None
     for policy in tried:
@@ -54,6 +54,6 @@ def offer_list_schedules(search: Search) -> Schedule | None:
         except Stopped:
             break
         assert schedule is not None, "true outputs never overflow"
-        search.offer_schedule(schedule, f"policy {policy.name}")
+        search.offer(schedule, f"policy {policy.name}")
         first = first or schedule
     return first

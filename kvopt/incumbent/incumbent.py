@@ -12,16 +12,24 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 from kvopt.errors import MissingSolver, SolverFault, TooLarge
-from kvopt.incumbent.limits import Limits, StopCriterion
+from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
 from kvopt.incumbent.proofs import CheckedBound, Proof
 from kvopt.incumbent.result import BoundSource, Progress, SolveResult, Status, StopReason
 from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
 from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem, as_problem
+from kvopt.problem.scopes import Scope
 from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
+
+AnySchedule = Schedule | PausedSchedule | Any
+"""What ran when; of a clock in seconds a run."""
 
 
 class Search:
@@ -31,22 +39,31 @@ class Search:
 
     Parameters
     ----------
-    instance
-        The problem.
+    problem
+        What is asked; an instance alone is asked in rounds, without pauses.
     limits
         Time counts from now.
     checkable
         Whether bounds are wanted with a proof that can be checked again, even if that takes
         longer than to trust an exhaustive search.
+
+    Attributes
+    ----------
+    best
+        The best schedule.
+    schedule
+        The best one that is given by its starts alone, in rounds and without pauses.
     """
 
     def __init__(
-        self, instance: Instance, limits: Limits | None = None, *, checkable: bool = False
+        self, problem: Problem | Instance, limits: Limits | None = None, *, checkable: bool = False
     ) -> None:
-        self.instance, self.checkable = instance, checkable
+        self.problem, self.checkable = as_problem(problem), checkable
+        self.instance, self.clock = self.problem.instance, self.problem.clock
         self.limits = limits = limits or Limits()
         self.seed, self.threads = limits.seed, limits.threads
         self.ram, self.params = limits.ram, limits.params
+        self.best: AnySchedule | None = None
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
         self.bound_source: BoundSource | None = None
@@ -77,23 +94,31 @@ class Search:
 
         For a fleet the worker of each request goes with them.
         """
-        return self.offer_schedule(Schedule(self.instance, starts, workers), found_by)
+        return self.offer(Schedule(self.instance, starts, workers), found_by)
 
-    def offer_schedule(self, schedule: Schedule, found_by: str) -> bool:
-        """Keep a schedule of this very instance if it is feasible and better.
+    def offer(self, schedule: AnySchedule, found_by: str) -> bool:
+        """Keep a schedule if it is feasible, within the scope, and better; return whether it is.
 
         One that was checked before is not checked again.
         """
-        if schedule.instance is not self.instance:
+        theirs, ours = schedule.instance, self.instance
+        if theirs is not ours and theirs.hash != ours.hash:
             raise ValueError("the schedule is for another instance")
-        check = schedule.check()
+        if schedule.objective is None or not self.problem.scope.covers(_scope_of(schedule)):
+            return False
+        if isinstance(schedule, PolicyRun):
+            broken = tuple(schedule.violations())
+        else:
+            broken = schedule.check().violations
         with self._lock:
-            if not check.feasible:
-                self._fault(f"{found_by} offered an infeasible schedule: {check.violations[0]}")
+            if broken:
+                self._fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
                 return False
-            if self.schedule is not None and schedule.objective >= self.schedule.objective:
+            if self.objective is not None and schedule.objective >= self.objective:
                 return False
-            self.schedule, self.found_by = schedule, found_by
+            self.best, self.found_by = schedule, found_by
+            if isinstance(schedule, Schedule):
+                self.schedule = schedule
             self._cross_check()
             self._tell()
             return True
@@ -137,6 +162,33 @@ class Search:
         """
         self._out_of_time.set()
 
+    def inside(
+        self,
+        problem: Problem | Instance,
+        seconds: float | None = None,
+        *,
+        observer: Observer = ignore,
+        stop: StopCriterion | None = None,
+        checkable: bool | None = None,
+    ) -> Search:
+        """Return a search of another problem, with the engine and the limits of this one.
+
+        An instance is that of a part, in blocks, or of a slower machine.  It has so many seconds,
+        by default all that are left, and ends where this one does, unless it is said when to stop.
+        """
+        limits = replace(
+            self.limits,
+            time_limit=self.remaining if seconds is None else max(0.0, seconds),
+            observer=observer,
+            stop=stop or (lambda _: self.should_stop()),
+            gap=None,
+        )
+        asked = problem if isinstance(problem, Problem) else self.problem.of(problem)
+        checkable = self.checkable if checkable is None else checkable
+        inner = Search(asked, limits, checkable=checkable)
+        inner.engine = self.engine
+        return inner
+
     def take_notes(self, other: Search) -> None:
         """Take what a search of a part has to say beside its findings."""
         with self._lock:
@@ -178,14 +230,9 @@ class Search:
         return max(0.0, self._deadline - working_time())
 
     @property
-    def best(self) -> Schedule | PausedSchedule | None:
-        """The best schedule."""
-        return self.schedule
-
-    @property
     def objective(self) -> int | None:
         """Total latency of the best schedule, None without one."""
-        return None if self.schedule is None else self.schedule.objective
+        return None if self.best is None else self.best.objective
 
     @property
     def progress(self) -> Progress:
@@ -268,7 +315,7 @@ class Search:
             return SolveResult(
                 status=self._status(),
                 stop_reason=self._reason() or StopReason.NO_ENGINE,
-                schedule=self.schedule,
+                schedule=paused_best(self) if self.problem.has_segments else self.best,
                 lower_bound=self.lower_bound,
                 bound_source=self.bound_source,
                 engine=engine,
@@ -285,6 +332,8 @@ class Search:
                 checked=self.checked,
                 faults=tuple(self.faults),
                 notes=tuple(self.notes),
+                scope=self.problem.scope,
+                clock=self.clock,
             )
 
     # ---- inside -----------------------------------------------------------------------
@@ -346,3 +395,19 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
+
+
+def _scope_of(schedule: AnySchedule) -> Scope:
+    """Return what a schedule makes use of."""
+    if isinstance(schedule, PausedSchedule):
+        return Scope.RUNS if schedule.without_pauses() else Scope.PAUSES
+    return schedule.scope if isinstance(schedule, PolicyRun) else Scope.RUNS
+
+
+def paused_best(search: Search) -> PausedSchedule | None:
+    """Return the best schedule of a search, by the times of its tokens."""
+    best = search.best
+    if best is None or isinstance(best, PausedSchedule):
+        return best
+    assert isinstance(best, Schedule)
+    return PausedSchedule.of(best)

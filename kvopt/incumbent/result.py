@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvopt.errors import InvalidInput
 from kvopt.incumbent.proofs import CheckedBound
+from kvopt.problem.clocks import ROUNDS, Clock
 from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.optional import pictures
@@ -102,8 +103,8 @@ class SolveResult(Summarised):
         Claims of a solver that an exact check refuted; they were not used.
     notes
         What a reader should know of how the answer came about.
-    scope
-        Which schedules the answer is about.
+    scope, clock
+        Which schedules the answer is about, and how long their rounds last.
     """
 
     status: Status
@@ -126,6 +127,7 @@ class SolveResult(Summarised):
     notes: tuple[str, ...] = ()
     compile_seconds: float = 0.0
     scope: Scope = Scope.RUNS
+    clock: Clock = ROUNDS
 
     @property
     def objective(self) -> int | None:

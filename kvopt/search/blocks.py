@@ -15,10 +15,8 @@ from typing import Any
 
 from kvopt.bounds.registry import bounds_for
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
+from kvopt.incumbent.incumbent import Search, paused_best
 from kvopt.incumbent.params import share_of
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.result import Progress
 from kvopt.problem.scopes import Scope
 from kvopt.search.parts import Divided
@@ -66,13 +64,13 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
         if inner.checked is not None:
             search.offer_bound(inner.checked)
 
-    inner = inside(search, Search, search.instance.in_tokens(), end - search.seconds, observer=hear)
+    inner = search.inside(search.instance.in_tokens(), end - search.seconds, observer=hear)
     _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
 
 
 def _beside_prices(search: Search, pauses: bool) -> str | None:
     """Offer volumes; return what to try beside prices: configurations, where they are few."""
-    inner = inside(search, Search, search.instance.in_tokens())
+    inner = search.inside(search.instance.in_tokens())
     offer_volume(inner)
     assert inner.checked is not None
     search.offer_bound(inner.checked)
@@ -90,15 +88,15 @@ def schedules_in_blocks(search: Search, work: Callable[[Any], None]) -> None:
         if inner.schedule is not None:
             search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)
 
-    if not isinstance(search, PausedSearch):
-        inner = inside(search, Search, inflated, observer=hear)
+    if not search.problem.has_pauses:
+        inner = search.inside(inflated, observer=hear)
         _work(search, inner, lambda: Divided(inner).work(lambda part, _: work(part)))
         return
-    paused = inside(search, PausedSearch, inflated)
+    paused = search.inside(inflated)
     _work(search, paused, lambda: work(paused))
-    if paused.paused is not None:
-        found = PausedSchedule(search.instance, paused.paused.segments)
-        search.offer_paused(found, "schedule of more tokens")
+    if (best := paused_best(paused)) is not None:
+        found = PausedSchedule(search.instance, best.segments)
+        search.offer(found, "schedule of more tokens")
 
 
 def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
@@ -113,7 +111,7 @@ def _work(search: Search, inner: Search, work: Callable[[], object]) -> None:
 
 def both_sides_in_blocks(search: Search, scope: Scope) -> None:
     """Offer a schedule within moments, then bounds in a share of the time."""
-    inner = inside(search, Search, search.instance.inflated())
+    inner = search.inside(search.instance.inflated())
     _work(search, inner, lambda: offer_list_schedules(inner))
     if inner.schedule is not None:
         search.offer_starts(inner.schedule.starts, inner.found_by or inner.engine)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from kvopt.formulations.cpsat import LARGEST_PAIRS
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.kernels.compile_clock import compiling
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.registry import ENGINES
@@ -53,16 +52,16 @@ def _prove(search: Search, is_over: threading.Event, presolve: bool) -> None:
 
     def tell(_: object) -> None:
         if inner.schedule is not None:
-            search.offer_schedule(inner.schedule, inner.found_by or name)
+            search.offer(inner.schedule, inner.found_by or name)
         if inner.lower_bound is not None:
             search.offer_claimed(inner.lower_bound, inner.bounded_by or name)
 
-    inner = inside(
-        search, Search, search.instance,
+    inner = search.inside(
+        search.instance,
         observer=tell, stop=lambda _: is_over.is_set() or search.should_stop(),
     )  # fmt: skip
     if search.schedule is not None:
-        inner.offer_schedule(search.schedule, search.found_by or "given schedule")
+        inner.offer(search.schedule, search.found_by or "given schedule")
     name = prover(inner)
     with inner.surviving(name):
         ENGINES.find(name)(inner, presolve=presolve)

@@ -14,7 +14,6 @@ from itertools import groupby, islice
 from kvopt.bounds.prices import bound_by
 from kvopt.bounds.volume import volume_bound
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import (
     BlockPrices,
@@ -95,9 +94,7 @@ class Divided:
 
     def _work_on(self, side: _Side, stage: Stage, seconds: float) -> None:
         whole = self._search
-        search = inside(
-            whole,
-            Search,
+        search = whole.inside(
             side.part.instance,
             seconds,
             observer=lambda progress: self._hear(side, search, progress),

@@ -11,15 +11,14 @@ import math
 from kvopt.bounds.registry import PAUSED_BOUNDS
 from kvopt.heuristics.list_schedules import offer_list_schedules
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import share_of
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.incumbent.proofs import Prices, VolumeProof
 from kvopt.incumbent.result import Progress, SolveResult
 from kvopt.kernels.dependencies import versions
 from kvopt.problem.instance import Instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.blocks import solve_in_blocks
 from kvopt.search.parts import Divided
@@ -64,13 +63,13 @@ def solve_with_pauses(
     quick_start
         Begin from list schedules and the volume bound.
     """
-    search = PausedSearch(instance, limits, checkable=checkable)
+    search = Search(Problem(instance, scope=Scope.PAUSES), limits, checkable=checkable)
     search.versions = versions()
     with signals_interrupt(search):
         if start is not None:
-            search.offer_paused(start, "given schedule")
+            search.offer(start, "given schedule")
         if not len(instance):
-            search.offer_paused(PausedSchedule(instance, []), "empty instance")
+            search.offer(PausedSchedule(instance, []), "empty instance")
             search.offer_checked(0, "empty instance", VolumeProof())
         elif quick_start and instance.block_size == 1:
             offer_volume(search)
@@ -86,7 +85,7 @@ def solve_with_pauses(
 
 
 @PAUSED_ENGINES.register("auto")
-def run(search: PausedSearch) -> None:
+def run(search: Search) -> None:
     """Search orders, let prices rise, then search all schedules of few requests."""
     few = len(search.instance) <= MOST_SEARCHED
     search_with_pauses(search, share_of(search.remaining, _FEW_ORDERS if few else _ORDER_SHARE))
@@ -97,7 +96,7 @@ def run(search: PausedSearch) -> None:
         search_with_pauses(search, search.remaining)
 
 
-def search_with_pauses(search: PausedSearch, seconds: float) -> None:
+def search_with_pauses(search: Search, seconds: float) -> None:
     """Find schedules by orders; the first one is there whatever the limit is."""
     from kvopt.heuristics.paused_orders import search_paused_orders  # it loads numba
 
@@ -105,7 +104,7 @@ def search_with_pauses(search: PausedSearch, seconds: float) -> None:
         found = search_paused_orders(
             search.instance, seconds, seed=search.seed, should_stop=search.should_stop
         )
-        search.offer_paused(found, "orders with pauses")
+        search.offer(found, "orders with pauses")
 
     run_watched(search, "orders with pauses", work)
 
@@ -118,21 +117,21 @@ def bound_with_pauses(search: Search, seconds: float) -> None:
     Divided(search).work(lambda part, _: bound(part), seconds)
 
 
-def _improve_without_pauses(search: PausedSearch, seconds: float) -> None:
+def _improve_without_pauses(search: Search, seconds: float) -> None:
     """Look for better schedules without pauses, which are schedules with pauses too."""
 
     def hear(_: Progress) -> None:
         if inner.schedule is not None:
-            search.offer_schedule(inner.schedule, inner.found_by or inner.engine)
+            search.offer(inner.schedule, inner.found_by or inner.engine)
 
-    inner = inside(search, Search, search.instance, seconds, observer=hear)
+    inner = search.inside(Problem(search.instance), seconds, observer=hear)
     if search.schedule is not None:
-        inner.offer_schedule(search.schedule, search.found_by or inner.engine)
+        inner.offer(search.schedule, search.found_by or inner.engine)
     Divided(inner).work(improve)
     search.take_notes(inner)
 
 
-def search_few(search: PausedSearch) -> None:
+def search_few(search: Search) -> None:
     """Search all schedules that are better than the one at hand, where requests are few."""
     if search.should_stop() or not 0 < len(search.instance) <= MOST_SEARCHED:
         return
@@ -155,7 +154,7 @@ def search_few(search: PausedSearch) -> None:
         if found is None:
             return
         if found.schedule is not None:
-            search.offer_paused(found.schedule, "exhaustive search")
+            search.offer(found.schedule, "exhaustive search")
         search.offer_claimed(
             upper if found.schedule is None else found.schedule.objective, "exhaustive search"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvopt.incumbent.paused import PausedSearch
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.registry import Registry
 from kvopt.problem.scopes import Scope
 
@@ -22,7 +22,7 @@ ENGINES: Registry[Callable[..., None]] = Registry(
 )
 """Functions of a `Search`; one with a parameter ``presolve`` or ``solver`` is given that too."""
 
-PausedEngine = Callable[[PausedSearch], None]
+PausedEngine = Callable[[Search], None]
 """An engine for schedules with pauses."""
 
 PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
@@ -36,7 +36,7 @@ PAUSED_ENGINES: Registry[Callable[..., None]] = Registry(
     },
     "search",
 )
-"""Functions of a `PausedSearch`, with the same parameters."""
+"""Functions of a `Search`, with the same parameters."""
 
 
 def engines_for(scope: Scope) -> Registry[Callable[..., None]]:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.errors import InvalidInput
 from kvopt.heuristics.seconds.runs import (
-    TimedSearch,
     offer_one_by_one,
     offer_policies,
     search_runs,
 )
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import signals_interrupt
 from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.incumbent.proofs import SharesProof
@@ -25,6 +25,7 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.clocks import Seconds, checked_clock
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.problem.instance_files import as_instance
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact.in_seconds import search_all
 from kvopt.show.dataframes import latex
@@ -155,16 +156,16 @@ def solve_in_seconds(
     if not isinstance(checked_clock(clock), Seconds):
         raise InvalidInput("is of rounds: write solve(instance)", field="clock")
     refuse_blocks(instance, "a clock of seconds")
-    search = TimedSearch(instance, limits_of(options), clock=clock)
+    search = Search(Problem(instance, clock), limits_of(options))
     search.versions = versions()
     with signals_interrupt(search):
         begin(search)
         improve(search)
     result = search.result("auto")
-    return TimedResult(**{**vars(result), "scope": Scope.RUNS, "run": search.run})
+    return TimedResult(**{**vars(result), "scope": Scope.RUNS, "run": search.best})
 
 
-def begin(search: TimedSearch) -> None:
+def begin(search: Search) -> None:
     """Offer a run that is there at once, and a bound, whose weights have a share of the time.
 
     The first step of the bound comes to its end even after a signal: nothing else gives one.
@@ -172,16 +173,16 @@ def begin(search: TimedSearch) -> None:
     offer_one_by_one(search)
     search.engine = "bound"
     bound = seconds_bound(
-        search.instance, search.clock.batch_time, scope=search.scope,
+        search.instance, search.clock.batch_time, scope=search.problem.scope,
         time_limit=_BOUND_SHARE * search.remaining,
         should_stop=lambda: search.signal_number is not None,
     )  # fmt: skip
     search.offer_checked(bound.value_ns, "shares", bound.proof)
 
 
-def improve(search: TimedSearch, known: Container[str] = ()) -> None:
+def improve(search: Search, known: Container[str] = ()) -> None:
     """Look for better runs, after the bound: policies but for some, and all searches there are."""
-    stages: dict[str, Callable[[TimedSearch], None]] = {
+    stages: dict[str, Callable[[Search], None]] = {
         "policies": partial(offer_policies, known=known),
         "exact": search_all,
         "beams": _offer_beams,
@@ -194,13 +195,14 @@ def improve(search: TimedSearch, known: Container[str] = ()) -> None:
             work(search)
 
 
-def _offer_beams(search: TimedSearch) -> None:
+def _offer_beams(search: Search) -> None:
     """Offer the best run of some beams by the prices of the bound, which end when they are idle."""
     if search.instance.workers > 1:
         return
     from kvopt.heuristics.seconds.searching import beams_in_seconds  # loads numba
 
     assert search.checked is not None, "the bound comes first"
+    assert isinstance(search.clock, Seconds)
     assert isinstance(search.checked.proof, SharesProof)
     made = beams_in_seconds(
         search.instance, search.clock, search.checked.proof.lines,
@@ -208,4 +210,4 @@ def _offer_beams(search: TimedSearch) -> None:
         room=search.memory_left, should_stop=search.should_stop,
     )  # fmt: skip
     if made is not None:
-        search.offer_run(made, "beams")
+        search.offer(made, "beams")

@@ -111,7 +111,7 @@ def test_times_count_from_the_first_arrival() -> None:
 def test_arrivals_too_far_apart_go_to_one_line() -> None:
     apart = Instance(9, [Request(0, 1, 3), Request(0, 2, 4), Request(10**9, 1, 1)], workers=2)
     search = Search(apart)
-    search.offer_schedule(one_after_another(apart), "one after another")
+    search.offer(one_after_another(apart), "one after another")
     with pytest.raises(TooLarge, match="the limit is"):
         search_fluid_orders(search, 0.0)
     improve_fleet(search, 0.1)
@@ -127,6 +127,6 @@ def test_beams_place_a_backlog_and_orders_what_is_served_as_it_comes(spread: int
     search = Search(
         instance, Limits(time_limit=3.0, observer=lambda _: found.append(search.found_by))
     )
-    search.offer_schedule(one_after_another(instance), "one after another")
+    search.offer(one_after_another(instance), "one after another")
     improve_fleet(search, 3.0)
     assert ("beams over the whole trace" in found) == (spread == 0)

@@ -153,7 +153,7 @@ def test_they_come_as_soon_as_states_are_priced(at_once: bool) -> None:
             offer_prices(search)
 
     search = Search(BACKLOG, Limits(threads=1, time_limit=20.0, observer=note))
-    search.offer_schedule(one_after_another(BACKLOG), "one after another")
+    search.offer(one_after_another(BACKLOG), "one after another")
     if at_once:
         offer_prices(search)
     improve(search, 2.0)

@@ -49,7 +49,7 @@ def begun(instance: Instance, poor: bool = False) -> Search:
     """Return a search with a schedule, where asked for the poor one of a request at a time."""
     search = Search(instance, Limits(threads=2))
     if poor:
-        search.offer_schedule(one_after_another(instance), "one after another")
+        search.offer(one_after_another(instance), "one after another")
     else:
         offer_list_schedules(search)
     return search

@@ -69,7 +69,7 @@ def test_tiny_optima_are_found_and_never_passed() -> None:
             Request(rng.randint(0, 6), rng.randint(0, 3), rng.randint(1, 5)) for _ in range(5)
         ])  # fmt: skip
         search = Search(instance, Limits(params=_NARROW))
-        search.offer_schedule(one_after_another(instance), "one after another")
+        search.offer(one_after_another(instance), "one after another")
         search_traces(search, inf, seed)
         assert search.faults == []
         assert search.objective is not None

@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def search() -> Search:
     """Return a search whose schedule gets better by starting one more request at once."""
     search = Search(Instance(_REQUESTS, [Request(0, 0, 1)] * _REQUESTS))
-    search.offer_schedule(one_after_another(search.instance), "one after another")
+    search.offer(one_after_another(search.instance), "one after another")
     return search
 
 

@@ -85,7 +85,7 @@ def test_ten_thousand_fleets() -> None:
 def begun(instance: Instance) -> Search:
     """Return a search with a poor schedule."""
     search = Search(instance)
-    assert search.offer_schedule(one_after_another(instance), "one after another")
+    assert search.offer(one_after_another(instance), "one after another")
     return search
 
 

@@ -22,10 +22,13 @@ from kvopt import (
     run,
     write_instance,
 )
-from kvopt.heuristics.seconds.runs import TimedSearch, search_moves, search_routed
+from kvopt.heuristics.seconds.runs import search_moves, search_routed
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.problem.clocks import Seconds
+from kvopt.problem.problem import Problem
 from kvopt.search.seconds import TimedResult, solve_in_seconds
+from kvopt.timetable.runs import PolicyRun
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=200))
 CHAT = generate("conversation", n=60, memory=2_000, seed=2)
@@ -98,11 +101,12 @@ def test_moves_stay_above_brute_force_and_reach_it_often() -> None:
     reached = 0
     for seed in range(12):
         instance, server = drawn(seed, most=3)
-        search = TimedSearch(instance, clock=clock_of(server))
+        search = Search(Problem(instance, clock_of(server)))
         search_routed(search)
         search_moves(search, seed)
-        assert search.run is not None
-        assert search.run.violations() == []
+        assert search.best is not None
+        assert isinstance(search.best, PolicyRun)
+        assert search.best.violations() == []
         best = oracle(instance, server)
         assert (search.objective or 0) >= best, seed
         reached += search.objective == best
@@ -127,7 +131,7 @@ def test_moves_are_repeatable() -> None:
     values = []
     for _ in range(2):
         few = Instance(2_000, FLEET.requests[:8], workers=2)
-        search = TimedSearch(few, clock=CLOCK)
+        search = Search(Problem(few, CLOCK))
         search_routed(search)
         search_moves(search, 5)
         values.append(search.objective)
@@ -142,9 +146,7 @@ def test_limits_and_interrupts_keep_both_sides() -> None:
     enough = solve_in_seconds(FLEET, CLOCK, stop=gap_below(0.99))
     checked(enough)
     assert str(enough.stop_reason) == "gap"
-    search: TimedSearch = TimedSearch(
-        FLEET, Limits(observer=lambda _: search.interrupt(2)), clock=CLOCK
-    )
+    search: Search = Search(Problem(FLEET, CLOCK), Limits(observer=lambda _: search.interrupt(2)))
     search_routed(search)
     first = search.objective
     assert first is not None

@@ -13,7 +13,7 @@ from kvopt import Instance, Request, bound
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.limits import Limits
 from kvopt.incumbent.params import LagrangianParams, SolveParams
-from kvopt.incumbent.paused import PausedSearch
+from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope
 from kvopt.search.blocks import schedules_in_blocks
 from kvopt.search.registry import engines_for
@@ -52,8 +52,9 @@ def in_blocks(scope: Scope, seed: int) -> Iterator[Figures]:
 
 def _reached(instance: Instance, scope: Scope) -> int:
     """Return the total latency of a schedule that the engine found, checked in blocks."""
-    kind = PausedSearch if scope.covers(Scope.PAUSES) else Search
-    search = kind(instance, Limits(threads=1, params=_STEPS, time_limit=0.2))
+    search = Search(
+        Problem(instance, scope=scope), Limits(threads=1, params=_STEPS, time_limit=0.2)
+    )
     schedules_in_blocks(search, engines_for(scope).find("auto"))
     schedule = search.best
     assert schedule is not None

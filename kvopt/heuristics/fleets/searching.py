@@ -7,7 +7,6 @@ import math
 from kvopt.errors import TooLarge
 from kvopt.heuristics import improve
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.incumbent.params import share_of
 from kvopt.kernels.compile_clock import working_time
 
@@ -75,8 +74,8 @@ def improve_workers(search: Search, seconds: float) -> None:
         left -= len(members)
         if len(members) < 2 or search.should_stop() or limit <= 0:
             continue
-        alone = inside(search, Search, part.instance, limit)
-        alone.offer_schedule(part, "part")
+        alone = search.inside(part.instance, limit)
+        alone.offer(part, "part")
         improve(alone, limit)
         assert alone.schedule is not None
         for i, start in zip(members, alone.schedule.starts, strict=True):

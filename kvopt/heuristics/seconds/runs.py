@@ -19,11 +19,9 @@ from typing import Any
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.limits import Limits
 from kvopt.kernels.compile_clock import working_time
-from kvopt.problem.clocks import Seconds
+from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
-from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.patient import LeastShare
 from kvopt.simulate.running import run
@@ -45,48 +43,6 @@ _NEAR = 8
 _IDLE_STEPS, _IDLE_WORK = 200, 100_000
 """Steps for each worker without improvement after which moves end, and requests of the fleet times
 steps; with a limit ten times as many."""
-
-
-class TimedSearch(Search):
-    """Both sides of a search in seconds, in nanoseconds.
-
-    Attributes
-    ----------
-    run
-        The best one.
-    scope
-        What bounds and claims have to cover.
-    """
-
-    run: PolicyRun | None = None
-    scope = Scope.RUNS
-
-    def __init__(
-        self, instance: Instance, limits: Limits | None = None, *, clock: Seconds,
-        checkable: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(instance, limits, checkable=checkable)
-        self.clock = clock
-
-    @property
-    def objective(self) -> int | None:
-        """Total latency of the best run, None without one."""
-        return None if self.run is None else self.run.objective
-
-    def offer_run(self, made: PolicyRun, found_by: str) -> bool:
-        """Keep a run if it is complete and better; return whether it was kept."""
-        if made.outcome is not Outcome.COMPLETED or made.objective is None:
-            return False
-        with self._lock:
-            if broken := made.violations():
-                self._fault(f"{found_by} offered what breaks a rule: {broken[0]}")
-                return False
-            if self.objective is not None and made.objective >= self.objective:
-                return False
-            self.run, self.found_by = made, found_by
-            self._cross_check()
-            self._tell()
-            return True
 
 
 @dataclass(frozen=True)
@@ -114,7 +70,7 @@ class Order:
         return LeastShare(takes=takes, window=self.window, patience=self.patience)
 
 
-def orders_of(instance: Instance, clock: Seconds) -> list[Order]:
+def orders_of(instance: Instance, clock: Clock) -> list[Order]:
     """Return orders to try: by share of the machine, volume, output and arrival."""
     model, requests = clock.batch_time, instance.requests
     keys: dict[str, Sequence[int]] = {
@@ -126,7 +82,7 @@ def orders_of(instance: Instance, clock: Seconds) -> list[Order]:
     return [Order(name, key, *habit) for name, key in keys.items() for habit in _HABITS]
 
 
-def search_runs(search: TimedSearch) -> None:
+def search_runs(search: Search) -> None:
     """Look for better runs: orders behind routers, then moves between workers."""
     search_routed(search)
     if not search.should_stop():
@@ -134,7 +90,7 @@ def search_runs(search: TimedSearch) -> None:
         search_moves(search, search.seed)
 
 
-def offer_one_by_one(search: TimedSearch) -> None:
+def offer_one_by_one(search: Search) -> None:
     """Offer a run in which a worker serves one request at a time: poor, but there at once.
 
     The next request goes to the worker that is free first.
@@ -155,17 +111,17 @@ def offer_one_by_one(search: TimedSearch) -> None:
         end += model.stretch_ns(1, prompt + 2, output - 1)
         heapreplace(free, (end, worker, number + output))
     name = "one after another"
-    search.offer_run(joined_run(search, name, starts, workers, resumed, began), name)
+    search.offer(joined_run(search, name, starts, workers, resumed, began), name)
 
 
-def offer_policies(search: TimedSearch, known: Container[str] = ()) -> None:
+def offer_policies(search: Search, known: Container[str] = ()) -> None:
     """Offer the runs of policies, but for those that are known."""
     for label in POLICIES:
         if label not in known:
             _offer_policy(search, label, label)
 
 
-def search_routed(search: TimedSearch) -> None:
+def search_routed(search: Search) -> None:
     """Offer the runs of orders behind routers."""
     instance = search.instance
     everything = range(len(instance))
@@ -177,7 +133,7 @@ def search_routed(search: TimedSearch) -> None:
 
 
 def _offer_policy(
-    search: TimedSearch, policy: str | Policy, label: str, router: str = "central"
+    search: Search, policy: str | Policy, label: str, router: str = "central"
 ) -> None:
     if search.should_stop():
         return
@@ -186,18 +142,19 @@ def _offer_policy(
             search.instance, policy, router=router, clock=search.clock, label=label,
             should_stop=search.should_stop,
         )  # fmt: skip
-        search.offer_run(made, label)
+        search.offer(made, label)
 
 
-def search_moves(search: TimedSearch, seed: int = 0) -> None:
+def search_moves(search: Search, seed: int = 0) -> None:
     """Improve the run by moves and swaps between workers and by other keys, while they do."""
-    if search.run is None or search.run.segments or len(search.instance) < 2:
+    made = search.best
+    if not isinstance(made, PolicyRun) or made.segments or len(search.instance) < 2:
         return
     count, workers = len(search.instance), search.instance.workers
     most_idle = max(10, min(_IDLE_STEPS * workers, _IDLE_WORK // count))
     if search.remaining < math.inf:
         most_idle *= 10
-    state, random, idle = _Dealt(search, search.run), Random(seed), 0
+    state, random, idle = _Dealt(search, made), Random(seed), 0
     try:
         while idle < most_idle and not search.should_stop():
             idle = 0 if state.step(random) else idle + 1
@@ -208,7 +165,7 @@ def search_moves(search: TimedSearch, seed: int = 0) -> None:
 class _Dealt:
     """Requests as they are dealt to workers, their keys, and what each worker does."""
 
-    def __init__(self, search: TimedSearch, made: PolicyRun) -> None:
+    def __init__(self, search: Search, made: PolicyRun) -> None:
         self._search = search
         self._keys = [time for time in made.start_times if time is not None]
         self._began = working_time()
@@ -249,7 +206,7 @@ class _Dealt:
             self._keys[i] = key
             return False
         self._members, self._parts = changed, parts
-        self._search.offer_run(self._whole(), "moves between workers")
+        self._search.offer(self._whole(), "moves between workers")
         return True
 
     def _worker_of(self, i: int) -> int:
@@ -282,7 +239,7 @@ class _Dealt:
 
 
 def joined_run(
-    search: TimedSearch, label: str, starts: Sequence[int], workers: Sequence[int],
+    search: Search, label: str, starts: Sequence[int], workers: Sequence[int],
     resumed: dict[int, Any], began: float,
 ) -> PolicyRun:  # fmt: skip
     """Return a run from where requests are, and from when each worker began after it was idle."""

@@ -11,7 +11,8 @@ import math
 from functools import cache
 from itertools import combinations
 
-from kvopt.heuristics.seconds.runs import TimedSearch, joined_run
+from kvopt.heuristics.seconds.runs import joined_run
+from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
@@ -29,7 +30,7 @@ Active = tuple[tuple[int, int], ...]
 """Requests and the tokens that they have produced."""
 
 
-def search_all(search: TimedSearch) -> None:
+def search_all(search: Search) -> None:
     """Search all runs that are better, where requests and rounds are few; else do nothing.
 
     That none is better is claimed of runs without pauses and without prompts in pieces.
@@ -57,8 +58,8 @@ def search_all(search: TimedSearch) -> None:
     if parts is not None:
         starts, workers = places_of(parts, known, count)
         resumed = {worker: waits[bits] for worker, bits in enumerate(parts)}
-        search.offer_run(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
-    if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.scope):
+        search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
+    if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
         search.offer_claimed(search.objective, _NAME)
 
 
@@ -72,9 +73,7 @@ class _Server:
         waited.
     """
 
-    def __init__(
-        self, search: TimedSearch, part: Instance, upper: float, rounds: list[int]
-    ) -> None:
+    def __init__(self, search: Search, part: Instance, upper: float, rounds: list[int]) -> None:
         clock = search.clock
         self.least, self.waits = upper, dict[int, int]()
         self.starts: list[int] | None = None

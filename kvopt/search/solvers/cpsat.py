@@ -9,9 +9,8 @@ from typing import Any
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
-from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.incumbent import Search, paused_best
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.registry import PAUSED_ENGINES, register
 from kvopt.timetable.pausing import PausedSchedule, times_in_arrival_order
@@ -40,7 +39,7 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 
 @PAUSED_ENGINES.register("cpsat")
-def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
+def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
     """Work on a search of schedules with pauses until it has a proof or must stop."""
     if (tokens := search.instance.total_output) > LARGEST_TOKENS:
         search.note(f"{_NAME}: {tokens:,} tokens are too many for its model with pauses")
@@ -51,7 +50,7 @@ def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
 
     def offer(value: Callable[[Any], Any]) -> None:
         times = [[int(value(time)) for time in row] for row in built.times]
-        search.offer_paused(PausedSchedule.at_times(search.instance, times), "CP-SAT")
+        search.offer(PausedSchedule.at_times(search.instance, times), "CP-SAT")
 
     work_on(search, built.model, offer, presolve=presolve)
 
@@ -87,9 +86,9 @@ def _hint(built: PairModel, search: Search) -> None:
             built.hint(i, *where)
 
 
-def _hint_with_pauses(built: TokenModel, search: PausedSearch) -> None:
-    if search.paused is not None:
-        hinted = times_in_arrival_order(search.paused)
+def _hint_with_pauses(built: TokenModel, search: Search) -> None:
+    if (best := paused_best(search)) is not None:
+        hinted = times_in_arrival_order(best)
         for variables, active in zip(built.times, hinted, strict=True):
             for variable, time in zip(variables, active, strict=True):
                 built.model.add_hint(variable, time)

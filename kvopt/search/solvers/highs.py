@@ -13,9 +13,8 @@ from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
 from kvopt.formulations.paused import CELLS_OF_A_COLUMN, paused_arrays
-from kvopt.incumbent.incumbent import Search
+from kvopt.incumbent.incumbent import Search, paused_best
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.search.registry import PAUSED_ENGINES, register
 
@@ -43,19 +42,19 @@ def run(search: Search, *, presolve: bool = True) -> None:
 
 
 @PAUSED_ENGINES.register("highs")
-def run_with_pauses(search: PausedSearch, *, presolve: bool = True) -> None:
+def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
     """Work on a search of schedules with pauses until it has a proof or must stop."""
     with search.timing("build"):
         windows = start_windows(search.instance, search.objective)
         cells = CELLS_OF_A_COLUMN * nonzeros(search.instance, windows)
         search.refuse_beyond_budget(_BYTES * cells)
         model = paused_arrays(search.instance, windows)
-    known = None if search.paused is None else model.columns_of(search.paused)
+    known = None if (best := paused_best(search)) is None else model.columns_of(best)
 
     def offer(values: Any) -> bool:
         schedule = model.schedule_of(values)
         if schedule is not None:
-            search.offer_paused(schedule, "HiGHS")
+            search.offer(schedule, "HiGHS")
         return schedule is not None
 
     work_on(search, model, known, offer, presolve=presolve)

@@ -20,7 +20,6 @@ from kvopt.formulations.layout import nonzeros
 from kvopt.formulations.paused import CELLS_OF_A_COLUMN
 from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
-from kvopt.incumbent.paused import PausedSearch
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.registry import PAUSED_ENGINES, register
@@ -39,9 +38,7 @@ def run(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) 
 
 
 @PAUSED_ENGINES.register("pyomo")
-def run_with_pauses(
-    search: PausedSearch, *, presolve: bool = True, solver: str = DEFAULT_SOLVER
-) -> None:
+def run_with_pauses(search: Search, *, presolve: bool = True, solver: str = DEFAULT_SOLVER) -> None:
     """Work on a search of schedules with pauses until it has a proof or must stop."""
     require_solver(solver)
     task = _task(search, presolve, solver, CELLS_OF_A_COLUMN)
@@ -114,8 +111,7 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
         search.offer_starts(message["starts"], label, message["workers"])
     if "times" in message:
-        assert isinstance(search, PausedSearch)
-        search.offer_paused(PausedSchedule.at_times(search.instance, message["times"]), label)
+        search.offer(PausedSchedule.at_times(search.instance, message["times"]), label)
     if "bound" in message:
         search.offer_claimed(message["bound"], label)
     if "fault" in message:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from kvopt import Instance, Request
 from kvopt.incumbent.incumbent import Search
-from kvopt.incumbent.inside import inside
 from kvopt.incumbent.limits import Limits
-from kvopt.incumbent.paused import PausedSearch
 
 ONE = Instance(3, [Request(0, 1, 2)])
 
 
 def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
     whole = Search(ONE, Limits(time_limit=50, seed=3, threads=1), checkable=True)
-    inner = inside(whole, PausedSearch, ONE)
-    assert isinstance(inner, PausedSearch)
+    inner = whole.inside(ONE)
     assert 0 < inner.remaining <= 50
     assert (inner.seed, inner.threads, inner.checkable) == (3, 1, True)
     assert not inner.should_stop()
@@ -25,6 +22,6 @@ def test_it_has_the_time_that_is_left_and_ends_with_the_whole() -> None:
 def test_time_that_it_is_given_counts_though_the_whole_has_none() -> None:
     """Slower machines have a share of a limit of which the search before has none."""
     whole = Search(ONE, Limits(time_limit=0))
-    inner = inside(whole, Search, ONE, 5.0, stop=lambda _: False, checkable=True)
+    inner = whole.inside(ONE, 5.0, stop=lambda _: False, checkable=True)
     assert inner.remaining > 1
     assert not inner.should_stop()
