@@ -23,8 +23,7 @@ from typer.main import get_command
 
 import kvopt
 from kvopt.cli import main
-from kvopt.cli.app import app
-from kvopt.cli.help import MESSAGES
+from kvopt.cli.app import MESSAGES, app
 
 ROOT = Path(__file__).parents[1]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
@@ -210,7 +209,9 @@ def test_every_public_name_is_described() -> None:
 def test_every_command_and_option_is_described() -> None:
     page = PAGES["command-line.md"]
     group: Any = get_command(app)
-    for name, command in group.commands.items():
+    machines = group.commands.pop("hardware").commands
+    nested = {f"hardware {name}": command for name, command in machines.items()}
+    for name, command in (group.commands | nested).items():
         _, found, rest = page.partition(f"\n## `kvopt {name}`\n")
         assert found, f"kvopt {name} has no section"
         section = rest.partition("\n## ")[0]

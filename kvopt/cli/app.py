@@ -1,26 +1,31 @@
-"""The Typer app and the commands it knows."""
+"""The Typer app: the commands by those who need them, with examples that the tests run."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from kvopt.cli import (
-    batch_time,
     bound,
-    capacity,
     certify,
     check,
     export,
     fleet,
     generate,
+    hardware,
     hunt,
     import_,
     import_run,
     info,
+    messages,
     plot,
     policies,
     reduce,
@@ -28,42 +33,188 @@ from kvopt.cli import (
     run,
     solve,
     study,
-    sweep,
     theory,
     verify,
     warmup,
 )
-from kvopt.cli import messages as told
-from kvopt.cli.common import option
-from kvopt.cli.help import MESSAGES, Command, Group
+from kvopt.cli.common import filled_in, option
+from kvopt.kernels.pipes import UNREAD, ended_by_reader
 from kvopt.version import __version__
 
-_COMMANDS: tuple[Callable[..., None], ...] = (
-    generate.generate_command, solve.solve_command, bound.bound_command, run.run_command,
-    certify.certify_command, verify.verify_command, policies.policies_command, check.check_command,
-    export.export_command, plot.plot_command, reduce.reduce_command, hunt.hunt_command,
-    info.info_command, import_.import_command, import_run.import_run_command,
-    capacity.capacity_command, fleet.fleet_command, batch_time.batch_time_command,
-    study.study_command, report.report_command, theory.theory_command, sweep.sweep_command,
-    warmup.warmup_command,
-)  # fmt: skip
-"""In the order of the help text; ``NAME_command`` is the command ``NAME``."""
+Work = Callable[..., None]
 
-_EPILOGS = {"generate": generate.families(), "batch-time": batch_time.PRESETS_BY_NAME}
-"""What stands below the options of a command: a title, then lines of a name and what it is."""
+MESSAGES = "Messages"
+"""Panel of the options that all commands take."""
 
-app = typer.Typer(
-    name="kvopt",
-    cls=Group,
-    help="How good can a schedule for LLM inference with a KV cache be?",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in _COMMANDS:
-    _name = _command.__name__.removesuffix("_command").replace("_", "-")
-    app.command(_name, cls=Command, epilog=_EPILOGS.get(_name))(_command)
+PANELS: dict[str, dict[Work, tuple[str, ...]]] = {
+    "Solve and certify": {
+        generate.generate_command: (
+            "kvopt generate arrival-1 --n 8 --seed 3 -o a.json",
+            "kvopt generate two-point -p l=2 -p u=9 --memory 20 -o b.json",
+        ),
+        solve.solve_command: (
+            "kvopt solve a.json --time-limit 60 -o best.json",
+            "kvopt generate uniform --n 6 -o - | kvopt solve - --time-limit 60",
+        ),
+        bound.bound_command: ("kvopt bound a.json --method volume",),
+        run.run_command: (
+            "kvopt run a.json --policy mc-sf --policy alpha-protect:alpha=0.2",
+            "kvopt run a.json --policy svf --seconds --batch-time llama-3-8b@h100",
+        ),
+        certify.certify_command: (
+            "kvopt certify a.json --policy mc-sf --time-limit 60 -o a.cert.json",
+            "kvopt certify a.json -P vllm-fcfs:block=1 -t 20 -o vllm.cert.json",
+        ),
+        verify.verify_command: ("kvopt verify a.cert.json",),
+        check.check_command: ("kvopt check a.json best.json",),
+        plot.plot_command: (
+            "kvopt plot a.json --schedule best.json -o best.svg",
+            "kvopt plot a.json --policy mc-sf -o mc-sf.png",
+        ),
+    },
+    "Servers": {
+        import_.import_command: (
+            "kvopt import samples/chat.csv --format azure --memory 2048 -o chat.json",
+        ),
+        import_run.import_run_command: ("kvopt import-run samples/vllm.jsonl -o run.json",),
+        fleet.fleet_command: (
+            "kvopt fleet a.json --match fcfs --router round-robin --workers 3 -t 2",
+            "kvopt fleet a.json --target mean=22 --counts 1..4 -t 2 --out fleets",
+        ),
+    },
+    "Research": {
+        study.study_command: (
+            "kvopt study smoke --describe",
+            "kvopt study smoke --limit 1 --out smoke",
+        ),
+        report.report_command: ("kvopt report smoke",),
+        hunt.hunt_command: ("kvopt hunt --policy mc-sf --n 4 --memory 4 -o worst.cert.json",),
+        theory.theory_command: ("kvopt theory theorem-6.2",),
+        reduce.reduce_command: ("kvopt reduce three-partition --target 40 11 11 12 11 17 18",),
+    },
+    "Tools": {
+        policies.policies_command: ("kvopt policies",),
+        export.export_command: (
+            "kvopt export a.json -o a.mps.gz",
+            "kvopt export a.json --formulation relaxed --format lp -o -",
+        ),
+        info.info_command: ("kvopt info", "kvopt info --params"),
+        warmup.warmup_command: ("kvopt warmup",),
+    },
+}
+"""Examples of each command, in the order of the help; ``NAME_command`` is the command ``NAME``."""
+
+HARDWARE: dict[Work, tuple[str, ...]] = {
+    hardware.capacity_command: (
+        "kvopt hardware capacity --model mistral-7b --gpu a10-24gb --gpus 1",
+    ),
+    hardware.fit_command: (
+        "kvopt hardware fit samples/batches.csv --kv-ns 40 -o mine.json",
+    ),
+    hardware.list_command: ("kvopt hardware list",),
+    hardware.show_command: ("kvopt hardware show llama-3-8b@h100",),
+}  # fmt: skip
+"""The same of ``kvopt hardware``."""
+
+
+@dataclass(frozen=True)
+class MessageOptions:
+    """How much is said, and where; every command takes them."""
+
+    verbose: Annotated[
+        bool,
+        option("--verbose -v", "Show details: stages, each improvement.", rich_help_panel=MESSAGES),
+    ] = False
+    quiet: Annotated[
+        bool, option("--quiet -q", "Show results and errors only.", rich_help_panel=MESSAGES)
+    ] = False
+    log: Annotated[
+        Path | None,
+        option(
+            "--log", "Append all messages to a file, with times.", "FILE", rich_help_panel=MESSAGES
+        ),
+    ] = None
+
+
+class _Readable:
+    """Help with names filled in, and without the names of types of Python."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help."""
+        for parameter in self.get_params(ctx):  # type: ignore[attr-defined]
+            parameter.help = filled_in(parameter.help or "")
+            takes = "" if parameter.param_type_name == "argument" else parameter.metavar or ""
+            parameter.display_type_rich = lambda takes=takes, **_: takes
+            parameter._get_number_range_help_str = lambda: None
+        try:
+            super().format_help(ctx, formatter)  # type: ignore[misc]
+        except SystemExit:  # so Rich ends the process when nobody reads on
+            sys.exit(UNREAD)
+
+
+class Command(_Readable, TyperCommand):
+    """A command."""
+
+
+class Group(_Readable, TyperGroup):
+    """A group of commands."""
+
+
+def expanded(work: Work) -> Work:
+    """Return a function that takes the fields of each dataclass that `work` takes, and messages.
+
+    A command takes options that belong together as one value.
+    """
+    known = get_type_hints(work, include_extras=True)
+    groups = {name: kind for name, kind in known.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for given in signature(work).parameters.values():
+        if given.name in groups:
+            parameters += _fields(groups[given.name])
+        else:
+            parameters.append(given.replace(annotation=known[given.name]))
+    parameters += _fields(MessageOptions)
+
+    @wraps(work)
+    def run(**given: Any) -> None:
+        def made(kind: Any) -> Any:
+            return kind(**{each.name: given.pop(each.name) for each in fields(kind)})
+
+        messages.set_up(**vars(made(MessageOptions)))
+        values = {name: made(kind) for name, kind in groups.items()}
+        with ended_by_reader():
+            work(**values, **given)
+
+    ordered = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__signature__ = Signature(ordered)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in ordered}
+    return run
+
+
+def _fields(kind: Any) -> list[Parameter]:
+    return list(signature(kind, eval_str=True).parameters.values())
+
+
+def name_of(work: Work) -> str:
+    """Return what a command is called."""
+    return work.__name__.removesuffix("_command").replace("_", "-")
+
+
+def add_commands(to: typer.Typer, panel: str | None, works: dict[Work, tuple[str, ...]]) -> None:
+    """Add commands with their examples to an app."""
+    for work, examples in works.items():
+        name = name_of(work)
+        title = "Examples" if len(examples) > 1 else "Example"
+        block = "\n".join(("```", *examples, "```"))
+        lists = f"{generate.families()}\n\n" if name == "generate" else ""
+        epilog = f"{lists}**{title}**\n\n{block}"
+        to.command(name, cls=Command, rich_help_panel=panel, epilog=epilog)(expanded(work))
+
+
+def _new_app(about: str, **more: Any) -> typer.Typer:
+    return typer.Typer(
+        cls=Group, help=about, no_args_is_help=True, rich_markup_mode="markdown", **more
+    )
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,41 +223,22 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _loud(context: typer.Context, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        told.be_loud()
-
-
-def _quiet(context: typer.Context, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        told.be_quiet()
-
-
-def _log(context: typer.Context, path: Path | None) -> None:
-    if path is not None and not context.resilient_parsing:
-        told.log_to(path)
-
-
-def _shared(flags: str, about: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return an option that every command takes too."""
-    more |= {"is_eager": True, "expose_value": False, "rich_help_panel": MESSAGES}
-    return option(flags, about, metavar, **more)
-
-
-@app.callback()
 def common(
-    _verbose: Annotated[
-        bool, _shared("--verbose -v", "Show details: stages, each improvement.", callback=_loud)
-    ] = False,
-    _quiet: Annotated[
-        bool, _shared("--quiet -q", "Show results and errors only.", callback=_quiet)
-    ] = False,
-    _log: Annotated[
-        Path | None,
-        _shared("--log", "Append all messages to a file, with times.", "FILE", callback=_log),
-    ] = None,
     _version: Annotated[
         bool, option("--version", "Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Find hindsight optima and lower bounds for LLM inference with a KV cache."""
+
+
+app = _new_app(
+    "How good can a schedule for LLM inference with a KV cache be?",
+    name="kvopt", pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+app.callback()(expanded(common))
+for _panel, _works in PANELS.items():
+    add_commands(app, _panel, _works)
+_machines = _new_app("Machines: how much fits beside a model, and how long a round lasts.")
+add_commands(_machines, None, HARDWARE)
+app.add_typer(_machines, name="hardware", rich_help_panel="Servers")

@@ -6,11 +6,13 @@ messages go to standard error.
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import isroutine
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
@@ -19,8 +21,12 @@ from kvopt.cli import INTERRUPTED as INTERRUPTED
 from kvopt.cli.messages import detail as detail
 from kvopt.cli.messages import is_watched as is_watched
 from kvopt.cli.messages import say as say
-from kvopt.cli.names import completing
+from kvopt.cli.tables import decimals as decimals
 from kvopt.cli.tables import new_table as new_table
+from kvopt.cli.tables import or_dash as or_dash
+from kvopt.cli.tables import percent as percent
+from kvopt.cli.tables import print_json as print_json
+from kvopt.cli.tables import print_rows as print_rows
 from kvopt.cli.tables import print_table as print_table
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
@@ -28,9 +34,12 @@ from kvopt.files.reading import is_standard_input, name_of
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.params import SolveParams
 from kvopt.kernels.modules import import_modules, located
+from kvopt.problem import clocks
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
+from kvopt.problem.hardware.roofline import expected_error, is_roofline, parts, roofline
+from kvopt.problem.instance import Instance
+from kvopt.problem.instance_files import read_instance
 from kvopt.problem.scopes import Scope
-from kvopt.show.summary import share
-from kvopt.show.summary import times as times
 
 FAILED = 1
 """Exit status when what was checked is wrong, or a part of the work failed."""
@@ -38,10 +47,49 @@ FAILED = 1
 NOTHING_FOUND = 3
 """Exit status when the work came to its end or limit without what was looked for."""
 
+NAMES = {
+    "policies": "kvopt.simulate.policies.registry:POLICIES.names",
+    "routers": "kvopt.simulate.routers.registry:ROUTERS.names",
+    "engines": "kvopt.search.registry:ENGINES.names",
+    "methods": "kvopt.bounds.registry:BOUNDS.names",
+    "families": "kvopt.problem.families:FAMILIES",
+    "traces": "kvopt.problem.traces:FORMATS.names",
+    "formulations": "kvopt.formulations.export:FORMULATIONS",
+    "exports": "kvopt.formulations.export:FORMATS",
+    "studies": "kvopt.experiments.studies.description:builtin_names",
+    "topics": "kvopt.experiments.theory:TOPICS",
+    "models": "kvopt.problem.hardware.presets:MODELS",
+    "gpus": "kvopt.problem.hardware.presets:GPUS",
+    "batch_times": "kvopt.problem.hardware.batch_time_files:PRESETS",
+    "scopes": "kvopt.problem.scopes:Scope",
+}
+"""Where the names of a kind are; ``{policies}`` in a help text stands for those of policies."""
 
-def option(
-    flags: str, about: str, metavar: str | None = None, names: str | None = None, **more: Any
-) -> Any:
+
+def names_of(kind: str) -> list[str]:
+    """Return the names of a kind; nothing is loaded before it is asked for."""
+    found = resolve_name(NAMES[kind])
+    return [str(name) for name in (found() if isroutine(found) else found)]
+
+
+def completing(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the names of a kind, for ``autocompletion`` of an option."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names_of(kind) if name.startswith(incomplete)]
+
+    return complete
+
+
+def filled_in(text: str) -> str:
+    """Return a help text with names in it."""
+    for kind in NAMES:
+        if (place := f"{{{kind}}}") in text:
+            text = text.replace(place, ", ".join(names_of(kind)))
+    return text
+
+
+def option(flags: str, about: str, metavar: str = "", names: str | None = None, **more: Any) -> Any:
     """Return an option.
 
     Parameters
@@ -51,9 +99,9 @@ def option(
     about
         What help says of it.
     metavar
-        What it takes.
+        What it takes; nothing for a flag.
     names
-        Of which kind in `kvopt.cli.names` that is, so that shells complete it.
+        Of which kind in `NAMES` that is, so that shells complete it.
     more
         For Typer.
     """
@@ -100,6 +148,7 @@ TimeLimit = Annotated[
 Threads = Annotated[
     int | None, option("--threads", "Solver threads; default: every core.", "N", min=1)
 ]
+Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
 
 
 def _scope(default: str) -> Any:
@@ -182,7 +231,86 @@ def policies(about: str) -> Any:
     )
 
 
-Seed = Annotated[int, option("--seed", "For random choices.", "N", min=0)]
+@dataclass(frozen=True)
+class InstanceOptions:
+    """An instance, and what an option says in place of its file."""
+
+    file: InstanceFile
+    memory: Memory = None
+    workers: Workers = None
+    block_size: BlockSize = None
+
+    def read(self) -> Instance:
+        """Read the file."""
+        return read_instance(self.file, self.memory, self.workers, self.block_size)
+
+
+@dataclass(frozen=True)
+class ClockOptions:
+    """How long a round lasts."""
+
+    seconds: Seconds = False
+    batch_time: BatchTime = None
+
+    def clock(self) -> clocks.Clock:
+        """Return the clock of the model that was named, or of the default one."""
+        if self.seconds:
+            return clocks.Seconds(batch_time(self.batch_time or DEFAULT_MODEL))
+        if self.batch_time is not None:
+            raise InvalidInput("goes with --seconds", field="--batch-time")
+        return clocks.ROUNDS
+
+    def say_assumed(self) -> None:
+        """Say which machine seconds are of, unless it was named, and which times are computed."""
+        if self.seconds:
+            say_machine(self.batch_time, "--batch-time {}", "--batch-time")
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """What a search may take, and its seed."""
+
+    time_limit: TimeLimit = None
+    threads: Threads = None
+    ram: Ram = None
+    params: Params = None
+    seed: Seed = 0
+
+
+def say_machine(model: object, assumed: str, option: str) -> None:
+    """Say what the times of a model rest on, unless it is a measured one that was named.
+
+    Parameters
+    ----------
+    model
+        Its name; None if it was left out.
+    assumed
+        How the default model would be named, with braces for its name.
+    option
+        What names another one.
+    """
+    if model is None:
+        say_assumed(f"{assumed.format(DEFAULT_MODEL)} (Llama-2-70B on two A100)", option)
+    elif isinstance(model, str) and is_roofline(model):
+        shape, gpu, gpus = parts(model)
+        name, error = roofline(shape, gpu, gpus).name, expected_error(shape, gpu)
+        say(f"assumed: {name} is a roofline, not a measurement: {error}")
+
+
+def say_assumed(what: str, option: str) -> None:
+    """Say what a command takes for granted, and what changes it."""
+    say(f"assumed: {what}; give {option} for another machine")
+
+
+def say_assumed_options(context: typer.Context, names: Sequence[str]) -> None:
+    """Say what those of some options are that were not given."""
+    assumed = [
+        f"--{name.replace('_', '-')} {context.params[name]}"
+        for name in names
+        if (source := context.get_parameter_source(name)) is not None and source.name == "DEFAULT"
+    ]
+    if assumed:
+        say_assumed(", ".join(assumed), "them" if len(assumed) > 1 else assumed[0].split()[0])
 
 
 def label(file: Path) -> str:
@@ -207,21 +335,6 @@ def exit_by_signal(number: int | None) -> None:
     """End the command if a signal ended its work, with the exit status that shells give it."""
     if number is not None:
         raise typer.Exit(128 + number)
-
-
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-
-def or_dash(value: object) -> str:
-    """Return a cell: what is unknown is a dash, never 0."""
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def percent(value: float | None) -> str:
-    """Return a gap as a percentage."""
-    return share(value) or "-"
 
 
 def warn_oversubscription(threads: int | None) -> None:

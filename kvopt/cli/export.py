@@ -10,11 +10,10 @@ from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.formulations.export import SUFFIXES, export, format_of
-from kvopt.problem.instance_files import read_instance
 
 
 def export_command(
-    file: common.InstanceFile,
+    problem: common.InstanceOptions,
     output: Annotated[
         Path, option("--output -o", "The file to write; - is standard output.", "OUT")
     ],
@@ -25,8 +24,6 @@ def export_command(
         str | None,
         option("--format", "One of {exports}; default: as OUT ends.", "NAME", names="exports"),
     ] = None,
-    memory: common.Memory = None,
-    workers: common.Workers = None,
 ) -> None:
     """Write the time-indexed program, its LP relaxation, or the one with pauses, as MPS or LP.
 
@@ -39,5 +36,5 @@ def export_command(
         reason = f"must end in one of {names}; another name needs --format"
         raise InvalidInput(reason, field=f"--output {error.file}") from None
     try_outputs(output=output)
-    instance = read_instance(file, memory, workers)
+    instance = problem.read()
     write_output(output, lambda path: export(instance, path, formulation, kind))

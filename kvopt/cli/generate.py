@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.names import completing
+from kvopt.cli.common import completing, option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 from kvopt.problem.families import FAMILIES, generate
@@ -18,14 +17,14 @@ from kvopt.problem.instance_files import write_instance
 
 
 def families() -> str:
-    """List every family with its keys in a line, for the help text."""
-    lines = ["Families"]
+    """List every family with its keys, for the help text."""
+    lines = ["**Families**", ""]
     for family in FAMILIES.values():
         about = [f"{family.summary}; n {family.n}, M {family.memory} ({family.source})"]
         for key in family.parameters:
             default = "" if key.default is None else f"={key.default}"
             about.append(f"-p {key.name}{default}: {key.help}")
-        lines.append(f"{family.name}: {'; '.join(about)}")
+        lines.append(f"* **{family.name}**: {'; '.join(about)}")
     return "\n".join(lines)
 
 
@@ -50,18 +49,14 @@ def generate_command(
 ) -> None:
     """Write an instance of a named family; same arguments, same bytes."""
     try_outputs(output=output)
-    instance = generate(family, n=n, memory=memory, seed=seed, parameters=_pairs(parameters or []))
-    about = f": {len(instance)} requests, memory {instance.memory}"
-    write_output(output, partial(write_instance, instance), about)
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in texts:
+    keys: dict[str, str] = {}
+    for text in parameters or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise InvalidInput(f"must be key=value, got {text!r}", field="-p")
-        if key in pairs:
+        if key in keys:
             raise InvalidInput("is given twice", field=f"-p {key}")
-        pairs[key] = value
-    return pairs
+        keys[key] = value
+    instance = generate(family, n=n, memory=memory, seed=seed, parameters=keys)
+    about = f": {len(instance)} requests, memory {instance.memory}"
+    write_output(output, partial(write_instance, instance), about)

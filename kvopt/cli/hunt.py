@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.certificates.writing import write_certificate
 from kvopt.cli import common
@@ -97,10 +96,16 @@ def _print(found: Hunt, n: int, memory: int) -> None:
         f"ratio {found.value} / {certificate.objective} = {float(found.ratio):.4f} ({checked}), "
         f"memory {certificate.instance.memory}"
     )
-    table = common.new_table("request", "arrival>", "prompt>", "output>")
-    for request in certificate.instance:
-        row = (request.arrival, request.prompt, request.output)
-        table.add_row(escape(str(request.id)), *map(str, row))
-    common.print_table(table)
+    common.print_rows(
+        [
+            {
+                "request": str(request.id),
+                "arrival>": request.arrival,
+                "prompt>": request.prompt,
+                "output>": request.output,
+            }
+            for request in certificate.instance
+        ]
+    )
     if found.scope is not Scope.RUNS:
         common.say(found.scope.sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,29 @@ from kvopt.problem.instance_files import write_instance
 from kvopt.problem.traces import import_trace
 
 
+@dataclass(frozen=True)
+class KeptOptions:
+    """Which requests of a trace are kept, and what is made of them; see `import_trace`."""
+
+    limit: Annotated[int | None, option("--limit", "Stop after N requests.", "N", min=0)] = None
+    sample: Annotated[int | None, option("--sample", "Draw N of them.", "N", min=0)] = None
+    seed: common.Seed = 0
+    round_ms: Annotated[
+        float | None, option("--round-ms", "Length of a round; 50 by default.", "X")
+    ] = None
+    all_at_once: Annotated[bool, option("--all-at-once", "Forget arrivals: a backlog.")] = False
+    max_total: Annotated[
+        int | None, option("--max-total", "Leave out what needs more tokens.", "T", min=1)
+    ] = None
+    prompt_column: Annotated[
+        str | None, option("--prompt-column", "Prompt tokens; csv knows many names.", "NAME")
+    ] = None
+    output_column: Annotated[
+        str | None, option("--output-column", "Output tokens, likewise.", "NAME")
+    ] = None
+    time_column: Annotated[str | None, option("--time-column", "Arrival, likewise.", "NAME")] = None
+
+
 def import_command(
     trace: Annotated[
         Path, typer.Argument(metavar="TRACE", help="The file to read; - is standard input.")
@@ -26,25 +50,7 @@ def import_command(
     output: Annotated[
         Path, option("--output -o", "Instance file to write; - is standard output.", "FILE")
     ],
-    limit: Annotated[int | None, option("--limit", "Stop after N requests.", "N", min=0)] = None,
-    sample: Annotated[int | None, option("--sample", "Draw N of them.", "N", min=0)] = None,
-    seed: common.Seed = 0,
-    round_ms: Annotated[
-        float | None, option("--round-ms", "Length of a round; 50 by default.", "X")
-    ] = None,
-    all_at_once: Annotated[bool, option("--all-at-once", "Forget arrivals: a backlog.")] = False,
-    max_total: Annotated[
-        int | None, option("--max-total", "Leave out what needs more tokens.", "T", min=1)
-    ] = None,
-    prompt_column: Annotated[
-        str | None, option("--prompt-column", "Prompt tokens; csv knows many names.", "NAME")
-    ] = None,
-    output_column: Annotated[
-        str | None, option("--output-column", "Output tokens, likewise.", "NAME")
-    ] = None,
-    time_column: Annotated[
-        str | None, option("--time-column", "Arrival, likewise.", "NAME")
-    ] = None,
+    kept: KeptOptions,
     _modules: common.Modules = None,
 ) -> None:
     """Turn a trace of requests into an instance; same arguments, same bytes.
@@ -53,11 +59,7 @@ def import_command(
     left out; how many and why is printed and stored in the notes of the instance.
     """
     try_outputs(output=output)
-    instance = import_trace(
-        trace, format_, memory, limit=limit, sample=sample, seed=seed, round_ms=round_ms,
-        all_at_once=all_at_once, max_total=max_total, prompt_column=prompt_column,
-        output_column=output_column, time_column=time_column,
-    )  # fmt: skip
+    instance = import_trace(trace, format_, memory, **vars(kept))
     length = "" if instance.round_ms is None else f", rounds of {instance.round_ms:g} ms"
     about = f": {len(instance)} requests, memory {instance.memory}{length}"
     write_output(output, partial(write_instance, instance), about)

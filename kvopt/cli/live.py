@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 
-from rich.cells import cell_len
+from rich.cells import set_cell_size
 
-from kvopt.cli.common import or_dash, percent
 from kvopt.cli.messages import console, detail, is_loud, is_watched, say
+from kvopt.cli.tables import or_dash, percent
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
 
@@ -28,8 +28,16 @@ class LiveProgress:
     """An observer that prints both sides as they move, and says when code is compiled.
 
     On a terminal one line is kept up to date; elsewhere there is a line for an improvement, at
-    most one a second, and one for compiling.  Details are all improvements, line by line.  Total
-    latencies are worded by ``total``.
+    most one a second, and one for compiling.  Details are all improvements, line by line.
+
+    Parameters
+    ----------
+    label
+        What is worked on.
+    quiet
+        Whether nothing is printed.
+    total
+        How a total latency is worded.
     """
 
     def __init__(
@@ -38,17 +46,20 @@ class LiveProgress:
         self._label, self._total = label, total
         self._quiet = quiet
         self._live = is_watched() and not quiet and not is_loud()
-        self._latest: Progress | None = None
+        self._sides = ""
         self._printed = 0.0
         self._began, self._compiled = working_time(), compile_seconds()
-        self._said_compiling = self._is_dirty = False
         self._done = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
 
     def __call__(self, progress: Progress) -> None:
         """Take note of an improvement."""
-        self._latest = progress
-        now, line = time.monotonic(), self._line(progress, progress.seconds)
+        total = self._total
+        self._sides = (
+            f"{progress.engine}  latency {total(progress.objective)}  "
+            f"bound {total(progress.lower_bound)}  gap {percent(progress.gap)}"
+        )
+        now, line = time.monotonic(), f"{self._label}  {progress.seconds:6.1f} s  {self._sides}"
         if self._quiet or self._live or now - self._printed < _LOG_EVERY:
             detail(line)
         else:
@@ -65,53 +76,30 @@ class LiveProgress:
             return
         self._done.set()
         self._ticker.join()
-        if self._is_dirty:
+        if self._live:
             _show("")
         if (seconds := self._compiling_for()) >= _WORTH_SAYING:
             say(f"{self._label}: compiling took {seconds:.0f} s; limits and seconds are without it")
 
     def _tick(self) -> None:
+        said = False
         while not self._done.wait(_RENEW_EVERY):
-            if self._live:
-                self._renew()
-            elif compiling().is_running and not self._said_compiling:
-                self._said_compiling = True
+            state = compiling()
+            if state.is_running and not self._live and not said:
+                said = True
                 say(f"{self._label}  {FIRST_USE}")
-
-    def _renew(self) -> None:
-        state = compiling()
-        if state.is_running:
-            count = f"{state.started} of ~{state.known} functions, {self._compiling_for():.0f} s"
-            whole = f"{self._label}  compiling (first use after installation): {count}"
-            line = _fitting(console.width, whole, f"compiling: {count}", "compiling")
-        elif self._latest is not None:
-            line = self._line(self._latest, working_time() - self._began, console.width)
-        else:
-            return
-        self._is_dirty = True
-        _show(line)
+            elif state.is_running and self._live:
+                count = f"{state.started} of ~{state.known} functions"
+                clock = f"{self._compiling_for():.0f} s"
+                _show(f"compiling (first use after installation): {count}, {clock}  {self._label}")
+            elif self._live and self._sides:
+                _show(f"{working_time() - self._began:6.1f} s  {self._sides}  {self._label}")
 
     def _compiling_for(self) -> float:
         return compile_seconds() - self._compiled
 
-    def _line(self, progress: Progress, seconds: float, width: int | None = None) -> str:
-        """Return both sides; where ``width`` is too little, without names rather than cut."""
-        sides = (
-            f"latency {self._total(progress.objective)}  "
-            f"bound {self._total(progress.lower_bound)}  gap {percent(progress.gap)}"
-        )
-        clock = f"{seconds:6.1f} s"
-        whole = f"{self._label}  {clock}  {progress.engine}  {sides}"
-        return _fitting(
-            width, whole, f"{self._label}  {clock}  {sides}", f"{clock}  {sides}", sides
-        )
-
-
-def _fitting(width: int | None, *lines: str) -> str:
-    """Return the first line that fits, else the last: a line that wraps would stay."""
-    return next((line for line in lines if width is None or cell_len(line) < width), lines[-1])
-
 
 def _show(line: str) -> None:
-    """Replace the line that a terminal shows."""
-    print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+    """Replace the line that a terminal shows; its end is cut, as a line that wraps would stay."""
+    whole = set_cell_size(line, console.width - 1).rstrip()
+    print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)

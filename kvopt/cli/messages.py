@@ -78,33 +78,28 @@ def messages_shown() -> Iterator[None]:
         if isinstance(sys.stdout, _AsMessages):
             sys.stdout = out
         warnings.showwarning = show
-        for handler in (_shown, *_log_files()):
-            _LOGGER.removeHandler(handler)
-            handler.close()
+        for handler in [*_LOGGER.handlers]:
+            if isinstance(handler, (_OnConsole, _InFile)):
+                _LOGGER.removeHandler(handler)
+                handler.close()
         _LOGGER.setLevel(logging.NOTSET)
-
-
-def _log_files() -> list[_InFile]:
-    return [handler for handler in _LOGGER.handlers if isinstance(handler, _InFile)]
 
 
 def _say_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
     say(f"kvopt: warning: {one_line(str(message))}")
 
 
-def be_loud() -> None:
-    """Show details too."""
-    if is_quiet():
-        raise InvalidInput("goes without --quiet", field="--verbose")
-    _shown.setLevel(logging.DEBUG)
-    _LOGGER.setLevel(logging.DEBUG)
-
-
-def be_quiet() -> None:
-    """Show what ends the command, and nothing else."""
-    if is_loud():
+def set_up(verbose: bool, quiet: bool, log: Path | None) -> None:
+    """Show more or less from now on, and append every message to a file, however few are shown."""
+    if (verbose or is_loud()) and (quiet or is_quiet()):
         raise InvalidInput("goes without --verbose", field="--quiet")
-    _shown.setLevel(logging.ERROR)
+    if verbose:
+        _shown.setLevel(logging.DEBUG)
+        _LOGGER.setLevel(logging.DEBUG)
+    if quiet:
+        _shown.setLevel(logging.ERROR)
+    if log is not None:
+        _log_to(log)
 
 
 def is_loud() -> bool:
@@ -117,8 +112,7 @@ def is_quiet() -> bool:
     return _shown.level > logging.INFO
 
 
-def log_to(path: Path) -> None:
-    """Append every message to a file, however few are shown."""
+def _log_to(path: Path) -> None:
     if str(path) == "-":
         raise InvalidInput("must be a file", field="--log -")
     try:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 from kvopt.cli import common
-from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.certify import read_problem
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
@@ -27,7 +26,8 @@ _PRICE_SECONDS = 5.0
 
 
 def plot_command(
-    file: common.InstanceFile,
+    problem: common.InstanceOptions,
+    timing: common.ClockOptions,
     output: Annotated[Path, option("--output -o", "The picture.", "OUT.{png,svg,pdf}")],
     schedule: Annotated[
         Path | None, option("--schedule", "The schedule to draw.", "SCHEDULE")
@@ -38,11 +38,6 @@ def plot_command(
     prices: Annotated[
         bool, option("--prices", "Show the prices of the lagrangian bound below the memory.")
     ] = False,
-    memory: common.Memory = None,
-    workers: common.Workers = None,
-    block_size: common.BlockSize = None,
-    seconds: common.Seconds = False,
-    model: common.BatchTime = None,
     _modules: common.Modules = None,
 ) -> None:
     """Draw a schedule by request and over memory, runs of schedulers, or the requests alone.
@@ -61,18 +56,19 @@ def plot_command(
     try_outputs(output=output)
     if schedule is not None and names:
         raise InvalidInput("give --schedule or --policy, not both", field="options")
-    if seconds and not names:
+    if timing.seconds and not names:
         raise InvalidInput("goes with --policy", field="--seconds")
-    if prices and schedule is None and (seconds or len(names or ()) != 1):
+    if prices and schedule is None and (timing.seconds or len(names or ()) != 1):
         raise InvalidInput("goes with --schedule or one --policy, in rounds", field="--prices")
-    clock = clock_of(seconds, model)
+    clock = timing.clock()
     chosen = [policy_from(name) for name in names or ()]  # refuse what is wrong before reading
-    recorded = file if is_run(file) else None
+    recorded = problem.file if is_run(problem.file) else None
     if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
     instance, served = read_problem(
-        None if recorded else file, memory, workers, block_size, recorded, clock
-    )
+        None if recorded else problem.file, problem.memory, problem.workers, problem.block_size,
+        recorded, clock,
+    )  # fmt: skip
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
         runs.append(run(instance, policy, clock=clock, label=name))
@@ -93,7 +89,7 @@ def plot_command(
     elif prices:
         raise InvalidInput(f"{runs[0].policy} did not finish, so there is no schedule", field="-P")
     elif runs:
-        say_assumed_clock(clock, model)
+        timing.say_assumed()
         write_output(output, partial(plot_runs, runs))
     else:
         write_output(output, partial(plot_instance, instance))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import MISSING, fields
 from typing import Annotated, Any
 
-from rich.markup import escape
-
 from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.show.summary import first_line
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policies
 from kvopt.simulate.routers.registry import ROUTERS
+
+_OPTIONAL = ("source", "parameters", "a request is given", "needs")
 
 
 def policies_command(
@@ -28,50 +28,31 @@ def policies_command(
     intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.
     """
     if routers:
-        _list_routers(json)
-        return
-    rows = [_described(kind) for kind in policies().values()]
-    if json:
-        common.print_json({"policies": rows})
-        return
-    table = common.new_table(
-        "policy", "needs", "parameters", "source", "rule",
-        prose=("parameters", "source", "rule"), optional=("source", "parameters", "needs"),
-    )  # fmt: skip
-    for row in rows:
-        parameters = [
-            key if value is None else f"{key}={value}" for key, value in row["parameters"].items()
+        found = [
+            {
+                "router": kind.name,
+                "summary": first_line(kind),
+                "source": kind.source,
+                "given": "when it arrives" if kind.is_irrevocable else "when it starts",
+            }
+            for kind in ROUTERS.all().values()
         ]
-        table.add_row(
-            row["policy"],
-            ", ".join(row["needs"]) or "nothing",
-            escape(", ".join(parameters)),
-            row["source"],
-            escape(row["summary"]),
-        )
-    common.print_table(table)
-
-
-def _list_routers(json: bool) -> None:
-    rows = [
-        {
-            "router": kind.name,
-            "summary": first_line(kind),
-            "source": kind.source,
-            "given": "when it arrives" if kind.is_irrevocable else "when it starts",
-        }
-        for kind in ROUTERS.all().values()
-    ]
+        rows = [
+            {
+                "router": each["router"],
+                "a request is given": each["given"],
+                "source": each["source"],
+                "rule": each["summary"],
+            }
+            for each in found
+        ]
+    else:
+        found = [_described(kind) for kind in policies().values()]
+        rows = [_row(each) for each in found]
     if json:
-        common.print_json({"routers": rows})
-        return
-    table = common.new_table(
-        "router", "a request is given", "source", "rule",
-        prose=("source", "rule"), optional=("source", "a request is given"),
-    )  # fmt: skip
-    for row in rows:
-        table.add_row(row["router"], row["given"], row["source"], escape(row["summary"]))
-    common.print_table(table)
+        common.print_json({"routers" if routers else "policies": found})
+    else:
+        common.print_rows(rows, ("parameters", "source", "rule"), _OPTIONAL)
 
 
 def _described(kind: type[Policy]) -> dict[str, Any]:
@@ -86,4 +67,15 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
             item.name: None if item.default in (MISSING, None) else str(item.default)
             for item in own
         },
+    }
+
+
+def _row(found: dict[str, Any]) -> dict[str, str]:
+    keys = found["parameters"].items()
+    return {
+        "policy": found["policy"],
+        "needs": ", ".join(found["needs"]) or "nothing",
+        "parameters": ", ".join(key if value is None else f"{key}={value}" for key, value in keys),
+        "source": found["source"],
+        "rule": found["summary"],
     }

@@ -18,9 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from kvopt.cli import common
-from kvopt.cli.assumed import say_assumed_clock_of_study
-from kvopt.cli.common import option
-from kvopt.cli.names import completing
+from kvopt.cli.common import completing, option
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
 from kvopt.problem.scopes import Scope
@@ -89,7 +87,8 @@ def study_command(
         raise typer.BadParameter("is missing", param_hint="--out")
     try_folder("--out", out)
     if study.limits[0].batch_time is not None:
-        say_assumed_clock_of_study(tomllib.loads(text).get("batch_time"))
+        model = tomllib.loads(text).get("batch_time")
+        common.say_machine(model, 'batch_time = "{}"', "batch_time in the description")
     if scheduler is None:
         common.warn_oversubscription(jobs)
     try:
@@ -119,13 +118,15 @@ def _list(json: bool) -> None:
     if json:
         common.print_json({"studies": [{"name": s.name, "title": s.title} for s in studies]})
         return
-    table = common.new_table(
-        "study", "instances>", "what it asks", prose=("what it asks",), optional=("instances",)
-    )
-    for study in studies:
-        instances = sum(entry.instances for entry in study.entries) * len(study.limits)
-        table.add_row(study.name, common.or_dash(instances), escape(study.title))
-    common.print_table(table)
+    rows = [
+        {
+            "study": study.name,
+            "instances>": sum(entry.instances for entry in study.entries) * len(study.limits),
+            "what it asks": study.title,
+        }
+        for study in studies
+    ]
+    common.print_rows(rows, prose=("what it asks",), optional=("instances",))
 
 
 def _to_json(found: StudyResult) -> dict[str, object]:
@@ -153,29 +154,26 @@ def _print(found: StudyResult) -> None:
     limits = found.study.limits
     in_seconds = limits[0].batch_time is not None
     scoped = any(each.scope is not Scope.RUNS for each in limits)
-    rows = by_policy(found.records)
-    slower = limits[0].slower
-    table = common.new_table(
-        "policy", *(["scope"] if scoped else []), "runs>", "completed>", "proved>",
-        "mean x optimum>", "worst x optimum>",
-        *(["x slower>"] if slower else []), *(["mean s>"] if in_seconds else []),
-        optional=("proved",),
-    )  # fmt: skip
-    for row in rows:
-        counts = map(common.or_dash, (row.runs, row.completed, row.proved))
-        named = [escape(row.policy), *([str(row.scope)] if scoped else [])]
-        cells = [*named, *counts, escape(str(row.mean)), escape(str(row.worst))]
-        if slower:
-            cells.append(escape(common.or_dash(row.machine)))
-        mean = "-" if row.latency is None else four_digits(row.latency)
-        table.add_row(*cells, *([mean] if in_seconds else []))
+    rows = [
+        {
+            "policy": row.policy,
+            **({"scope": row.scope} if scoped else {}),
+            "runs>": row.runs,
+            "completed>": row.completed,
+            "proved>": row.proved,
+            "mean x optimum>": row.mean,
+            "worst x optimum>": row.worst,
+            **({"x slower>": row.machine} if limits[0].slower else {}),
+            **({"mean s>": row.latency and four_digits(row.latency)} if in_seconds else {}),
+        }
+        for row in by_policy(found.records)
+    ]
     if rows:
-        common.print_table(table)
+        common.print_rows(rows, optional=("proved",))
     for sentence in found.answer:
         print(sentence)
     for verdict in found.verdicts:
-        print(f"{verdict.verdict}: {verdict.claim} ({verdict.source})")
-        print(f"  published: {verdict.published}\n  found:     {verdict.found}")
+        print(verdict)
     for line in left_out(found.records):
         common.say(f"kvopt: {line}")
     for record in found.records:

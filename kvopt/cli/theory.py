@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated
 
 import typer
 
 from kvopt.cli import common
-from kvopt.cli.common import option
-from kvopt.cli.names import completing
+from kvopt.cli.common import completing, option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
 
@@ -53,9 +53,7 @@ def theory_command(
         if not json:
             print(f"{name}: {found[-1].title}")
             for verdict in found[-1].verdicts:
-                print(f"  {verdict.verdict}: {verdict.claim} ({verdict.source})")
-                print(f"    published: {verdict.published}")
-                print(f"    found:     {verdict.found}")
+                print(indent(str(verdict), "  "))
     if json:
         common.print_json({"topics": [examination.to_json() for examination in found]})
     if output is not None:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from kvopt.cli import common
-
-if TYPE_CHECKING:
-    from kvopt.experiments.warmup import Warmed
 
 
 def warmup_command(json: common.Json = False) -> None:
@@ -20,44 +16,34 @@ def warmup_command(json: common.Json = False) -> None:
     from kvopt.experiments.warmup import warm_up
     from kvopt.kernels.compiled import folders
 
-    done: list[Warmed] = []
+    parts = []
+    count, seconds = 0, 0.0
     if not json:
         common.say("compiling what is not kept yet, up to some minutes in all ...")
     number: int | None = common.INTERRUPTED - 128
     try:
         for part in warm_up():
-            done.append(part)
-            if not json and part.signal_number is None:
-                print(_line(part), flush=True)
-        number = done[-1].signal_number
+            number = part.signal_number
+            parts.append({k: v for k, v in part._asdict().items() if k != "signal_number"})
+            count, seconds = count + part.compiled, seconds + part.seconds
+            if not json and number is None:
+                said = _compiled(part.compiled, part.seconds) if part.compiled else "ready"
+                print(f"{part.name}: {said}", flush=True)
     except KeyboardInterrupt:
-        pass
+        number = common.INTERRUPTED - 128
     if number is not None:
         common.say("kvopt: interrupted; what was compiled so far is kept")
     common.exit_by_signal(number)
-    count, seconds = sum(part.compiled for part in done), sum(part.seconds for part in done)
     kept = folders()
     if json:
         common.print_json({
-            "parts": [_member(part) for part in done], "compiled": count, "seconds": seconds,
+            "parts": parts, "compiled": count, "seconds": seconds,
             "folders": [str(folder) for folder in kept if folder], "kept": None not in kept,
         })  # fmt: skip
     else:
-        print(f"done: {_compiled(count, seconds)}" if count else _NOTHING)
+        nothing = "nothing to compile, all of it was kept from before"
+        print(f"done: {_compiled(count, seconds) if count else nothing}")
     _say_where(kept)
-
-
-def _member(part: Warmed) -> dict[str, Any]:
-    return {name: value for name, value in part._asdict().items() if name != "signal_number"}
-
-
-_NOTHING = "done: nothing to compile, all of it was kept from before"
-
-
-def _line(part: Warmed) -> str:
-    if not part.compiled:
-        return f"{part.name}: ready"
-    return f"{part.name}: {_compiled(part.compiled, part.seconds)}"
 
 
 def _compiled(count: int, seconds: float) -> str:

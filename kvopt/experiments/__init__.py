@@ -1,1 +1,1 @@
-"""Experiments on many instances: studies, theory, hunts for bad cases, reductions, grids."""
+"""Experiments on many instances: studies, theory, hunts for bad cases and reductions."""

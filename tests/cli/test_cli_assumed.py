@@ -31,9 +31,7 @@ def stuck(tmp_path: Path) -> Path:
 class TestClock:
     """Seconds are of some machine."""
 
-    @pytest.mark.parametrize(
-        "command", [("run", "-P", "mc-sf"), ("sweep", "--alpha", "0.5"), ("certify", "-P", "mc-sf")]
-    )
+    @pytest.mark.parametrize("command", [("run", "-P", "mc-sf"), ("certify", "-P", "mc-sf")])
     @pytest.mark.parametrize("json_", [False, True])
     def test_the_model_that_is_assumed_is_named(
         self, run: Run, ec1: Path, tmp_path: Path, command: tuple[str, ...], json_: bool
@@ -82,21 +80,23 @@ class TestClock:
 
 
 class TestMachine:
-    """``capacity`` and ``batch-time`` are of some machine."""
+    """What is computed of a machine is of some machine."""
 
     def test_what_capacity_assumes(self, run: Run) -> None:
-        _, out, err = run("capacity", "--json")
+        _, out, err = run("hardware", "capacity", "--json")
         assert err == (
             "assumed: --model llama-2-70b, --gpu a100-80gb, --gpus 2, --fraction 0.9; "
             "give them for another machine\n"
         )
         json.loads(out)
-        _, _, err = run("capacity", "--model", "mistral-7b", "--gpu-memory", 80, "--fraction", 1)
+        _, _, err = run(
+            "hardware", "capacity", "--model", "mistral-7b", "--gpu-memory", 80, "--fraction", 1
+        )
         assert err == "assumed: --gpus 2; give --gpus for another machine\n"
 
     def test_a_machine_that_is_given_is_not_assumed(self, run: Run) -> None:
         machine = ("--model", "mistral-7b", "--gpu", "a10-24gb", "--gpus", 2, "--fraction", "0.9")
-        assert run("capacity", *machine)[2] == ""
+        assert run("hardware", "capacity", *machine)[2] == ""
 
 
 class TestLivelocks:
@@ -109,7 +109,7 @@ class TestLivelocks:
         assert head.split("  ")[0] == "policy"
         assert endless.split()[1:8] == ["-"] * 7
         assert endless.endswith("livelock; 1 of 3 finished")
-        assert ended.split()[4] == "1.0000", "the best of those that end"
+        assert ended.split()[6] == "1.0000", "the best of those that end"
 
     def test_in_rounds(self, run: Run, stuck: Path) -> None:
         policies = ("-P", "alpha-protect:alpha=0", "-P", "mc-sf")

@@ -63,7 +63,7 @@ REFUSED = {
         ["plot", "a.json", "-o", "a.png"],
         ["theory", "theorem-2", "-o", "a.png"],
     ],
-    "fit": [["theory", "rayleigh"], ["batch-time", "batches.csv", "-o", "b.json"]],
+    "fit": [["theory", "rayleigh"], ["hardware", "fit", "batches.csv", "-o", "b.json"]],
     "cluster": [["study", "study.toml", "--out", "out", "--scheduler", "tcp://127.0.0.1:1"]],
 }
 
@@ -112,7 +112,7 @@ def test_the_core_alone_solves_bounds_runs_certifies_and_studies(core: Path, fol
         ["report", "out"],
         ["theory", "theorem-2"],
         ["policies"],
-        ["capacity", "--model", "llama-3-8b"],
+        ["hardware", "capacity", "--model", "llama-3-8b"],
         ["reduce", "three-partition", "--target", "20", "6", "6", "7", "7", "6", "8"],
     ]
     answers = commands(core, asked, folder)

@@ -17,12 +17,15 @@ import typer
 from commands import Run
 
 import kvopt
-from kvopt.cli.app import app
-from kvopt.cli.examples import EXAMPLES
-from kvopt.cli.names import NAMES, completing
+from kvopt.cli.app import HARDWARE, PANELS, app, name_of
+from kvopt.cli.common import NAMES, completing, names_of
 
 GROUP: Any = typer.main.get_command(app)
-COMMANDS = sorted(GROUP.commands)
+EXAMPLES = {
+    **{name_of(work): lines for works in PANELS.values() for work, lines in works.items()},
+    **{f"hardware {name_of(work)}": lines for work, lines in HARDWARE.items()},
+}
+COMMANDS = sorted(EXAMPLES)
 SAMPLES = Path(kvopt.__file__).parents[1] / "samples"
 
 LISTED = {
@@ -30,7 +33,6 @@ LISTED = {
     "certify": ("policies", "batch_times"),
     "plot": ("policies",),
     "hunt": ("policies",),
-    "sweep": ("policies", "batch_times"),
     "solve": ("engines",),
     "bound": ("methods",),
     "generate": ("families",),
@@ -38,8 +40,9 @@ LISTED = {
     "export": ("formulations", "exports"),
     "study": ("studies",),
     "theory": ("topics",),
-    "capacity": ("models", "gpus"),
-    "batch-time": ("models", "gpus"),
+    "hardware capacity": ("models", "gpus"),
+    "hardware fit": ("models", "gpus"),
+    "hardware show": ("batch_times",),
 }
 """Commands with a choice, and of what."""
 
@@ -56,7 +59,7 @@ def flowing(lines: list[str]) -> str:
     return " ".join(" ".join(lines).replace("│", " ").split())
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", "hardware", *COMMANDS])
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_help_is_fit_to_read(
     run: Run, command: str, width: int, monkeypatch: pytest.MonkeyPatch
@@ -65,9 +68,9 @@ def test_help_is_fit_to_read(
     assert max(map(len, lines)) <= width
     text = flowing(lines)
     assert not re.search(r"<(bool|str|int|float|path|list\[.*?\]|Path)>|x>=|``|\[/?bold\]", text)
-    assert not re.search(r"\{\w+\}", text.replace("{png,svg,pdf}", "")), "names are filled in"
-    assert "--verbose" in text
-    assert command == "" or "Example" in text
+    assert not re.search(r"\{[a-z_]+\}", text), "names are filled in"
+    assert command == "hardware" or "--verbose" in text
+    assert command in ("", "hardware") or "Example" in text
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -89,13 +92,15 @@ def test_names_are_listed_from_their_registries(
 ) -> None:
     text = flowing(shown(run, command, 80, monkeypatch))
     for kind in LISTED[command]:
-        names = list(NAMES[kind]())
+        names = names_of(kind)
         assert names
         assert [name for name in names if name not in text] == []
 
 
 def test_every_command_has_examples_of_itself() -> None:
-    assert sorted(EXAMPLES) == COMMANDS
+    machines = GROUP.commands["hardware"].commands
+    names = {*GROUP.commands, *(f"hardware {name}" for name in machines)} - {"hardware"}
+    assert names == {*EXAMPLES}
     for command, lines in EXAMPLES.items():
         for line in lines:
             assert len(line) <= 76, "wider examples would be broken"
@@ -107,7 +112,10 @@ def test_examples_are_understood(command: str) -> None:
     for line in EXAMPLES[command]:
         for part in line.split(" | "):
             _, name, *arguments = shlex.split(part)
-            GROUP.commands[name].make_context(name, arguments)
+            known = GROUP.commands[name]
+            if hasattr(known, "commands"):
+                known, *arguments = known.commands[arguments[0]], *arguments[1:]
+            known.make_context(name, arguments)
 
 
 @pytest.mark.thorough
@@ -158,7 +166,7 @@ class TestCompletion:
 
     @pytest.mark.parametrize("kind", NAMES)
     def test_of_each_kind(self, kind: str) -> None:
-        names = [*NAMES[kind]()]
+        names = names_of(kind)
         assert completing(kind)("") == names
         assert names[0] in completing(kind)(names[0][:2])
         assert completing(kind)("no such thing") == []
@@ -191,8 +199,8 @@ MISTYPED = {
     "export": (("export", "FILE", "--format", "msp", "-o", "OUT"), "mps"),
     "formulation": (("export", "FILE", "--formulation", "relax", "-o", "OUT.lp"), "relaxed"),
     "topic": (("theory", "rayliegh"), "rayleigh"),
-    "model": (("capacity", "--model", "mistral7b"), "mistral-7b"),
-    "gpu": (("capacity", "--gpu", "a10-24"), "a10-24gb"),
+    "model": (("hardware", "capacity", "--model", "mistral7b"), "mistral-7b"),
+    "gpu": (("hardware", "capacity", "--gpu", "a10-24"), "a10-24gb"),
     "batch time": (
         ("run", "FILE", "-P", "svf", "--seconds", "--batch-time", "llama-2-70b-2xa10"),
         "llama-2-70b-2xa100",
@@ -222,10 +230,10 @@ def test_a_path_is_named_once(run: Run, ec1: Path, tmp_path: Path, content: str 
         ("solve", bad), ("solve", ec1, "--start", bad), ("bound", bad), ("check", bad, bad),
         ("check", ec1, bad), ("run", bad, "-P", "svf"), ("certify", bad, "-o", out),
         ("certify", ec1, "--schedule", bad, "-o", out), ("export", bad, "-o", tmp_path / "o.lp"),
-        ("plot", bad, "-o", tmp_path / "o.svg"), ("sweep", bad, "--alpha", "0.1"),
+        ("plot", bad, "-o", tmp_path / "o.svg"), ("hardware", "fit", bad),
         ("run", ec1, "-P", "svf", "--seconds", "--batch-time", bad),
         ("solve", ec1, "--params", bad), ("report", bad),
-        ("import", bad, "-f", "csv", "-m", 9, "-o", out), ("batch-time", bad, "-o", out),
+        ("import", bad, "-f", "csv", "-m", 9, "-o", out), ("hardware", "show", bad, "-o", out),
         ("run", ec1, "-P", "svf", "--module", f"{bad}.py"),
     ]  # fmt: skip
     for words in readers:

@@ -119,5 +119,3 @@ def test_files_of_another_kind_get_a_hint(run: Run, tmp_path: Path) -> None:
     ):
         code, _, err = run(*command)
         assert (code, err.endswith("; separate columns by commas, not semicolons\n")) == (2, True)
-    code, _, err = run("sweep", made, "--policy", "vllm-fcfs")
-    assert (code, "; a sweep is of a policy that has it, such as alpha-protect" in err) == (2, True)

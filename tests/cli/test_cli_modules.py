@@ -66,7 +66,7 @@ def test_commands_know_what_a_file_registers(run: Run, ec1: Path, mine: Path) ->
         "longest:weight=2"
     ]
     assert "longest" in run("policies", *module)[1]
-    code, _, err = run("sweep", ec1, *module, "--policy", "longest", "--alpha", "0.1")
+    code, _, err = run("run", ec1, *module, "--policy", "longest:alpha=0.1")
     assert (code, "alpha: is not a key of longest" in err) == (2, True)
 
 

@@ -38,7 +38,7 @@ WRITERS = {
     "report": ("report", "STUDY", "-o", "OUT.html", "--verify"),
     "report --csv": ("report", "STUDY", "--csv", "OUT.csv", "--verify"),
     "theory": ("theory", "rayleigh", "-o", "OUT.png"),
-    "batch-time": ("batch-time", "missing.csv", "-o", "OUT.json"),
+    "hardware fit": ("hardware", "fit", "missing.csv", "-o", "OUT.json"),
     "study": ("study", "smoke", "--out", "OUT.json/folder"),
 }
 
@@ -128,7 +128,7 @@ LATE = {
         "reduce", "three-partition", "--target", 40, 11, 11, 12, 11, 17, 18,
         "--certificate", "OUT.json",
     ),
-    "batch-time": ("batch-time", "TABLE", "-o", "OUT.json"),
+    "hardware fit": ("hardware", "fit", "TABLE", "-o", "OUT.json"),
 }  # fmt: skip
 
 

@@ -11,15 +11,14 @@ import struct
 import subprocess
 import sys
 import termios
-from io import StringIO
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from commands import EC1, Run
-from rich.console import Console
 
 from kvopt.cli import tables
-from kvopt.cli.tables import new_table, print_table
+from kvopt.cli.tables import print_rows
 
 LONG = "alpha-beta:alpha=0.25,beta=0.1,seed=3"
 NAME = "conversation-and-summarisation-of-a-whole-day-n4-m7-seed12345"
@@ -32,8 +31,6 @@ COMMANDS = {
     "run --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds"),
     "certify": ("-P", "mc-sf", "-P", LONG),
     "certify --seconds": ("-P", "mc-sf", "-P", LONG, "--seconds", "-t", 5),
-    "sweep": ("-P", "alpha-beta:seed=3", "--alpha", "0.25", "--beta", "0.1,0.125"),
-    "sweep --seconds": ("--alpha", "0:0.3:0.1", "--seconds"),
 }
 """Commands that read an instance, with what they need."""
 
@@ -46,11 +43,17 @@ def named(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(params=WIDTHS)
-def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+@pytest.fixture
+def width_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let somebody look at standard output on a terminal of so many columns."""
+    return lambda cells: monkeypatch.setattr(tables, "_terminal_width", lambda: cells)
+
+
+@pytest.fixture(params=WIDTHS)
+def width(request: pytest.FixtureRequest, width_is: Callable[[int], None]) -> int:
+    """Do so at different widths."""
     cells: int = request.param
-    monkeypatch.setattr(tables, "_terminal_width", lambda: cells)
+    width_is(cells)
     return cells
 
 
@@ -72,7 +75,7 @@ def test_no_command_cuts_names(
     written = ("-o", tmp_path / "some.cert.json") if verb == "certify" else ()
     code, out, err = run(verb, named, *COMMANDS[command], *written)
     assert code == 0, err
-    names = {"solve": [NAME], "bound": ["configuration"], "sweep": []}.get(verb, ["mc-sf", LONG])
+    names = {"solve": [NAME], "bound": ["configuration"]}.get(verb, ["mc-sf", LONG])
     first = out.splitlines()[0]
     sentence = [first] if verb == "certify" else []  # which stands above the table
     is_whole(out, width, *names, *sentence)
@@ -107,41 +110,58 @@ def test_a_hunt_cuts_nothing(run: Run, width: int) -> None:
     is_whole(out, width, "tried 1,247 instances: every instance of up to 4 requests", "ratio 11")
 
 
-def printed(width: int) -> str:
-    table = new_table(
-        "policy", "latency>", "mean>", "peak>", "outcome",
-        prose=("outcome",), optional=("peak", "mean"),
-    )  # fmt: skip
-    table.add_row("mc-sf", "1,234,567", "23.45", "34", "completed")
-    table.add_row(LONG, "-", "-", "32", "livelock; 3 of 20 finished")
-    text = StringIO()
-    print_table(table, Console(file=text, width=width))
-    return text.getvalue()
+@pytest.fixture
+def printed(
+    width_is: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> Callable[[int], list[str]]:
+    """Return what prints a table to a width, and returns its lines."""
+
+    def lines(width: int) -> list[str]:
+        width_is(width)
+        print_rows(
+            [
+                {
+                    "policy": "mc-sf", "latency>": 1_234_567, "mean>": "23.45", "peak>": 34,
+                    "outcome": "completed",
+                },
+                {
+                    "policy": LONG, "latency>": None, "mean>": None, "peak>": 32,
+                    "outcome": "livelock; 3 of 20 finished",
+                },
+            ],
+            prose=("outcome",), optional=("seconds", "peak", "mean"),
+        )  # fmt: skip
+        return capsys.readouterr().out.splitlines()
+
+    return lines
 
 
-def test_what_fits_is_shown() -> None:
-    assert printed(120).splitlines() == [
+Printed = Callable[[int], list[str]]
+
+
+def test_what_fits_is_shown(printed: Printed) -> None:
+    assert printed(120) == [
         f"{'policy':37}    latency   mean  peak  outcome",
         f"{'mc-sf':37}  1,234,567  23.45    34  completed",
         f"{LONG}          -      -    32  livelock; 3 of 20 finished",
     ]
 
 
-def test_prose_is_wrapped_before_a_column_is_left_out() -> None:
-    assert printed(80).splitlines()[-2:] == [
+def test_prose_is_wrapped_before_a_column_is_left_out(printed: Printed) -> None:
+    assert printed(80)[-2:] == [
         f"{LONG}          -      -    32  livelock; 3 of 20",
         f"{'':37}{'':26}finished",
     ]
 
 
-def test_what_matters_least_is_left_out_first_and_named() -> None:
-    lines = printed(75).splitlines()
+def test_what_matters_least_is_left_out_first_and_named(printed: Printed) -> None:
+    lines = printed(75)
     assert lines[0].split() == ["policy", "latency", "mean", "outcome"]
     assert lines[-1] == "left out: peak (a wider terminal or --json has them)"
 
 
-def test_where_too_little_fits_each_row_is_a_block_with_everything_in_it() -> None:
-    assert printed(40).splitlines() == [
+def test_where_too_little_fits_each_row_is_a_block_with_everything_in_it(printed: Printed) -> None:
+    assert printed(40) == [
         "policy:  mc-sf",
         "latency: 1,234,567",
         "mean:    23.45",

@@ -90,12 +90,12 @@ def test_fitted_rounds_take_as_long_in_all_as_the_measured_ones() -> None:
 def test_a_model_that_is_off_in_all_is_warned_of(run: Run, tmp_path: Path) -> None:
     table = tmp_path / "own.csv"
     table.write_text("tokens,milliseconds\n1,30\n2,30\n3,10\n4,10\n5,10\n1000,11\n")
-    code, _, err = run("batch-time", table, "--lines", 1)
+    code, _, err = run("hardware", "fit", table, "--lines", 1)
     assert code == 0
     assert "these rounds took 0.101 s, the model says 0.1" in err
     assert "warning" not in err
     table.write_text("tokens,milliseconds\n100,1\n200,1\n300,200\n400,300\n")
-    code, out, err = run("batch-time", table, "--lines", 1, "--json")
+    code, out, err = run("hardware", "fit", table, "--lines", 1, "--json")
     found = json.loads(out)
     assert found["seconds"] == pytest.approx(0.502)
     assert found["model_seconds"] == pytest.approx(0.6, abs=0.05)
@@ -165,7 +165,9 @@ def profile(path: Path, workers: tuple[int, ...] = (1, 2)) -> None:
 def test_a_profile_counts_layers_and_adds_reading_the_cache(run: Run, tmp_path: Path) -> None:
     profile(tmp_path / "profile.csv")
     out = tmp_path / "model.json"
-    code, said, _ = run("batch-time", tmp_path / "profile.csv", "-o", out, "--lines", 1, "--json")
+    code, said, _ = run(
+        "hardware", "fit", tmp_path / "profile.csv", "-o", out, "--lines", 1, "--json"
+    )
     assert code == 0
     found = json.loads(said)
     layers = 80 * (OPERATORS["mlp_up_proj"] + OPERATORS["add"]) + OPERATORS["emb"]
@@ -178,7 +180,7 @@ def test_a_profile_counts_layers_and_adds_reading_the_cache(run: Run, tmp_path: 
 def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text("tokens,milliseconds,held\n1,10.1,100\n8,10.8,400\n64,16.5,1000\n9,11,9000\n")
-    code, said, err = run("batch-time", table, "-o", out)
+    code, said, err = run("hardware", "fit", table, "-o", out)
     assert code == 0
     assert "wrote" in err
     assert batch_time(out).kv_ns > 0
@@ -203,14 +205,14 @@ def test_a_table_of_ones_own(run: Run, tmp_path: Path) -> None:
 def test_tables_that_are_refused(run: Run, tmp_path: Path, text: str, said: str) -> None:
     table, out = tmp_path / "own.csv", tmp_path / "model.json"
     table.write_text(text)
-    code, printed, err = run("batch-time", table, "-o", out)
+    code, printed, err = run("hardware", "fit", table, "-o", out)
     assert (code, printed) == (2, "")
     assert said in err
     assert not out.exists()
 
 
 def test_a_missing_table_is_one_line(run: Run, tmp_path: Path) -> None:
-    code, _, err = run("batch-time", tmp_path / "none.csv", "-o", tmp_path / "model.json")
+    code, _, err = run("hardware", "fit", tmp_path / "none.csv", "-o", tmp_path / "model.json")
     assert code == 2
     assert err.count("\n") == 1
     assert "none.csv: cannot be read" in err
@@ -289,6 +291,6 @@ def test_the_presets_are_what_the_profile_gives(run: Run, tmp_path: Path) -> Non
     table = Path(folder) / "profile_a100_llama2_70b_mlp.csv"
     for name, lines in (("llama-2-70b-2xa100", 2), ("llama-2-70b-2xa100-linear", 1)):
         out = tmp_path / "model.json"
-        assert run("batch-time", table, "--lines", lines, "-o", out)[0] == 0
+        assert run("hardware", "fit", table, "--lines", lines, "-o", out)[0] == 0
         assert batch_time(out).lines == PRESETS[name].lines
         assert batch_time(out).kv_ns == PRESETS[name].kv_ns

@@ -53,24 +53,26 @@ def test_keys_that_several_gpus_hold_count_on_each() -> None:
 
 
 def test_the_command_says_where_the_paper_contradicts_itself(run: Run) -> None:
-    code, out, err = run("capacity", "--model", "jaillet-2025-v1", "--fraction", "1", "--json")
+    code, out, err = run(
+        "hardware", "capacity", "--model", "jaillet-2025-v1", "--fraction", "1", "--json"
+    )
     found = json.loads(out)
     assert (code, found["memory"], found["kv_bytes"]) == (0, 7_629, 2_621_440)
     assert err == "assumed: --gpu a100-80gb, --gpus 2; give them for another machine\n"
     assert "16,492" in found["note"]
     assert "7,629" in found["note"]
-    _, out, err = run("capacity")
+    _, out, err = run("hardware", "capacity")
     assert out.startswith("18,453 tokens of 327,680 bytes\n")
     assert "16,492" in err
 
 
 def test_options_change_a_preset(run: Run) -> None:
-    _, out, _ = run("capacity", "--model", "mistral-7b", "--gpus", 1, "--json")
+    _, out, _ = run("hardware", "capacity", "--model", "mistral-7b", "--gpus", 1, "--json")
     plain = json.loads(out)
     assert plain["note"] is None
     _, out, _ = run(
-        "capacity", "--model", "mistral-7b", "--gpus", 1, "--kv-heads", 4, "--gpu-memory", "80",
-        "--json",
+        "hardware", "capacity", "--model", "mistral-7b", "--gpus", 1, "--kv-heads", 4,
+        "--gpu-memory", "80", "--json",
     )  # fmt: skip
     assert json.loads(out)["memory"] // 2 in (plain["memory"], plain["memory"] - 1)
     assert json.loads(out)["gpu_memory"] == GPUS["a100-80gb"].memory
@@ -88,6 +90,6 @@ def test_options_change_a_preset(run: Run) -> None:
     ],
 )
 def test_what_is_refused(run: Run, arguments: tuple[str, ...], said: str) -> None:
-    code, out, err = run("capacity", *arguments)
+    code, out, err = run("hardware", "capacity", *arguments)
     assert (code, out) == (2, "")
     assert said in err

@@ -412,7 +412,7 @@ def test_rounds_last_from_the_end_of_the_one_before_or_from_an_arrival(tmp_path:
 def test_a_record_without_times_is_no_table(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "record.jsonl"
     path.write_text(lines())
-    code, _, err = run("batch-time", path)
+    code, _, err = run("hardware", "fit", path)
     assert (code, err) == (2, f"kvopt: {path}: ns: is missing: without it no round has a time\n")
 
 
@@ -433,7 +433,7 @@ def test_batch_times_of_a_record_are_those_of_its_server(run: Run, tmp_path: Pat
             clock += model.round_ns(active, tokens - active, held)
         written.append(json.dumps({**event, "ns": clock}))
     path.write_text("\n".join(written) + "\n")
-    code, out, err = run("batch-time", path, "--json")
+    code, out, err = run("hardware", "fit", path, "--json")
     found = json.loads(out)
     assert (code, err) == (0, "")
     assert found["lines"] == [

@@ -120,9 +120,9 @@ def test_what_fits_on_no_number_of_gpus_is_no_pair(run: Run) -> None:
     for name in ("deepseek-v3@h100", "deepseek-v3@8xh100"):
         with pytest.raises(InvalidInput, match="deepseek-v3: does not fit on 8 x h100-80gb"):
             batch_time(name)
-    code, out, _ = run("batch-time")
+    code, out, _ = run("hardware", "list")
     assert code == 0
-    (row,) = (line for line in out.splitlines() if line.startswith("deepseek-v3"))
+    _, row = (line for line in out.splitlines() if line.startswith("deepseek-v3"))
     assert row.split().count("-") == len(GPUS) - 1 - 2  # of two A100 one is listed
 
 
@@ -238,7 +238,7 @@ def test_names_that_are_refused(text: str, said: str) -> None:
 
 def test_a_name_is_no_file_and_a_file_no_name(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "me@h100.json"
-    assert run("batch-time", "llama-3-8b@h100", "-o", path)[0] == 0
+    assert run("hardware", "show", "llama-3-8b@h100", "-o", path)[0] == 0
     assert batch_time(path) == batch_time("llama-3-8b@h100")
 
 
@@ -276,48 +276,47 @@ def test_a_study_takes_it_and_says_so(run: Run, tmp_path: Path) -> None:
 
 
 def test_presets_are_listed_and_shown(run: Run) -> None:
-    code, out, err = run("batch-time")
+    code, out, err = run("hardware", "list")
     assert (code, err) == (0, "")
     assert all(name in out for name in (*PRESETS, *SHAPES, "@l40s"))
-    _, out, _ = run("batch-time", "--json")
+    _, out, _ = run("hardware", "list", "--json")
     found = {entry["preset"]: entry for entry in json.loads(out)["presets"]}
     assert {*found} == {*PRESETS, *pairs()}
-    _, out, _ = run("batch-time", "llama-3-8b@h100", "--json")
+    _, out, _ = run("hardware", "show", "llama-3-8b@h100", "--json")
     shown = json.loads(out)
     assert found["llama-3-8b@h100"] == {"preset": "llama-3-8b@h100", **shown}
-    _, out, _ = run("batch-time", "llama-3-8b@h100")
+    _, out, _ = run("hardware", "show", "llama-3-8b@h100")
     assert "config.json of meta-llama/Meta-Llama-3-8B" in out
     assert "3,350 GB/s at 80%" in out
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("name", "said"),
     [
-        (("--lines", "1"), "--lines: goes with a TABLE"),
-        (("-o", "x.json"), "--output: goes with a TABLE or a preset"),
-        (("llama-3-8b@h100", "--kv-ns", "3"), "--kv-ns: goes with a table"),
-        (("llama-3-8@h100",), "did you mean llama-3-8b?"),
-        (("llama-2-70b-2xa10",), "did you mean llama-2-70b-2xa100?"),
+        ("llama-3-8@h100", "did you mean llama-3-8b?"),
+        ("llama-2-70b-2xa10", "did you mean llama-2-70b-2xa100?"),
     ],
 )
-def test_options_that_nothing_would_read(run: Run, arguments: tuple[str, ...], said: str) -> None:
-    code, out, err = run("batch-time", *arguments)
+def test_a_model_that_is_not_known_is_refused(run: Run, name: str, said: str) -> None:
+    code, out, err = run("hardware", "show", name)
     assert (code, out) == (2, "")
     assert said in err
 
 
-def test_capacity_lists_what_it_knows(run: Run) -> None:
-    _, out, _ = run("capacity", "--list")
+def test_models_and_gpus_are_listed(run: Run) -> None:
+    _, out, _ = run("hardware", "list")
     assert all(name in out for name in (*MODELS, *GPUS))
     assert "config.json of Qwen/Qwen3-30B-A3B" in out
-    _, out, _ = run("capacity", "--list", "--json")
+    _, out, _ = run("hardware", "list", "--json")
     found = json.loads(out)
     assert [entry["name"] for entry in found["gpus"]] == [*GPUS]
     assert found["models"][3]["kv_heads"] == 8
-    _, out, _ = run("capacity", "--gpu", "h200", "--gpus", 1, "--model", "llama-3-8b", "--json")
+    _, out, _ = run(
+        "hardware", "capacity", "--gpu", "h200", "--gpus", 1, "--model", "llama-3-8b", "--json"
+    )
     tokens = capacity(MODELS["llama-3-8b"], 141 * 10**9, 1, Fraction(9, 10))
     assert json.loads(out)["memory"] == tokens
-    assert run("capacity", "--gpu", "h20")[2].endswith("did you mean h200?\n")
+    assert run("hardware", "capacity", "--gpu", "h20")[2].endswith("did you mean h200?\n")
 
 
 # ---- the page ----------------------------------------------------------------------

@@ -37,7 +37,7 @@ PRESETS: dict[str, BatchTime] = {
         ),
     )
 }
-"""Measured ones, fitted with ``kvopt batch-time``; docs/seconds.md says how well."""
+"""Measured ones, fitted with ``kvopt hardware fit``; docs/seconds.md says how well."""
 
 _NEEDED = dict.fromkeys(("schema", "lines", "kv_ns", "prompt_ns")).keys()
 _OPTIONAL = {"name", "notes"}

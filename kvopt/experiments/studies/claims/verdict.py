@@ -38,6 +38,10 @@ class Verdict:
     verdict: Judgement
     certificates: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        said = f"{self.verdict}: {self.claim} ({self.source})"
+        return f"{said}\n  published: {self.published}\n  found:     {self.found}"
+
     def to_json(self) -> dict[str, Any]:
         """Return the object that is written."""
         return {**asdict(self), "certificates": list(self.certificates)}

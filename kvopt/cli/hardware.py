@@ -1,0 +1,269 @@
+"""``kvopt hardware``: how much cache a machine has room for, and how long a round lasts on it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kvopt.cli import common
+from kvopt.cli.common import option
+from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
+from kvopt.problem.hardware.capacity import OBSERVED_MEMORY, SHARE, capacity
+from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
+from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHORT_NAMES, preset
+from kvopt.problem.hardware.roofline import SHAPES, pairs, parts, roofline
+from kvopt.timetable.records import read_batches
+
+_OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
+"""Models on which the papers and the formula disagree, which a note explains."""
+
+_MOST_OFF = 0.1
+"""Of the time that the rounds took: if the model is off by more, that is a warning."""
+
+Output = Annotated[
+    Path | None, option("--output -o", "JSON file to write; - is standard output.", "MODEL")
+]
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    """A model, and the GPUs that hold it."""
+
+    model: Annotated[str, option("--model", "One of {models}.", "NAME", names="models")] = (
+        "llama-2-70b"
+    )
+    gpu: Annotated[str, option("--gpu", "One of {gpus}.", "NAME", names="gpus")] = "a100-80gb"
+    gpus: Annotated[int, option("--gpus", "GPUs that hold the model together.", "N", min=1)] = 2
+
+
+@dataclass(frozen=True)
+class ShapeOptions:
+    """What a model is like, in place of what its preset says; the names are of `ModelShape`."""
+
+    parameters: Annotated[
+        int | None, option("--parameters", "Weights of the model.", "N", min=1)
+    ] = None
+    layers: Annotated[int | None, option("--layers", "Its layers.", "N", min=1)] = None
+    kv_heads: Annotated[int | None, option("--kv-heads", "Its heads of keys.", "N", min=1)] = None
+    head_size: Annotated[int | None, option("--head-size", "Numbers in a key.", "N", min=1)] = None
+    bytes: Annotated[
+        int | None, option("--bytes", "Bytes of a weight or cached number.", "N", min=1)
+    ] = None
+
+
+def capacity_command(
+    context: typer.Context,
+    machine: MachineOptions,
+    own: ShapeOptions,
+    gpu_memory: Annotated[
+        str | None, option("--gpu-memory", "10^9 bytes of one GPU.", "GB")
+    ] = None,
+    fraction: Annotated[
+        str, option("--fraction", "Share of memory for weights and cache.", "F")
+    ] = str(float(SHARE)),
+    json: common.Json = False,
+) -> None:
+    """Print how many tokens of KV cache fit beside the weights of a model.
+
+    That is (GPUs x memory x fraction - parameters x bytes) / (2 x layers x KV heads x head size
+    x bytes), rounded down; GPUs beyond the KV heads hold copies and add none.  Options change what
+    a preset says.
+    """
+    shape = preset(MODELS, machine.model, "--model")
+    shape = replace(shape, **{name: number for name, number in vars(own).items() if number})
+    if gpu_memory:
+        memory = int(_number(gpu_memory, "--gpu-memory") * GIGABYTE)
+    else:
+        memory = preset(ANY_GPU, machine.gpu, "--gpu").memory
+    share = _number(fraction, "--fraction")
+    tokens = capacity(shape, memory, machine.gpus, share)
+    # These say which machine it is; a GPU of a given size needs no name.
+    named = ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
+    common.say_assumed_options(context, named)
+    note = _note() if shape.name in _OF_THE_PAPERS else None
+    if json:
+        common.print_json({
+            "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
+            "gpu_memory": memory, "gpus": machine.gpus, "fraction": float(share), "note": note,
+        })  # fmt: skip
+        return
+    print(f"{tokens:,} tokens of {shape.kv_bytes:,} bytes")
+    print(f"weights {shape.weight_bytes:,} bytes; {machine.gpus} x {memory:,} bytes x {fraction}")
+    if note:
+        common.say(note)
+
+
+def _number(text: str, field: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise InvalidInput(f"must be a number, got {shown(text)}", field=field) from None
+
+
+def _note() -> str:
+    paper, llama = MODELS["jaillet-2025-v1"], MODELS["llama-2-70b"]
+    memory = GPUS["a100-80gb"].memory
+    own, grouped = (capacity(shape, memory, 2, Fraction(1)) for shape in (paper, llama))
+    return (
+        f"kvopt: jaillet-2025-v1 states {OBSERVED_MEMORY:,} tokens for Llama-2-70B on two A100; "
+        f"its formula, (160 GB - 140 GB) / {paper.kv_bytes:,} bytes, gives {own:,}. It gives every "
+        f"query head keys of its own; with the 8 heads of keys that the model has, the whole "
+        f"memory beside the weights holds {grouped:,}. v2 calls {OBSERVED_MEMORY:,} an observed "
+        "value."
+    )
+
+
+def fit_command(
+    context: typer.Context,
+    table: Annotated[
+        Path,
+        typer.Argument(metavar="TABLE", help="CSV with measured batches, or a record of vLLM."),
+    ],
+    machine: MachineOptions,
+    output: Output = None,
+    lines: Annotated[
+        int, option("--lines", "2 for a roof, 1 for a straight line.", "1|2", min=1, max=2)
+    ] = 2,
+    kv_ns: Annotated[
+        int | None, option("--kv-ns", "For each token held, where not fitted.", "NS", min=0)
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Fit a batch-time model to a table, for `--batch-time`.
+
+    A table has the columns tokens and milliseconds, and perhaps prompts and held; a record that
+    kvopt.integrations.vllm wrote is one too, and - is standard input.  A profile by
+    operators (Vidur's num_tokens, time_stats.*.median) is of the model and the GPUs that are
+    named.  It has no attention: the time to read the cache is added from the size of the model and
+    the bandwidth of the GPUs.
+    """
+    try_outputs(output=output, as_json=json)
+    shape = preset(MODELS, machine.model, "--model")
+    device = preset(ANY_GPU, machine.gpu, "--gpu")
+    rows, is_profile = read_batches(table, shape.layers, machine.gpus)
+    if is_profile:
+        common.say_assumed_options(context, ("model", "gpu", "gpus"))
+        if kv_ns is None:  # as long as the GPUs together take to read one token of the cache
+            kv_ns = round(shape.kv_bytes * NANOSECONDS / (machine.gpus * device.bandwidth))
+    fit = _fit(rows, lines, kv_ns or 0, is_profile)
+    errors = (
+        f"{fit.rows} batches, relative error {fit.typical_error:.1%} typically and "
+        f"{fit.largest_error:.1%} at most"
+    )
+    found = replace(
+        fit.batch_time,
+        name=None if output in (None, STANDARD_OUTPUT) else output.stem,
+        notes=f"fitted to {common.label(table)}: {errors}",
+    )
+    said = ("rows", "seconds", "model_seconds", "largest_error", "typical_error")
+    with written("--output", output, partial(write_batch_time, found)):
+        _print(found, json, {name: getattr(fit, name) for name in said})
+    if not json:
+        common.say(f"{'fitted' if output is None else f'wrote {name_of(output)}'}: {errors}")
+        common.say(
+            f"these rounds took {fit.seconds:.4g} s, the model says {fit.model_seconds:.4g} s"
+        )
+    off = fit.model_seconds / fit.seconds - 1
+    if abs(off) > _MOST_OFF:
+        common.say(f"kvopt: warning: the model's rounds take {off:+.0%} in all")
+
+
+def _fit(rows: list[Measured], lines: int, kv_ns: int, is_profile: bool) -> Fit:
+    """Return the fit of a roof, or of one line where the table has more than tokens."""
+    if any(row.held or row.prompts for row in rows):
+        return fit_linear(rows)
+    fit = fit_roof(rows, lines, is_profile=is_profile)
+    return replace(fit, batch_time=replace(fit.batch_time, kv_ns=kv_ns))
+
+
+def show_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="{batch_times}, MODEL@GPU, MODEL@NxGPU or a .json file.",
+            autocompletion=common.completing("batch_times"),
+        ),
+    ],
+    output: Output = None,
+    json: common.Json = False,
+) -> None:
+    """Show a batch-time model: a measured one, a roofline such as llama-3-8b@h100, or a file."""
+    try_outputs(output=output, as_json=json)
+    found = batch_time(model)
+    with written("--output", output, partial(write_batch_time, found)):
+        _print(found, json)
+    if not json:
+        print(found.notes or "")
+        if output is not None:
+            common.say(f"wrote {name_of(output)}")
+
+
+def _print(found: BatchTime, json: bool, more: dict[str, Any] | None = None) -> None:
+    if json:
+        common.print_json({**found.to_json(), **(more or {})})
+        return
+    for line in found.lines:
+        print(f"{line.round_ns:,} ns + {line.token_ns:,} ns a token")
+    print(f"{found.kv_ns:,} ns a token held, {found.prompt_ns:,} ns more a prompt token")
+
+
+def list_command(json: common.Json = False) -> None:
+    """List models and GPUs with their sources, and how long the shortest round lasts on them."""
+    if json:
+        common.print_json({
+            "models": [asdict(shape) for shape in MODELS.values()],
+            "gpus": [asdict(gpu) for gpu in GPUS.values()],
+            "presets": [{"preset": n, **batch_time(n).to_json()} for n in (*PRESETS, *pairs())],
+        })  # fmt: skip
+        return
+    models = [
+        {
+            "model": shape.name,
+            "parameters>": shape.parameters,
+            "a token passes>": shape.active or shape.parameters,
+            "cache bytes a token>": shape.kv_bytes,
+            "source": shape.source,
+        }
+        for shape in MODELS.values()
+    ]
+    gpus = [
+        {
+            "GPU": gpu.name,
+            "GB>": gpu.memory // GIGABYTE,
+            "GB/s>": gpu.bandwidth // GIGABYTE,
+            "TFLOP/s>": gpu.flops // (1000 * GIGABYTE),
+            "link GB/s>": gpu.link // GIGABYTE,
+            "source": gpu.source,
+        }
+        for gpu in GPUS.values()
+    ]
+    measured = [
+        {"measured": name, "shortest round>": _milliseconds(model), "source": model.notes}
+        for name, model in PRESETS.items()
+    ]
+    for rows in (models, gpus, measured):
+        common.print_rows(rows, prose=("source",), optional=("a token passes",))
+        print()
+    print("rooflines, as MODEL@GPU or MODEL@NxGPU: fewest GPUs, shortest round in ms")
+    cells = {}
+    for name in pairs():
+        shape, gpu, count = parts(name)
+        cells[name] = f"{count} x, {_milliseconds(roofline(shape, gpu, count))}"
+    computed = [
+        {"MODEL": each, **{f"@{gpu}>": cells.get(f"{each}@{gpu}") for gpu in SHORT_NAMES}}
+        for each in SHAPES
+    ]
+    common.print_rows(computed, optional=("@a10", "@l4"))
+
+
+def _milliseconds(model: BatchTime) -> str:
+    return f"{model.least_ns / MILLISECOND:.1f}"
