@@ -28,7 +28,6 @@ from kvopt import (
 from kvopt.experiments.fleets import FleetMatch, FleetSizes, fleet_sizes
 from kvopt.experiments.fleets.measures import Latency
 from kvopt.experiments.fleets.sizes import bands_of
-from kvopt.experiments.fleets.targets import latency_target, least_total
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.scopes import Scope
 
@@ -89,7 +88,7 @@ def test_a_machine_for_each_request_is_the_least_total() -> None:
     apart = replace(instance, workers=3)
     for clock in (ROUNDS, Seconds(model)):
         alone = run(apart, "fcfs", router="round-robin", clock=clock).objective
-        assert least_total(instance, clock) == alone
+        assert Latency(instance, clock).least()[0] == alone
     with pytest.raises(InvalidInput, match=r"by any number of machines: .* takes 2.333 rounds"):
         fleet_sizes(instance, "mean=2.3")
     assert fleet_sizes(Instance(7, requests), "mean=2.34", time_limit=LIMIT).machines == (2, 2)
@@ -161,10 +160,10 @@ def test_targets_that_are_refused(target: str, wanted: str) -> None:
 def test_seconds_and_rounds_are_one_target() -> None:
     timed = replace(CONVERSATIONS, round_ms=50.0)
     clock = Seconds(BatchTime([Line(50_000_000, 0)]))
-    assert latency_target("mean=5s", timed, ROUNDS).most == 100 * 30
-    assert latency_target("mean=5000ms", timed, clock).most == 5 * 30 * 10**9
+    assert Latency(timed, ROUNDS).target("mean=5s").most == 100 * 30
+    assert Latency(timed, clock).target("mean=5000ms").most == 5 * 30 * 10**9
     with pytest.raises(InvalidInput, match="needs a unit"):
-        latency_target("mean=5", timed, clock)
+        Latency(timed, clock).target("mean=5")
 
 
 class TestFolder:

@@ -83,7 +83,7 @@ def test_a_game_is_played_against_each_policy_alone() -> None:
     )
     tasks = list(tasks_of(study))
     assert [task.policies for task in tasks] == [("mc-sf",), ("fcfs",)]
-    assert tasks[0].handle("mc-sf") != tasks[1].handle("fcfs")
+    assert tasks[0].key("mc-sf") != tasks[1].key("fcfs")
 
 
 ENTRY = '[[instances]]\nfamily = "arrival-1"\n'

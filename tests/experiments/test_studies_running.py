@@ -32,7 +32,7 @@ from kvopt.experiments.studies import StudyProgress, read_records, read_study, r
 from kvopt.experiments.studies.description import builtin_study, builtin_text
 from kvopt.experiments.studies.folder import locked
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.task_runner import Unverified, _verify
+from kvopt.experiments.studies.task_runner import Unverified, verify_text
 from kvopt.experiments.studies.tasks import tasks_of
 from kvopt.experiments.studies.workers import WorkerPool
 from kvopt.experiments.studies.workers import run as work_here
@@ -69,7 +69,9 @@ class TestFolder:
     """What a run leaves."""
 
     @pytest.mark.slow
-    def test_records_are_true_and_link_to_certificates_that_verify(self, tmp_path: Path) -> None:
+    def test_records_are_true_and_link_to_certificates_thatverify_text(
+        self, tmp_path: Path
+    ) -> None:
         folder = tmp_path / "out"
         found = run_study(read_study(tiny(tmp_path / "tiny.toml", narrow=True)), folder, jobs=1)
         records = read_records(folder)
@@ -350,10 +352,10 @@ class TestFailures:
 def test_a_certificate_that_does_not_verify_is_a_failure() -> None:
     found = kvopt.certify(kvopt.generate("geometric", n=5, memory=300), ["mc-sf"])
     assert found.lower is not None
-    _verify(certificate_text(found))
+    verify_text(certificate_text(found))
     false = replace(found, lower=replace(found.lower, value=found.lower.value + 1))
     with pytest.raises(Unverified, match="does not verify"):
-        _verify(certificate_text(false))
+        verify_text(certificate_text(false))
 
 
 def test_a_worker_of_another_version_is_refused(tmp_path: Path) -> None:
@@ -542,5 +544,5 @@ def test_studies_are_listed_and_described(run: Run) -> None:
 
 def test_an_opponent_that_fails_leaves_the_others_to_be_played() -> None:
     games = [task for task in tasks_of(builtin_study("adversary")) if task.source.kind == "game"]
-    assert len({task.handle(None) for task in games}) == len(games)
-    assert games[0].failure("it fails", 1.0).key == games[0].handle(None)
+    assert len({task.key(None) for task in games}) == len(games)
+    assert games[0].failure("it fails", 1.0).key == games[0].key(None)

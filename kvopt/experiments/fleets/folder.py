@@ -9,18 +9,14 @@ from kvopt.certificates.certificate import Certificate
 from kvopt.certificates.reading import read_certificate
 from kvopt.certificates.writing import write_certificate
 from kvopt.errors import InvalidInput
+from kvopt.experiments.fleets.measures import Measure, Misses
 from kvopt.incumbent.proofs import CheckedBound
-from kvopt.problem.clocks import Clock
-from kvopt.problem.deadlines import Aim, Deadline
-from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 
 _SUFFIX = ".cert.json"
 
 
-def read(
-    directory: Path, instance: Instance, clock: Clock, scope: Scope, deadline: Deadline | None
-) -> dict[int, Certificate]:
+def read(directory: Path, measure: Measure, scope: Scope) -> dict[int, Certificate]:
     """Return the certificates of a folder by number of workers, each checked again.
 
     Raises
@@ -30,30 +26,26 @@ def read(
     """
     found: dict[int, Certificate] = {}
     wanted = None
-    if deadline is not None:
-        wanted = deadline.aim, deadline.of_all(instance, rounds=clock.is_even)
+    if isinstance(measure, Misses):
+        of_all = measure.deadline.of_all(measure.instance, rounds=measure.clock.is_even)
+        wanted = measure.deadline.aim, of_all
     for path in sorted(directory.glob(f"*{_SUFFIX}")):
         name = path.name.removesuffix(_SUFFIX)
         if not name.isdecimal():
             continue
         made = read_certificate(path)
-        fleet = replace(instance, workers=int(name))
+        known = made.in_time
         for what, here, given in (
-            ("instance", made.instance.hash, fleet.hash),
-            ("clock", made.clock, clock),
+            ("instance", made.instance.hash, replace(measure.instance, workers=int(name)).hash),
+            ("clock", made.clock, measure.clock),
             ("scope", made.scope, scope),
-            ("deadline", _length(made), wanted),
+            ("deadline", known and (known.deadline.aim, known.after), wanted),
         ):
             if here != given:
                 reason = f"is a certificate of another {what}: name another folder"
                 raise InvalidInput(reason, field="--out", file=str(path))
         found[int(name)] = made
     return found
-
-
-def _length(found: Certificate) -> tuple[Aim, int | None] | None:
-    """Return what is aimed at, and how long after the arrival, on the clock."""
-    return None if found.in_time is None else (found.in_time.deadline.aim, found.in_time.after)
 
 
 def keep(directory: Path, found: Certificate) -> None:

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
 
 from kvopt.bounds.deadlines import deadline_ceiling, least_times
 from kvopt.bounds.seconds import seconds_bound
 from kvopt.bounds.volume import volume_bound
 from kvopt.certificates.certificate import Certificate
-from kvopt.experiments.fleets.targets import Target, latency_target, least_total, misses_target
+from kvopt.errors import InvalidInput, shown
+from kvopt.experiments.studies.intervals import rounded
+from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
 from kvopt.problem.clocks import Clock, Seconds
 from kvopt.problem.deadlines import Aim, Deadline, attained
 from kvopt.problem.instance import Instance
+from kvopt.problem.requests import LARGEST_INTEGER
 from kvopt.problem.scopes import Scope
 from kvopt.timetable.runs import PolicyRun
 
+_FIELD = "--target"
+_UNBOUNDED = re.compile(r"p[0-9.]+|median|max|worst")
+_LENGTHS = {"s": NANOSECONDS, "ms": MILLISECOND}
+"""Nanoseconds of the units."""
+
 
 @dataclass(frozen=True)
-class Measure(ABC):
-    """What is counted of a schedule.
+class Target:
+    """What a fleet should stay within.
+
+    Parameters
+    ----------
+    most
+        A total latency in units of the clock, or a number of misses.
+    said
+        What it is, for a sentence.
+    run
+        The run that has it, where it is that of one: on how many machines, and what it is called.
+    """
+
+    most: int
+    said: str
+    run: tuple[int, str] | None = None
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Total latency, in units of the clock; tables have means.
 
     Parameters
     ----------
@@ -34,81 +61,9 @@ class Measure(ABC):
     instance: Instance
     clock: Clock
 
-    @abstractmethod
-    def target(self, text: str) -> Target:
-        """Return the target that a text says."""
-
-    @abstractmethod
-    def of_run(self, run: PolicyRun) -> int | None:
-        """Return how much a run has, None where it never came to an end."""
-
-    @abstractmethod
-    def quick_bound(self, workers: int, scope: Scope) -> int:
-        """Return what no schedule is below, by a bound that takes no time."""
-
-    @abstractmethod
-    def least(self) -> tuple[int, str]:
-        """Return what there is where each request has a machine of its own, and say it."""
-
-    @abstractmethod
-    def lower(self, found: Certificate) -> int | None:
-        """Return what no schedule is below, by a certificate."""
-
-    @abstractmethod
-    def upper(self, found: Certificate) -> int | None:
-        """Return how much its best schedule has."""
-
-    @abstractmethod
-    def found_by(self, found: Certificate) -> str | None:
-        """Return where that schedule is from."""
-
-    @abstractmethod
-    def runs(self, found: Certificate) -> dict[str, int | None]:
-        """Return how much its runs have, by name."""
-
-    @abstractmethod
-    def worded(self, value: int | None, *, up: bool) -> str:
-        """Return so much for a table, rounded outward."""
-
-    @abstractmethod
-    def shown(self, value: int) -> float:
-        """Return so much in the unit of the picture."""
-
-    name: ClassVar[str]
-    """Of a column that has its least value."""
-    scale: ClassVar[str]
-    """Of the axis of a picture."""
-
-    @property
-    @abstractmethod
-    def axis(self) -> str:
-        """What the axis of a picture has."""
-
-    @property
-    @abstractmethod
-    def unit(self) -> str:
-        """Unit of values in JSON."""
-
-    @property
-    def within(self) -> str:
-        """By when what should be there, in words, where that counts."""
-        return ""
-
-    @abstractmethod
-    def said(self, target: Target) -> str:
-        """Return a target in a line of its own."""
-
-
-@dataclass(frozen=True)
-class Latency(Measure):
-    """Total latency, in units of the clock; tables have means."""
-
-    name: ClassVar[str] = "mean"
-    scale: ClassVar[str] = "log"
-
-    @property
-    def _words(self) -> str:
-        return "rounds" if self.clock.is_even else "seconds"
+    name = "mean"
+    scale = "log"
+    within = ""
 
     @property
     def axis(self) -> str:
@@ -120,12 +75,45 @@ class Latency(Measure):
         """Unit of values in JSON."""
         return "rounds" if self.clock.is_even else "ns"
 
+    @property
+    def _words(self) -> str:
+        return "rounds" if self.clock.is_even else "seconds"
+
     def target(self, text: str) -> Target:
-        """Return the target that ``mean=5s`` says."""
-        return latency_target(text, self.instance, self.clock)
+        """Return the target that ``mean=5s`` says, or ``mean=100`` in rounds.
+
+        Examples
+        --------
+        >>> from kvopt import Instance, Request
+        >>> from kvopt.problem.clocks import ROUNDS
+        >>> Latency(Instance(9, [Request(0, 1, 2)] * 3), ROUNDS).target("mean=2.5").most
+        7
+        """
+        wrong = "misses need a --deadline: 40 rounds, 30s, own"
+        number, unit = _parsed(text, "mean", "ms|s|", "mean=100 or mean=5s", wrong)
+        mean = number * self._length(unit)
+        total = int(mean * len(self.instance))
+        if mean <= 0 or total > LARGEST_INTEGER:
+            reason = f"must be more than 0, and less than 2^53 in all, got {text}"
+            raise InvalidInput(reason, field=_FIELD)
+        said = text.partition("=")[2].removesuffix(unit)
+        return Target(total, f"a mean latency of {said} {unit or 'rounds'}")
+
+    def _length(self, unit: str) -> Fraction | int:
+        """Return how many units of the clock are one of those that were given."""
+        if self.clock.is_even and not unit:
+            return 1
+        if not unit:
+            raise InvalidInput("needs a unit with --seconds: mean=5s, mean=800ms", field=_FIELD)
+        if not self.clock.is_even:
+            return _LENGTHS[unit]
+        if self.instance.round_ms is None:
+            reason = f"{unit} needs --seconds, or an instance with round_ms"
+            raise InvalidInput(reason, field=_FIELD)
+        return _LENGTHS[unit] / (Fraction(str(self.instance.round_ms)) * MILLISECOND)
 
     def of_run(self, run: PolicyRun) -> int | None:
-        """Return the total latency of a run."""
+        """Return the total latency of a run, None where it never came to an end."""
         return run.objective
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
@@ -137,11 +125,12 @@ class Latency(Measure):
         return volume_bound(fleet)
 
     def least(self) -> tuple[int, str]:
-        """Return the sum of what requests take alone."""
-        total, unit = (
-            least_total(self.instance, self.clock),
-            "rounds" if self.clock.is_even else "s",
-        )
+        """Return the total where each request has a machine of its own, and say it.
+
+        No number of machines does better, and one for each request does as well.
+        """
+        total = sum(least_times(self.instance, Aim.COMPLETION, _model(self.clock)))
+        unit = "rounds" if self.clock.is_even else "s"
         mean = self.worded(total, up=False)
         return total, f"a request with a machine of its own takes {mean} {unit} on average"
 
@@ -161,21 +150,13 @@ class Latency(Measure):
         """Return total latencies by name."""
         return {run.policy: run.value for run in found.runs}
 
-    @property
-    def _of_a_mean(self) -> int:
-        return max(len(self.instance), 1) * self.clock.scale
+    def mean(self, total: int) -> Fraction:
+        """Return the mean of a total, in rounds or seconds: what a picture has."""
+        return Fraction(total, max(len(self.instance), 1) * self.clock.scale)
 
     def worded(self, value: int | None, *, up: bool) -> str:
-        """Return the mean of a total, in rounds or seconds, rounded outward."""
-        if value is None:
-            return "-"
-        unit = self._of_a_mean
-        thousandths = -(-1000 * value // unit) if up else 1000 * value // unit
-        return f"{thousandths // 1000:,}.{thousandths % 1000:03}"
-
-    def shown(self, value: int) -> float:
-        """Return the mean of a total."""
-        return value / self._of_a_mean
+        """Return the mean of a total for a table, rounded outward."""
+        return rounded(None if value is None else self.mean(value), up=up, places=3)
 
     def said(self, target: Target) -> str:
         """Return the mean that is asked for."""
@@ -183,21 +164,25 @@ class Latency(Measure):
 
 
 @dataclass(frozen=True)
-class Misses(Measure):
+class Misses:
     """Requests that do not attain a deadline; tables have shares.
 
     Parameters
     ----------
+    instance, clock
+        As of `Latency`.
     deadline
         By when a request should be done.
     """
 
+    instance: Instance
+    clock: Clock
     deadline: Deadline
 
-    name: ClassVar[str] = "misses"
-    scale: ClassVar[str] = "linear"
-    axis: ClassVar[str] = "misses, % of requests"
-    unit: ClassVar[str] = "misses"
+    name = "misses"
+    scale = "linear"
+    axis = "misses, % of requests"
+    unit = "misses"
 
     @property
     def within(self) -> str:
@@ -208,49 +193,59 @@ class Misses(Measure):
     def _allowed(self) -> list[int]:
         return self.deadline.allowed(self.instance, rounds=self.clock.is_even)
 
-    @property
-    def _model(self) -> Any:
-        return self.clock.batch_time if isinstance(self.clock, Seconds) else None
-
     def target(self, text: str) -> Target:
-        """Return the target that ``misses=1%`` says."""
-        return misses_target(text, len(self.instance), self.deadline)
+        """Return the target that ``misses=1%`` says, or ``misses=20``.
+
+        Examples
+        --------
+        >>> from kvopt import Instance, Request
+        >>> from kvopt.problem.clocks import ROUNDS
+        >>> ninety = Instance(9, [Request(0, 1, 2)] * 90)
+        >>> Misses(ninety, ROUNDS, Deadline.parse(40)).target("misses=2.5%").most
+        2
+        """
+        wrong, count = "a mean has no --deadline: misses=1% has", len(self.instance)
+        number, unit = _parsed(text, "misses", "%|", "misses=1% or misses=20", wrong)
+        most = number * Fraction(count, 100) if unit else number
+        if most > count or (not unit and most.denominator > 1):
+            reason = "must be a share up to 100%, or a number of the "
+            raise InvalidInput(f"{reason}{count:,} requests, got {text}", field=_FIELD)
+        misses = text.partition("=")[2] if unit else f"{int(most):,}"
+        return Target(int(most), f"at most {misses} misses {self.deadline.worded}")
+
+    def _late(self, attained: int | None) -> int | None:
+        return None if attained is None else len(self.instance) - attained
 
     def of_run(self, run: PolicyRun) -> int | None:
-        """Return how many miss in a run."""
+        """Return how many miss in a run, None where it never came to an end."""
         if run.objective is None:
             return None
         first = self.deadline.aim is Aim.FIRST_TOKEN
         times = run.first_tokens if first else run.completions
-        return len(self.instance) - attained(times, run.arrivals, self._allowed)
+        return self._late(attained(times, run.arrivals, self._allowed))
 
     def quick_bound(self, workers: int, scope: Scope) -> int:
         """Return how many miss by a ceiling of equal prices."""
-        fleet, aim = replace(self.instance, workers=workers), self.deadline.aim
-        found = deadline_ceiling(
-            fleet, self._allowed, aim, self._model, scope=scope, time_limit=0.0
-        )
-        return len(self.instance) - found.value
+        fleet, model = replace(self.instance, workers=workers), _model(self.clock)
+        given = fleet, self._allowed, self.deadline.aim, model
+        return len(fleet) - deadline_ceiling(*given, scope=scope, time_limit=0.0).value
 
     def least(self) -> tuple[int, str]:
-        """Return how many miss even alone."""
-        alone = least_times(self.instance, self.deadline.aim, self._model)
+        """Return how many miss even with a machine of their own, and say it."""
+        alone = least_times(self.instance, self.deadline.aim, _model(self.clock))
         late = sum(own > most for own, most in zip(alone, self._allowed, strict=True))
-        share = self.worded(late, up=False)
         return late, (
-            f"{late:,} of {len(self.instance):,} requests ({share}) take longer than their "
-            "deadline with a machine of their own"
+            f"{late:,} of {len(self.instance):,} requests ({self.worded(late, up=False)}) take "
+            "longer than their deadline with a machine of their own"
         )
 
     def lower(self, found: Certificate) -> int | None:
         """Return how many miss by the ceiling."""
-        return None if found.in_time is None else len(self.instance) - found.in_time.ceiling
+        return self._late(found.in_time.ceiling if found.in_time else None)
 
     def upper(self, found: Certificate) -> int | None:
         """Return how many miss in the run in which most attain."""
-        if found.in_time is None or found.in_time.best_attained is None:
-            return None
-        return len(self.instance) - found.in_time.best_attained
+        return self._late(found.in_time.best_attained if found.in_time else None)
 
     def found_by(self, found: Certificate) -> str | None:
         """Return where that run is from."""
@@ -258,31 +253,48 @@ class Misses(Measure):
 
     def runs(self, found: Certificate) -> dict[str, int | None]:
         """Return how many miss by name."""
-        if found.in_time is None:
-            return {}
-        pairs = zip(found.runs, found.in_time.attained, strict=True)
-        return {
-            run.policy: None if count is None else len(self.instance) - count
-            for run, count in pairs
-        }
+        counts = found.in_time.attained if found.in_time else ()
+        return {run.policy: self._late(n) for run, n in zip(found.runs, counts, strict=False)}
+
+    def mean(self, misses: int) -> Fraction:
+        """Return the share of all requests, in percent: what a picture has."""
+        return Fraction(100 * misses, max(len(self.instance), 1))
 
     def worded(self, value: int | None, *, up: bool) -> str:
-        """Return the share of all requests, rounded outward."""
-        if value is None:
-            return "-"
-        count = max(len(self.instance), 1)
-        parts = -(-10_000 * value // count) if up else 10_000 * value // count
-        return f"{parts // 100}.{parts % 100:02}%"
-
-    def shown(self, value: int) -> float:
-        """Return the share of all requests, in percent."""
-        return 100 * value / max(len(self.instance), 1)
+        """Return the share for a table, rounded outward."""
+        return "-" if value is None else f"{rounded(self.mean(value), up=up, places=2)}%"
 
     def said(self, target: Target) -> str:
         """Return how many may miss."""
         return f"at most {target.most:,} of {len(self.instance):,} requests miss"
 
 
+Measure = Latency | Misses
+
+
 def measure_of(instance: Instance, clock: Clock, deadline: Deadline | None) -> Measure:
     """Return what is counted: without a deadline latency."""
     return Latency(instance, clock) if deadline is None else Misses(instance, clock, deadline)
+
+
+def _model(clock: Clock) -> BatchTime | None:
+    return clock.batch_time if isinstance(clock, Seconds) else None
+
+
+def _parsed(text: str, wanted: str, units: str, examples: str, wrong: str) -> tuple[Fraction, str]:
+    """Return the number and the unit of a target; ``wrong`` says why it cannot be of another."""
+    key, _, value = text.partition("=")
+    found = re.fullmatch(rf"([0-9]{{1,16}}(?:\.[0-9]{{1,9}})?)({units})", value)
+    if _UNBOUNDED.fullmatch(key):
+        reason = (
+            f"{key} cannot be bounded: bounds are of the sum of all latencies, and a schedule may "
+            "let a few requests wait for the sake of the others; give a mean, or misses=1% and "
+            "a --deadline"
+        )
+    elif key in {"mean", "misses"} - {wanted}:
+        reason = wrong
+    elif key == wanted and found:
+        return Fraction(found[1]), found[2]
+    else:
+        reason = f"must be {examples}, got {shown(text)}"
+    raise InvalidInput(reason, field=_FIELD)

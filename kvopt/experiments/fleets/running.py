@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from kvopt.certificates import Certificate, certify
 from kvopt.certificates.deadlines import deadline_of
 from kvopt.certificates.judged import UNFINISHED
 from kvopt.errors import InvalidInput
 from kvopt.experiments.fleets import folder
-from kvopt.experiments.fleets.measures import Measure, measure_of
+from kvopt.experiments.fleets.measures import Measure, Misses, Target, measure_of
 from kvopt.experiments.fleets.sizes import FleetSizes, bands_of, machines_in_words
-from kvopt.experiments.fleets.targets import Target
 from kvopt.incumbent.interrupts import signals_remembered
-from kvopt.incumbent.limits import limits_of
+from kvopt.incumbent.limits import Limits, limits_of
 from kvopt.incumbent.params import SolveParams
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
@@ -25,7 +25,7 @@ from kvopt.problem.deadlines import Deadline
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import as_instance
 from kvopt.problem.requests import checked_integer
-from kvopt.problem.scopes import least_scope
+from kvopt.problem.scopes import Scope, least_scope
 from kvopt.search.fleet_bounding import bounds_by_workers
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import PausingPolicy
@@ -81,6 +81,28 @@ class FleetMatch:
         return label_of(self.router, self.policy)
 
 
+class Effort(TypedDict, total=False):
+    """How each number of machines is looked at.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for bounds and schedules of each number of machines, beside the runs of
+        schedulers; None to go on until nothing more is found.
+    threads
+        For the solvers.
+    observer
+        Told in a line what begins.
+    command
+        What certificates record as the command that made them.
+    """
+
+    time_limit: float | None
+    threads: int | None
+    observer: Observer
+    command: str | None
+
+
 def fleet_sizes(
     instance: Instance | str | Path,
     target: str | FleetMatch,
@@ -90,11 +112,8 @@ def fleet_sizes(
     deadline: Deadline | str | int | None = None,
     counts: Iterable[int] | None = None,
     clock: Clock = ROUNDS,
-    time_limit: float | None = TIME_LIMIT,
-    threads: int | None = None,
     out: str | Path | None = None,
-    observer: Observer = lambda _: None,
-    command: str | None = None,
+    **effort: Unpack[Effort],
 ) -> FleetSizes:
     """Return how many machines a target takes: what is proved, and what is known to be enough.
 
@@ -113,18 +132,11 @@ def fleet_sizes(
         on which a scheduler reaches the target.
     clock
         How long rounds last.
-    time_limit
-        Seconds for bounds and schedules of each number of machines, beside the runs of
-        schedulers; None to go on until nothing more is found.
-    threads
-        For the solvers.
     out
         A folder for a certificate of each number of machines.  What is in there counts and is not
         done again.
-    observer
-        Told in a line what begins.
-    command
-        What certificates record as the command that made them.
+    effort
+        See `Effort`; ``time_limit`` is 10 seconds where it is not given.
 
     Examples
     --------
@@ -140,118 +152,110 @@ def fleet_sizes(
     [(2, 1, 2), (3, 0, 1), (4, 0, 0)]
     """
     instance, aimed = as_instance(instance), deadline_of(deadline)
-    limits_of({"time_limit": time_limit, "threads": threads})
-    measure = measure_of(instance, clock, aimed)
-    work = _Work(measure, aimed, policies, routers, target, time_limit, threads, observer, command)
+    if not len(instance):
+        raise InvalidInput("has no requests", field="requests")
+    time_limit = effort.get("time_limit", TIME_LIMIT)
+    limits = limits_of({"time_limit": time_limit, "threads": effort.get("threads")})
+    match = target if isinstance(target, FleetMatch) else None
+    pairs = _pairs(match, policies, routers)
+    needed = (policy_from(name).scope(rounds=clock.is_even) for _, name in pairs.values())
+    measure, scope = measure_of(instance, clock, aimed), least_scope(needed)
     directory = None if out is None else Path(out)
-    if directory is not None:
-        work.known = folder.read(directory, instance, clock, work.scope, aimed)
+    known = folder.read(directory, measure, scope) if directory else {}
+    told = effort.get("observer", lambda _: None), effort.get("command")
+    work = _Work(measure, scope, pairs, limits, *told, known)
+    goal = None
     with signals_remembered(work.interrupt):
         try:
-            work.begin(target)
-            work.look_at(counts, directory)
+            goal = work.matched(match) if match else measure.target(str(target))
+            least, reason = measure.least()
+            if least > goal.most:
+                reason = f"cannot be met by any number of machines: {reason}"
+                raise InvalidInput(reason, field="--target")
+            chosen = [checked_integer(count, "--counts", 1) for count in counts or ()]
+            if counts is None:
+                chosen = work.numbers(goal.most, match.workers if match else None)
+            work.look_at({*chosen, *([match.workers] if match else [])}, directory)
         except (Stopped, Abandoned):
             if work.signal_number is None:
                 raise
-    if work.target is None:
+    if goal is None:
         raise KeyboardInterrupt
-    return FleetSizes(
-        work.instance, work.target, bands_of(work.known, measure), measure, work.scope,
-        tuple(work.left), work.signal_number,
-    )  # fmt: skip
+    asked = replace(instance, workers=match.workers) if match else instance
+    bands = bands_of(known, measure)
+    return FleetSizes(asked, goal, bands, measure, scope, tuple(work.left), work.signal_number)
 
 
+def _pairs(
+    match: FleetMatch | None, policies: Sequence[str], routers: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """Return routers with the schedulers that they go with, by label; those to match come first."""
+    chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
+    if match is not None:
+        chosen.insert(0, match.policy)
+        ways.insert(0, match.router)
+    found = {}
+    for name in chosen:
+        fitting = {*routers, *routers_of(name, ways)}
+        for way in ways:
+            label = label_of(way, name)
+            if way in fitting or (match is not None and label == match.label):
+                found[label] = way, name
+    return found
+
+
+@dataclass
 class _Work:
     """What is known so far, by number of workers."""
 
-    def __init__(
-        self,
-        measure: Measure,
-        deadline: Deadline | None,
-        policies: Sequence[str],
-        routers: Sequence[str],
-        target: str | FleetMatch,
-        time_limit: float | None,
-        threads: int | None,
-        observer: Observer,
-        command: str | None,
-    ) -> None:
-        if not len(measure.instance):
-            raise InvalidInput("has no requests", field="requests")
-        self._measure, self._deadline = measure, deadline
-        self.instance, self.clock = measure.instance, measure.clock
-        self._match = target if isinstance(target, FleetMatch) else None
-        chosen, ways = list(policies or POLICIES), list(routers or ROUTERS)
-        if self._match is not None:
-            chosen.insert(0, self._match.policy)
-            ways.insert(0, self._match.router)
-        asked = "" if self._match is None else self._match.label
-        self._pairs = [
-            (way, name)
-            for name in dict.fromkeys(chosen)
-            for way in dict.fromkeys(ways)
-            if way in routers or way in routers_of(name, ways) or label_of(way, name) == asked
-        ]
-        for way in ways:
-            router_from(way)
-        self.scope = least_scope(
-            policy_from(name).scope(rounds=self.clock.is_even) for name in chosen
-        )
-        self._limit, self._threads = time_limit, threads
-        self._observer, self._command = observer, command
-        self._runs: dict[int, list[PolicyRun]] = {}
-        self.known: dict[int, Certificate] = {}
-        self.left: list[int] = []
-        self.target: Target | None = None
-        self.signal_number: int | None = None
+    measure: Measure
+    scope: Scope
+    pairs: dict[str, tuple[str, str]]
+    limits: Limits
+    tell: Observer
+    command: str | None
+    known: dict[int, Certificate]
+    runs: dict[int, list[PolicyRun]] = field(default_factory=dict)
+    left: list[int] = field(default_factory=list)
+    signal_number: int | None = None
 
     def interrupt(self, number: int) -> None:
         """Remember that a signal came."""
         self.signal_number = number
 
-    def _is_over(self) -> bool:
+    def is_over(self) -> bool:
+        """Whether a signal came."""
         return self.signal_number is not None
 
-    def begin(self, target: str | FleetMatch) -> None:
-        """Find out what the target is, and refuse one that cannot be met."""
-        if isinstance(target, str):
-            self.target = self._measure.target(target)
-        else:
-            self.instance = replace(self.instance, workers=target.workers)
-            value = self._values(target.workers)[target.label]
-            if value is None:
-                reason = "did not complete every request, so there is nothing to match"
-                raise InvalidInput(f"{target.label} {reason}", field="--match")
-            where = machines_in_words(target.workers)
-            said = f"what {target.label} does on {where}{self._measure.within}"
-            self.target = Target(value, said, (target.workers, target.label))
-        least, reason = self._measure.least()
-        if least > self.target.most:
-            raise InvalidInput(
-                f"cannot be met by any number of machines: {reason}", field="--target"
-            )
+    def matched(self, match: FleetMatch) -> Target:
+        """Return the target that a run is."""
+        value = self.values(match.workers)[match.label]
+        if value is None:
+            reason = f"{match.label} did not complete every request, so there is nothing to match"
+            raise InvalidInput(reason, field="--match")
+        where = f"{machines_in_words(match.workers)}{self.measure.within}"
+        return Target(value, f"what {match.label} does on {where}", (match.workers, match.label))
 
-    def look_at(self, counts: Iterable[int] | None, directory: Path | None) -> None:
+    def look_at(self, counts: set[int], directory: Path | None) -> None:
         """Certify each number of workers, and keep what is known of others."""
-        if counts is None:
-            chosen = self._range()
-        else:
-            chosen = [checked_integer(count, "--counts", 1) for count in counts]
-        if self._match is not None:
-            chosen.append(self._match.workers)  # where the target is from
-        self.left = [count for count in sorted(set(chosen)) if not self._is_done(count)]
-        bounds = self._bounds(self.left)
+        measure, limits = self.measure, self.limits
+        self.left = [count for count in sorted(counts) if not self.is_done(count)]
+        aimed = measure.deadline if isinstance(measure, Misses) else None
+        bounds: Mapping[int, CheckedBound] = {}
+        if aimed is not None:
+            limits = replace(limits, params=_OF_DEADLINES)
+        elif self.left:  # half of the time is for all numbers at once
+            limits = replace(limits, time_limit=limits.time_limit / 2)
+            bounds = self.bounds(limits)
         for count in list(self.left):
-            if self._is_over():
+            if self.is_over():
                 return
-            fleet, runs = self._fleet(count), self._run(count)
-            self._observer(f"{machines_in_words(count)}: schedules and bounds")
-            aimed = self._deadline is not None
+            runs = self.run(count)
+            self.tell(f"{machines_in_words(count)}: schedules and bounds")
             found = certify(
-                fleet, runs, clock=self.clock, scope=self.scope, router=self._pairs[0][0],
-                deadline=self._deadline, only_deadline=aimed,
-                time_limit=self._of_a_certificate, threads=self._threads, command=self._command,
-                params=_OF_DEADLINES if aimed else None,
+                self.fleet(count), runs, clock=measure.clock, scope=self.scope,
+                router=next(iter(self.pairs.values()))[0], deadline=aimed,
+                only_deadline=aimed is not None, command=self.command, limits=limits,
             )  # fmt: skip
             self.signal_number = self.signal_number or found.signal_number
             found = folder.better(found, self.known.get(count), bounds.get(count))
@@ -260,113 +264,80 @@ class _Work:
             self.known[count] = found
             self.left.remove(count)
 
-    @property
-    def _of_a_certificate(self) -> float | None:
-        """Seconds for a certificate: what is bounded before for many numbers has the other half."""
-        if self._limit is None or self._deadline is not None:
-            return self._limit
-        return self._limit / 2
-
-    def _bounds(self, counts: Sequence[int]) -> Mapping[int, CheckedBound]:
-        """Return bounds for many numbers of workers at once; they share what they find."""
-        if not counts or self._deadline is not None:
-            return {}
-        self._observer(f"bounds for {', '.join(map(str, counts))} machines")
-        each = self._of_a_certificate
-        limit = None if each is None else each * len(counts)
-        with left_when(self._is_over):
+    def bounds(self, each: Limits) -> Mapping[int, CheckedBound]:
+        """Return bounds for all numbers of workers at once; they share what they find."""
+        self.tell(f"bounds for {', '.join(map(str, self.left))} machines")
+        limits = replace(each, time_limit=each.time_limit * len(self.left))
+        with left_when(self.is_over):
             return bounds_by_workers(
-                self.instance, counts, self.clock, scope=self.scope, time_limit=limit,
-                threads=self._threads, stop=lambda _: self._is_over(),
+                self.measure.instance, self.left, self.measure.clock, scope=self.scope,
+                limits=limits, stop=lambda _: self.is_over(),
             )  # fmt: skip
 
-    def _fleet(self, workers: int) -> Instance:
-        return replace(self.instance, workers=workers)
+    def fleet(self, workers: int) -> Instance:
+        """Return the problem for so many workers."""
+        return replace(self.measure.instance, workers=workers)
 
-    def _labels(self) -> list[str]:
-        return [label_of(*pair) for pair in self._pairs]
-
-    def _is_done(self, workers: int) -> bool:
+    def is_done(self, workers: int) -> bool:
         """Whether a certificate is there that no signal cut short, with all schedulers."""
         found = self.known.get(workers)
         if found is None or found.provenance.get("stop_reason") == "interrupted":
             return False
-        ended = {run.policy for run in found.runs if run.outcome != UNFINISHED}
-        return ended >= {*self._labels()}
+        return {run.policy for run in found.runs if run.outcome != UNFINISHED} >= {*self.pairs}
 
-    def _values(self, workers: int) -> dict[str, int | None]:
+    def values(self, workers: int) -> dict[str, int | None]:
         """Return what schedulers do with so many workers, from a certificate if there is one."""
-        if self._is_done(workers):
-            return self._measure.runs(self.known[workers])
-        return {run.policy: self._measure.of_run(run) for run in self._run(workers)}
+        if self.is_done(workers):
+            return self.measure.runs(self.known[workers])
+        return {run.policy: self.measure.of_run(run) for run in self.run(workers)}
 
-    def _run(self, workers: int) -> list[PolicyRun]:
+    def run(self, workers: int) -> list[PolicyRun]:
         """Run every scheduler behind every router; a single machine needs none."""
-        if workers in self._runs:
-            return self._runs[workers]
-        fleet, found = self._fleet(workers), list[PolicyRun]()
-        alone: dict[str, PolicyRun] = {}
-        for way, name in self._pairs:
-            label = label_of(way, name)
-            self._observer(f"{machines_in_words(workers)}: {label}")
-            if name in alone:
-                found.append(replace(alone[name], policy=label))
-                continue
-            with left_when(self._is_over):
-                made = run(
-                    fleet, name, router=way, clock=self.clock, label=label,
-                    should_stop=self._is_over,
-                )  # fmt: skip
-            if workers == 1:
-                alone[name] = made
-            found.append(made)
-        self._runs[workers] = found
-        return found
+        if workers not in self.runs:
+            found: dict[str, PolicyRun] = {}
+            alone: dict[str, PolicyRun] = {}
+            for label, (way, name) in self.pairs.items():
+                self.tell(f"{machines_in_words(workers)}: {label}")
+                if name in alone:
+                    found[label] = replace(alone[name], policy=label)
+                    continue
+                with left_when(self.is_over):
+                    found[label] = run(
+                        self.fleet(workers), name, router=way, clock=self.measure.clock,
+                        label=label, should_stop=self.is_over,
+                    )  # fmt: skip
+                if workers == 1:
+                    alone[name] = found[label]
+            self.runs[workers] = list(found.values())
+        return self.runs[workers]
 
-    def _range(self) -> list[int]:
+    def numbers(self, most: int, enough: int | None) -> list[int]:
         """Return numbers of workers between one that is too few and one that is enough."""
-        assert self.target is not None
-        most, bound = self.target.most, self._measure.quick_bound
-        below = _last(lambda count: bound(count, self.scope) > most, len(self.instance))
-        enough = self._match.workers if self._match is not None else self._enough(below + 1)
+        bound, requests = self.measure.quick_bound, len(self.measure.instance)
+        below = _last(lambda count: bound(count, self.scope) > most, 0, requests)
+        done = [c for c in self.known if self.is_done(c) and self.reaches(c, most)]
+        enough = enough or min(done, default=None)
+        if enough is None:  # one machine for each request is
+            enough = _last(lambda count: not self.reaches(count, most), below, requests - 1) + 1
         first = max(below, 1)
         if enough - first < MOST_COUNTS:
             return [*range(first, enough + 1)]
         step = (enough - first) / (MOST_COUNTS - 1)
         between = {first + round(k * step) for k in range(MOST_COUNTS)}
-        return sorted(between | {below + 1, enough, *(c for c in self._runs if c <= enough)})
+        return sorted(between | {below + 1, enough, *(c for c in self.runs if c <= enough)})
 
-    def _enough(self, first: int) -> int:
-        """Return a number of workers on which a scheduler reaches the target.
-
-        Where each request has a machine of its own every scheduler that waits for none does.
-        """
-        if known := [
-            count for count in self.known if self._is_done(count) and self._reaches(count)
-        ]:
-            return min(known)
-        low, step, most = first - 1, 1, max(1, len(self.instance))
-        while not self._reaches(high := min(low + step, most)):
-            if high == most:
-                return high
-            low, step = high, 2 * step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._reaches(middle) else (middle, high)
-        return high
-
-    def _reaches(self, workers: int) -> bool:
-        assert self.target is not None
-        known = (value for value in self._values(workers).values() if value is not None)
-        return min(known, default=math.inf) <= self.target.most
+    def reaches(self, workers: int, most: int) -> bool:
+        """Whether a scheduler reaches the target."""
+        known = (value for value in self.values(workers).values() if value is not None)
+        return min(known, default=math.inf) <= most
 
 
-def _last(holds: Callable[[int], bool], most: int) -> int:
-    """Return the last number up to ``most`` at which something holds from 1 on, else 0."""
-    low, high = 0, 1
-    while high <= most and holds(high):
-        low, high = high, 2 * high
-    high = min(high, most + 1)
+def _last(holds: Callable[[int], bool], low: int, most: int) -> int:
+    """Return the last number up to ``most`` at which something holds that holds up to ``low``."""
+    step = 1
+    while low + step <= most and holds(low + step):
+        low, step = low + step, 2 * step
+    high = min(low + step, most + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)

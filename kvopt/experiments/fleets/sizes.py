@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kvopt.certificates.certificate import Certificate
-from kvopt.experiments.fleets.measures import Measure
-from kvopt.experiments.fleets.targets import Target
+from kvopt.experiments.fleets.measures import Measure, Target
 from kvopt.incumbent.result import relative_gap
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
@@ -61,23 +60,18 @@ def bands_of(known: Mapping[int, Certificate], measure: Measure) -> tuple[Band, 
 
     Fewer machines are never better: a bound holds for fewer too, and a schedule for more.
     """
-    lowers: dict[int, tuple[int | None, int | None]] = {}
-    best: tuple[int | None, int | None] = (None, None)
-    for workers in sorted(known, reverse=True):
-        value = measure.lower(known[workers])
-        if value is not None and (best[0] is None or value > best[0]):
-            best = value, workers
-        lowers[workers] = best
-    found, upper, upper_from, found_by = [], None, None, None
+    lowers = {count: measure.lower(found) for count, found in known.items()}
+    uppers = {count: measure.upper(found) for count, found in known.items()}
+    bands = []
     for workers in sorted(known):
-        own = known[workers]
-        value = measure.upper(own)
-        if value is not None and (upper is None or value < upper):
-            upper, upper_from, found_by = value, workers, measure.found_by(own)
-        runs = measure.runs(own)
-        lower, lower_from = lowers[workers]
-        found.append(Band(workers, lower, upper, lower_from, upper_from, found_by, runs))
-    return tuple(found)
+        bounds = [(v, c) for c, v in lowers.items() if c >= workers and v is not None]
+        reached = [(v, c) for c, v in uppers.items() if c <= workers and v is not None]
+        lower, lower_from = max(bounds, default=(None, None))
+        upper, upper_from = min(reached, default=(None, None))
+        found_by = None if upper_from is None else measure.found_by(known[upper_from])
+        runs = measure.runs(known[workers])
+        bands.append(Band(workers, lower, upper, lower_from, upper_from, found_by, runs))
+    return tuple(bands)
 
 
 @dataclass(frozen=True, repr=False)
@@ -199,23 +193,19 @@ class FleetSizes(Summarised):
             "left": list(self.left),
         }
 
+    def _curves(self) -> dict[str, list[float | None]]:
+        """Return both sides, then schedulers, over machines: means, or shares in percent."""
+        sides = [(band.lower, band.upper) for band in self.bands]
+        columns = {"lower": [low for low, _ in sides], "upper": [up for _, up in sides]}
+        columns |= {label: [band.runs.get(label) for band in self.bands] for label in self.labels}
+        return {
+            name: [None if value is None else float(self.measure.mean(value)) for value in values]
+            for name, values in columns.items()
+        }
+
     def to_dataframe(self) -> DataFrame:
         """Return a row for each number of machines: means, in rounds or in seconds, or percent."""
-
-        def column(values: Sequence[int | None]) -> list[float | None]:
-            return [None if value is None else self.measure.shown(value) for value in values]
-
-        return frame(
-            {
-                "workers": [band.workers for band in self.bands],
-                "lower": column([band.lower for band in self.bands]),
-                "upper": column([band.upper for band in self.bands]),
-                **{
-                    label: column([band.runs.get(label) for band in self.bands])
-                    for label in self.labels
-                },
-            }
-        )
+        return frame({"workers": [band.workers for band in self.bands], **self._curves()})
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw what is counted against machines: what is possible, and schedulers.
@@ -225,30 +215,16 @@ class FleetSizes(Summarised):
         ax
             Where to draw; a new figure when left out.
         """
-        shown = self.measure.shown
-        rows = [
-            (
-                band.workers,
-                *(None if end is None else shown(end) for end in (band.lower, band.upper)),
-            )
-            for band in self.bands
-        ]
-        curves = {
+        counts, curves = [band.workers for band in self.bands], self._curves()
+        sides = list(zip(counts, curves.pop("lower"), curves.pop("upper"), strict=True))
+        lines = {
             label: [
-                (band.workers, shown(value))
-                for band in self.bands
-                if (value := band.runs.get(label)) is not None
+                (n, value) for n, value in zip(counts, values, strict=True) if value is not None
             ]
-            for label in self.labels
+            for label, values in curves.items()
         }
-        axes = pictures().fleet_sizes(
-            rows,
-            curves,
-            shown(self.target.most),
-            self.measure.axis,
-            ax,
-            scale=self.measure.scale,
-        )
+        most, measure = float(self.measure.mean(self.target.most)), self.measure
+        axes = pictures().fleet_sizes(sides, lines, most, measure.axis, ax, scale=measure.scale)
         figure: Figure = axes.figure
         return figure
 

@@ -18,6 +18,7 @@ from kvopt.experiments.studies.tables import Table, boolean, listed, positives, 
 from kvopt.files.reading import read_text
 from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.batch_time import BatchTime
+from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Deadline
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy as policy_from
@@ -86,10 +87,15 @@ class Limits:
             said["slower"] = True
         return said if self.certify else {**said, "certify": False}
 
+    @property
+    def clock(self) -> Clock:
+        """How long rounds last."""
+        return ROUNDS if self.batch_time is None else Seconds(self.batch_time)
+
     def covers(self, label: str) -> bool:
         """Whether the bound is one for what a policy may do."""
         policy = policy_from(parts_of(label)[1])
-        return self.scope.covers(policy.scope(rounds=self.batch_time is None))
+        return self.scope.covers(policy.scope(rounds=self.clock.is_even))
 
 
 @dataclass(frozen=True, slots=True)

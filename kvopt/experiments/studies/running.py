@@ -16,7 +16,7 @@ from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.description import Study, builtin_study, read_study
 from kvopt.experiments.studies.records import INTERRUPTED, Record, lines_of, read_records
 from kvopt.experiments.studies.task_runner import TaskResult
-from kvopt.experiments.studies.tasks import Task, origin_key, tasks_of
+from kvopt.experiments.studies.tasks import Task, tasks_of
 from kvopt.experiments.studies.workers import workers
 from kvopt.incumbent.interrupts import signals_remembered
 from kvopt.incumbent.limits import available_threads
@@ -181,10 +181,7 @@ class _Run:
         for record in lines_of(self.directory, self.damaged.append):
             if record.error == INTERRUPTED:
                 continue
-            asked = origin_key(
-                record.instance, record.policy, record.limits, record.versions.get("kvopt", "")
-            )
-            earlier |= {record.key: record, asked: record}
+            earlier[record.key] = record
         if retry:
             earlier = {key: r for key, r in earlier.items() if r.outcome != "error"}
         self.began = time.monotonic()
@@ -252,13 +249,13 @@ class _Run:
 
 def _records_of(task: Task, earlier: Mapping[str, Record], directory: Path) -> list[Record] | None:
     """Return the records of a task that was done before, None of another."""
-    handles = [task.handle(policy) for policy in task.policies]
-    found = [earlier[handle] for handle in handles if handle in earlier]
+    keys = [task.key(policy) for policy in task.policies]
+    found = [earlier[key] for key in keys if key in earlier]
     if task.limits.certify:
         found = [r for r in found if r.certificate and (directory / r.certificate).is_file()]
-    if len(found) == len(handles):
+    if len(found) == len(keys):
         return found
-    whole = earlier.get(task.handle(None))
+    whole = earlier.get(task.key(None))
     return None if whole is None else [whole]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -69,12 +69,6 @@ class Source:
         sizes = {key: size for key in keys if (size := getattr(self, key))}
         file = {"file": self.name} if self.kind in _FILES else {}
         return {**sizes, **file, **self.parameters}
-
-    @property
-    def _plain(self) -> dict[str, Any]:
-        """Every field, without those that are newer than the folders of some studies."""
-        newer = ("rate", "max_total", "workers")
-        return {key: value for key, value in asdict(self).items() if value or key not in newer}
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a description that give this source."""
@@ -184,5 +178,5 @@ class Source:
             seed=self.seed,
             requests=0 if instance is None else len(instance),
             memory=(self.memory or 0) if instance is None else instance.memory,
-            hash=f"none:{self._plain}" if instance is None else instance.hash,
+            hash=f"none:{self}" if instance is None else instance.hash,
         )

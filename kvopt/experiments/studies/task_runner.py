@@ -6,24 +6,32 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from kvopt.certificates import read_certificate
+from kvopt.certificates import Certificate, JudgedRun, certify, read_certificate
+from kvopt.certificates.judged import UNFINISHED
+from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput, KvoptError
-from kvopt.experiments.studies.clocks import Result, StudyClock, reached, study_clock
-from kvopt.experiments.studies.records import INTERRUPTED, Record, StudiedInstance, record_key
+from kvopt.experiments.studies.description import Limits
+from kvopt.experiments.studies.records import INTERRUPTED, Record
 from kvopt.experiments.studies.tasks import Task
+from kvopt.experiments.studies.times import Times
 from kvopt.files.atomic import write_atomically
 from kvopt.kernels.compile_clock import working_time
 from kvopt.kernels.modules import import_modules
 from kvopt.problem.instance import Instance
+from kvopt.simulate.routers.labels import parts_of
+from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.verify import verify
-from kvopt.version import __version__
 
 FOLDER = "certificates"
+
+Result = PolicyRun | str | None
+"""What became of a policy: its run, what went wrong, or None when time ran out."""
 
 Announce = Callable[[str, float], None]
 """Called with what begins now, and within how many seconds it should end."""
@@ -76,50 +84,49 @@ def run_task(task: Task, skip: Mapping[str, str], announce: Announce) -> TaskRes
         Told of each step, so that a step that never ends can be ended from outside.
     """
     began = time.monotonic()
-    limits, clock = task.limits, study_clock(task.limits.batch_time)
+    limits = task.limits
     announce("instance", limits.policy_time_limit + _SLACK)
     import_modules(task.modules)
     instance = task.source.instance(task.policies[0])
-    found = task.source.described(instance)
-    path = _path(task, found)
+    path = _path(task)
     place = None if task.folder is None else task.folder / path
     announce("verify", _VERIFYING)
     known: dict[str, Result] = {**_earlier_runs(place), **skip}
     runs: dict[str, Result] = {}
-    sides = None
+    found = text = None
+    is_interrupted = False
     try:
         for label in task.policies:
             if label not in known:
                 announce(f"policy {label}", _PATIENCE * limits.policy_time_limit + 1)
-            runs[label] = known.get(label) or _run(clock, instance, label, limits.policy_time_limit)
+            runs[label] = known.get(label) or _run(limits, instance, label)
             if place and label not in known and time.monotonic() - began > _WORTH_KEEPING:
                 announce("certify", _SLACK + _COMPILING)
-                write_atomically(place, clock.certified(instance, runs, task, 0.0).text or "")
+                write_atomically(place, certificate_text(_certified(instance, runs, task, 0.0)))
         announce("certify", limits.time_limit + _SLACK + _COMPILING)
-        sides = clock.certified(instance, runs, task) if limits.certify else reached(runs)
-        announce("verify", _VERIFYING)
-        if limits.certify and not sides.is_interrupted:
-            _verify(sides.text)
+        if limits.certify:
+            found = _certified(instance, runs, task)
+            text = certificate_text(found)
+            announce("verify", _VERIFYING)
+            if not (is_interrupted := found.signal_number is not None):
+                verify_text(text)
     except KeyboardInterrupt:
-        sides = replace(sides or clock.certified(instance, runs, task, 0.0), is_interrupted=True)
+        is_interrupted = True
+        found = found or _certified(instance, runs, task, 0.0)
+        text = certificate_text(found)
     seconds = time.monotonic() - began
-    apart = ("text", "attained", "slower", "is_interrupted")
-    said = {key: value for key, value in vars(sides).items() if key not in apart}
-    said["certificate"] = sides.text and path
-    broken = {"error": INTERRUPTED} if sides.is_interrupted else {}
+    said = _best_of(runs) if found is None else _sides(found)
+    judged = {} if found is None else _judged(found)
+    broken = {"error": INTERRUPTED} if is_interrupted else {}
+    described = task.source.described(instance)
     records = (
         task.record(
-            label,
-            found,
-            seconds,
-            **said,
-            **(_measures(clock, run) | broken),
-            attained=sides.attained.get(label),
-            slower_than=sides.slower.get(label),
+            label, described, seconds, certificate=text and path,
+            **(said | judged.get(label, {}) | _measures(run) | broken),
         )
         for label, run in runs.items()
-    )
-    return TaskResult(tuple(records), sides.text, sides.is_interrupted)
+    )  # fmt: skip
+    return TaskResult(tuple(records), text, is_interrupted)
 
 
 def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
@@ -132,20 +139,98 @@ def _earlier_runs(path: Path | None) -> dict[str, PolicyRun]:
     return {label: run for label, run in runs.items() if run is not None}
 
 
-def _run(clock: StudyClock, instance: Instance, label: str, limit: float) -> Result:
+def _run(limits: Limits, instance: Instance, label: str) -> Result:
     """Return the run of a policy, what went wrong, or None when time ran out."""
-    end = working_time() + limit
+    end = working_time() + limits.policy_time_limit
+    router, policy = parts_of(label)
     try:
-        return clock.run(instance, label, lambda: working_time() > end)
+        return run(
+            instance, policy, router=router, clock=limits.clock, label=label,
+            should_stop=lambda: working_time() > end,
+        )  # fmt: skip
     except Stopped:
         return None
     except Exception as error:  # the code of others may raise anything
         return f"{type(error).__name__}: {error}"
 
 
-def _verify(text: str | None) -> None:
+def _certified(
+    instance: Instance, runs: Mapping[str, Result], task: Task, seconds: float = inf
+) -> Certificate:
+    """Bound the optimum within the limit, or within some seconds, and judge the runs."""
+    limits = task.limits
+    found = certify(
+        instance,
+        [run for run in runs.values() if isinstance(run, PolicyRun)],
+        task.source.reference(instance) if limits.clock.is_even else None,
+        clock=limits.clock,
+        deadline=limits.deadline,
+        time_limit=min(limits.time_limit, seconds),
+        scope=limits.scope,
+        threads=limits.threads,
+        seed=limits.seed,
+        slower=limits.slower,
+        command=f"kvopt study {task.study}",
+    )
+    late = [JudgedRun(label, UNFINISHED) for label, run in runs.items() if run is None]
+    in_time = found.in_time
+    if in_time is not None:
+        in_time = replace(in_time, attained=(*in_time.attained, *(None for _ in late)))
+    return replace(found, runs=(*found.runs, *late), in_time=in_time)
+
+
+def _sides(found: Certificate) -> dict[str, Any]:
+    """Return what each record of an instance says of its optimum."""
+    return {
+        "upper": found.objective,
+        "lower": found.lower_bound,
+        "bounded_by": found.lower and found.lower.bounded_by,
+        "found_by": found.provenance["found_by"],
+        "ceiling": found.in_time and found.in_time.ceiling,
+        "best_attained": found.in_time and found.in_time.best_attained,
+    }
+
+
+def _judged(found: Certificate) -> dict[str, dict[str, Any]]:
+    """Return what a certificate says of each policy."""
+    attained = found.in_time.attained if found.in_time else [None] * len(found.runs)
+    slower = (found.slower_than(run) for run in found.runs)
+    return {
+        run.policy: {"attained": count, "slower_than": phi and float(phi)}
+        for run, count, phi in zip(found.runs, attained, slower, strict=True)
+    }
+
+
+def _best_of(runs: Mapping[str, Result]) -> dict[str, Any]:
+    """Return the best of the runs as all that is known, where nothing is bounded."""
+    known = [
+        (run.objective, place, label)
+        for place, (label, run) in enumerate(runs.items())
+        if isinstance(run, PolicyRun) and run.objective is not None
+    ]
+    if not known:
+        return {}
+    upper, _, label = min(known)
+    return {"upper": upper, "found_by": label}
+
+
+def _measures(run: Result) -> dict[str, Any]:
+    """Return what a record says of a run."""
+    if not isinstance(run, PolicyRun):
+        return {"outcome": "unfinished"} if run is None else {"outcome": "error", "error": run}
+    return {
+        "outcome": str(run.outcome),
+        "value": run.objective,
+        "evictions": run.evictions,
+        "makespan": run.makespan if run.outcome is Outcome.COMPLETED else None,
+        "peak_memory": run.peak_memory,
+        "note": run.note,
+        "times": None if run.clock.is_even else Times.of(run),
+    }
+
+
+def verify_text(text: str) -> None:
     """Refuse a certificate that the verifier does not agree with."""
-    assert text is not None, "a task that certifies has a certificate"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
@@ -154,12 +239,6 @@ def _verify(text: str | None) -> None:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 
 
-def _measures(clock: StudyClock, run: Result) -> dict[str, Any]:
-    if run is None:
-        return {"outcome": "unfinished"}
-    return {"outcome": "error", "error": run} if isinstance(run, str) else clock.measures(run)
-
-
-def _path(task: Task, instance: StudiedInstance) -> str:
-    key = record_key(instance.hash, "\n".join(task.policies), task.limits.to_json(), __version__)
+def _path(task: Task) -> str:
+    key = task.key("\n".join(task.policies))
     return f"{FOLDER}/{key.removeprefix('sha256:')[:32]}.json"

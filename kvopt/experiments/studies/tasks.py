@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,34 +44,21 @@ class Task:
     instance: StudiedInstance
     folder: Path | None = None
 
-    def key(self, policy: str) -> str:
-        """Return the key of a record of this task."""
-        return record_key(self.instance.hash, policy, self.limits.to_json(), __version__)
-
-    def handle(self, policy: str | None) -> str:
-        """Return what finds a record of this task again: its key, or what a game was asked for.
-
-        Without a policy it is what finds the failure of the whole: other tasks may have the same
-        instance, or opponents that were to play the same game.
-        """
-        if policy is None:
-            wanted = f"{self.instance.hash} of {', '.join(self.policies)}"
-            return record_key(wanted, None, self.limits.to_json(), __version__)
-        if self.source.kind != "game":
-            return self.key(policy)
-        return origin_key(self.instance, policy, self.limits.to_json(), __version__)
+    def key(self, policy: str | None) -> str:
+        """Return the key of a record; the failure of the whole is one of all of its policies."""
+        wanted = self.instance.hash if policy else f"{self.instance.hash} of {self.policies}"
+        return record_key(wanted, policy, self.limits.to_json(), __version__)
 
     def record(
         self, policy: str | None, instance: StudiedInstance, seconds: float, **found: Any
     ) -> Record:
         """Return a record of this task."""
-        limits = self.limits.to_json()
         return Record(
-            key=record_key(instance.hash, policy, limits, __version__),
+            key=self.key(policy),
             study=self.study,
             instance=instance,
             policy=policy,
-            limits=limits,
+            limits=self.limits.to_json(),
             seconds=round(seconds, 3),
             versions=versions(),
             **found,
@@ -80,16 +66,7 @@ class Task:
 
     def failure(self, error: str, seconds: float) -> Record:
         """Return the record of an instance that failed as a whole."""
-        failed = self.record(None, self.instance, seconds, outcome="error", error=error)
-        return replace(failed, key=self.handle(None))
-
-
-def origin_key(
-    instance: StudiedInstance, policy: str | None, limits: Mapping[str, Any], version: str
-) -> str:
-    """Return a key of what was asked for, whatever instance came of it."""
-    asked = json.dumps([instance.family, dict(instance.parameters), instance.seed])
-    return record_key(asked, policy, limits, version)
+        return self.record(None, self.instance, seconds, outcome="error", error=error)
 
 
 def tasks_of(study: Study, most: int | None = None) -> Iterator[Task]:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from itertools import chain, pairwise
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
-from kvopt.errors import InvalidInput, shown
-from kvopt.files.reading import check_fields
+import numpy as np
+
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.timetable.measures import summary
 from kvopt.timetable.runs import PolicyRun
 
 COLUMNS = 200
 """Equal parts of a run for which the most tokens held are kept: enough for a picture."""
-
-_LISTS = ("memory", "running", "waiting")
-_NEWER = ("running", "waiting")
-_SUMMARY = ("mean", "median", "p99")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +38,7 @@ class Times:
     memory
         Most tokens held in each of equal parts of that time.
     running, waiting
-        Requests that run and wait in the middle of each part; empty in older records.
+        Requests that run and wait in the middle of each part.
     """
 
     latency: Mapping[str, float | None]
@@ -54,15 +48,16 @@ class Times:
     arriving_tokens_per_second: float | None
     ended: float
     mean_memory: float | None
-    memory: tuple[int, ...]
-    running: tuple[int, ...] = ()
-    waiting: tuple[int, ...] = ()
+    memory: Sequence[int]
+    running: Sequence[int]
+    waiting: Sequence[int]
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
         """Sum up a run."""
         ended = run.stretches[-1].ended if run.stretches else 0
-        seconds, held = run.memory_over_time()
+        seconds, held = map(np.array, run.memory_over_time())
+        area = np.sum(np.diff(seconds) * (held[1:] + held[:-1])) / 2  # below straight lines
         running, waiting = _counts(run, ended)
         return cls(
             latency=summary(run.latencies),
@@ -71,37 +66,11 @@ class Times:
             tokens_per_second=run.throughput,
             arriving_tokens_per_second=_while_arriving(run),
             ended=ended / NANOSECONDS,
-            mean_memory=_area(seconds, held) / (ended / NANOSECONDS) if ended else None,
+            mean_memory=float(area) / (ended / NANOSECONDS) if ended else None,
             memory=_highest(run, ended),
             running=running,
             waiting=waiting,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the object of a record."""
-        return {**vars(self), **{name: list(getattr(self, name)) for name in _LISTS}}
-
-    @classmethod
-    def from_json(cls, value: object) -> Self:
-        """Build it from the object of a record."""
-        needed = [item.name for item in fields(cls) if item.name not in _NEWER]
-        found = check_fields(value, "times", needed, _NEWER)
-        numbers = [found[name] for name in ("tokens_per_second", "arriving_tokens_per_second")]
-        numbers.append(found["mean_memory"])
-        for name in ("latency", "first_token"):
-            numbers += check_fields(found[name], name, _SUMMARY, ()).values()
-        known = [found["ended"], *(number for number in numbers if number is not None)]
-        lists = {name: found.get(name, []) for name in _LISTS}
-        for name, values in lists.items():
-            if not isinstance(values, list):
-                raise InvalidInput(f"must be a list, got {shown(values)}", field=name)
-        for number in known:
-            if type(number) not in (int, float):
-                raise InvalidInput(f"must be numbers, got {shown(number)}", field="times")
-        for whole in (found["completed"], *chain(*lists.values())):
-            if type(whole) is not int:
-                raise InvalidInput(f"must be integers, got {shown(whole)}", field="times")
-        return cls(**{**found, **{name: tuple(values) for name, values in lists.items()}})
 
 
 def _while_arriving(run: PolicyRun) -> float | None:
@@ -114,29 +83,22 @@ def _while_arriving(run: PolicyRun) -> float | None:
     return done * NANOSECONDS / last if last else None
 
 
-def _area(seconds: list[float], held: list[int]) -> float:
-    """Return token-seconds below straight lines."""
-    corners = list(zip(seconds, held, strict=True))
-    return sum((t1 - t0) * (h0 + h1) / 2 for (t0, h0), (t1, h1) in pairwise(corners))
-
-
-def _counts(run: PolicyRun, ended: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _counts(run: PolicyRun, ended: int) -> tuple[list[int], list[int]]:
     """Return how many requests run and wait in the middle of each part."""
-    arrivals = sorted(run.arrivals)
-    ends = sorted(end for end in run.completions if end is not None)
-    begins = [stretch.began for stretch in run.stretches]
-    running, waiting = [], []
-    for part in range(COLUMNS if ended else 0):
-        now = (2 * part + 1) * ended // (2 * COLUMNS)
-        place = bisect_right(begins, now) - 1
-        busy = place >= 0 and run.stretches[place].ended > now
-        running.append(run.stretches[place].active if busy else 0)
-        there = bisect_right(arrivals, now) - bisect_right(ends, now)
-        waiting.append(there - running[-1])
-    return tuple(running), tuple(waiting)
+    if not ended:
+        return [], []
+    now = (2 * np.arange(COLUMNS) + 1) * ended // (2 * COLUMNS)
+    rows = [(stretch.began, stretch.ended, stretch.active) for stretch in run.stretches]
+    begins, ends, active = np.array(rows).T
+    place = np.searchsorted(begins, now, "right") - 1
+    running = np.where((place >= 0) & (ends[place] > now), active[place], 0)
+    done = sorted(end for end in run.completions if end is not None)
+    there = np.searchsorted(sorted(run.arrivals), now, "right")
+    waiting = there - np.searchsorted(np.array(done, dtype=int), now, "right") - running
+    return running.tolist(), waiting.tolist()
 
 
-def _highest(run: PolicyRun, ended: int) -> tuple[int, ...]:
+def _highest(run: PolicyRun, ended: int) -> list[int]:
     """Return the most tokens held in each of equal parts of the time until ``ended``."""
     parts = [0] * COLUMNS if ended else []
     for stretch in run.stretches:
@@ -148,4 +110,4 @@ def _highest(run: PolicyRun, ended: int) -> tuple[int, ...]:
             until = min(stretch.ended, (part + 1) * ended // COLUMNS) - stretch.first
             grown = (stretch.held_last - stretch.held) * max(until, 0) // length
             parts[part] = max(parts[part], stretch.held + grown)
-    return tuple(parts)
+    return parts
