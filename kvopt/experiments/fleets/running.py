@@ -194,6 +194,8 @@ def _pairs(
     if match is not None:
         chosen.insert(0, match.policy)
         ways.insert(0, match.router)
+    for way in ways:
+        router_from(way)
     found = {}
     for name in chosen:
         fitting = {*routers, *routers_of(name, ways)}
