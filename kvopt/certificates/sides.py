@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from signal import SIGINT
 
 from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
@@ -76,8 +77,7 @@ class SidesInRounds:
         if made.pauses and self._search.problem.is_fleet:
             found = made
         elif found is not None and found.instance is not self._search.instance:
-            assert isinstance(found, Schedule)
-            found = Schedule(self._search.instance, found.starts, found.workers)
+            found = replace(found, instance=self._search.instance)
         if found is not None:
             self._search.offer(found, f"policy {made.policy}")
 
