@@ -49,26 +49,22 @@ def _square_root(runs: Iterable[Record]) -> Iterator[Verdict]:
 
     The slope is taken from the smallest size at which every policy is hurt.
     """
-    by_size: dict[int, tuple[Fraction, Record]] = {}
-    for run in runs:
-        least, n = ratio_of(run).least, run.instance.requests
-        if least is not None and (n not in by_size or least < by_size[n][0]):
-            by_size[n] = least, run
-    best = sorted(by_size.items())
-    hurt = [(n, least) for n, (least, _) in best if least > 1]
+    judged = grouped((r for r in runs if ratio_of(r).least), lambda run: run.instance.requests)
+    best = [(n, min(judged[n], key=lambda run: ratio_of(run).least or 0)) for n in sorted(judged)]
+    ratios = [(n, ratio_of(run)) for n, run in best]
+    hurt = [(n, ratio.least) for n, ratio in ratios if ratio.least and ratio.least > 1]
     if len(hurt) < 2:
         return
     (first, low), (last, high) = hurt[0], hurt[-1]
     slope = log(float(high / low)) / log(last / first)
-    ratios = [(n, ratio_of(run)) for n, (_, run) in best]
     yield Verdict(
-        claim="Every deterministic scheduler is at least c sqrt(n) times the optimum",
-        source="jaillet-2025-v2 theorem 4.1",
-        published="competitive ratio Omega(sqrt(n))",
-        found=f"of the schedulers played, the one that does best: {_list(ratios)}; "
+        "Every deterministic scheduler is at least c sqrt(n) times the optimum",
+        "jaillet-2025-v2 theorem 4.1",
+        "competitive ratio Omega(sqrt(n))",
+        f"of the schedulers played, the one that does best: {_list(ratios)}; "
         f"slope of the logarithms from n = {first} on: {slope:.2f}",
-        verdict="reproduced" if slope >= _GROWING else "undecided",
-        certificates=certificates_of(run for _, (_, run) in reversed(best)),
+        "reproduced" if slope >= _GROWING else "undecided",
+        certificates_of(run for _, run in reversed(best)),
     )
 
 
@@ -80,19 +76,18 @@ def _against_one_rule(
         before.most is not None and after.least is not None and before.most < after.least
         for (_, before), (_, after) in pairwise(ratios)
     )
-    below = [m for m, ratio in ratios if ratio.most is not None and ratio.most < printed(m)]
+    below = [f"{m:,}" for m, ratio in ratios if ratio.most is not None and ratio.most < printed(m)]
     said = ": it grows, certified at each step" if grows else ""
-    if below:
-        said += f"; for certain below what is printed at M = {', '.join(f'{m:,}' for m in below)}"
+    said += f"; for certain below what is printed at M = {', '.join(below)}" if below else ""
     verdict: Judgement = "reproduced" if grows else "undecided"
     return Verdict(
-        claim=f"{runs[0].policy} has no constant competitive ratio when prompts differ, by the "
+        f"{runs[0].policy} has no constant competitive ratio when prompts differ, by the "
         f"construction {family}",
-        source=source,
-        published=f"the ratio is at least {text}, so it grows without bound",
-        found=f"{_list(ratios, 'M')}{said}",
-        verdict="not reproduced as printed" if below else verdict,
-        certificates=certificates_of(reversed(runs)),
+        source,
+        f"the ratio is at least {text}, so it grows without bound",
+        _list(ratios, "M") + said,
+        "not reproduced as printed" if below else verdict,
+        certificates_of(reversed(runs)),
     )
 
 
@@ -100,16 +95,17 @@ def _no_constant(runs: Sequence[Record], kind: str, source: str) -> Verdict:
     """Say what was measured: a theorem about every constant is not settled by sizes."""
     policies = grouped(runs, lambda run: run.policy)
     means = {policy: mean_of(map(ratio_of, mine)) for policy, mine in policies.items()}
-    best = min(means, key=lambda policy: means[policy].least or Fraction(0))
-    worst = max(means, key=lambda policy: means[policy].least or Fraction(0))
+    best, worst = (
+        end(means, key=lambda policy: means[policy].least or Fraction(0)) for end in (min, max)
+    )
     return Verdict(
-        claim=f"No {kind} scheduler has a constant competitive ratio",
-        source=source,
-        published="no constant, independent of M",
-        found=f"mean ratio of the best scheduler, {best}, in {means[best]}, of the worst, "
+        f"No {kind} scheduler has a constant competitive ratio",
+        source,
+        "no constant, independent of M",
+        f"mean ratio of the best scheduler, {best}, in {means[best]}, of the worst, "
         f"{worst}, in {means[worst]}, over {len(policies[best])} instances",
-        verdict="measured",
-        certificates=certificates_of(runs),
+        "measured",
+        certificates_of(runs),
     )
 
 

@@ -7,8 +7,8 @@ and long prompts together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, beaten, certificates_of
 from kvopt.experiments.studies.intervals import rounded
@@ -18,18 +18,11 @@ CLOSE = Fraction("1.05")
 """Factor up to which two curves are what papers call "nearly identical"."""
 
 
-@dataclass(frozen=True)
-class _Curves:
+class _Curves(NamedTuple):
     """A claim on the curves of two schedulers.
 
-    Parameters
-    ----------
-    policy, other
-        The total latency of the one is compared with that of the other.
-    claim, published
-        What is said of them, and how.
-    least, most
-        Factors between both that agree, on every instance.
+    The total latency of ``policy`` is compared with that of ``other``: from ``least`` to ``most``
+    times on every instance agrees.
     """
 
     policy: str
@@ -37,7 +30,7 @@ class _Curves:
     claim: str
     published: str
     least: Fraction | int = 0
-    most: Fraction | None = None
+    most: Fraction | int | None = None
 
 
 _BENCHMARKS = {
@@ -48,66 +41,55 @@ _BENCHMARKS = {
 which they are not here, and the paper does not say which of the two was run."""
 
 
-def _beside(
-    policies: Iterable[str],
-    claim: str,
-    published: str,
-    least: Fraction | int = 0,
-    most: Fraction | None = None,
-) -> list[_Curves]:
-    """Return the same claim on each of some policies beside each benchmark."""
+def _beside(policy: str, *, near: bool) -> list[_Curves]:
+    """Return the claim on a policy beside each benchmark."""
+    how, published, *ends = (
+        ("nearly the latency of", "curves that nearly coincide", 0, CLOSE)
+        if near
+        else ("a much higher latency than", "a curve well above the others", CLOSE)
+    )
     return [
-        _Curves(policy, other, f"{policy} has {claim} {name}", published, least, most)
-        for policy in policies
+        _Curves(policy, other, f"{policy} has {how} {name}", published, *ends)
         for other, name in _BENCHMARKS.items()
     ]
-
-
-def _near(*policies: str) -> list[_Curves]:
-    published = "curves that nearly coincide"
-    return _beside(policies, "nearly the latency of", published, most=CLOSE)
-
-
-def _far(*policies: str) -> list[_Curves]:
-    published = "a curve well above the others"
-    return _beside(policies, "a much higher latency than", published, least=CLOSE)
 
 
 _ROUGH, _BUCKETS, _RELATIVE = (
     "intervals=rough,width=1000", "intervals=buckets,width=100", "intervals=relative,eps=",
 )  # fmt: skip
 _HALVED = "Buckets of 100 nearly halve the latency that a-max has with 1 .. 1000"
+_NEARLY_HALVED = "nearly halved", Fraction(2, 5), Fraction(3, 5)
 
 _CHEN = {
-    1: [*_near(f"a-min:{_ROUGH}"), *_far(f"a-max:{_ROUGH}")],
+    1: [
+        *_beside(f"a-min:{_ROUGH}", near=True),
+        *_beside(f"a-max:{_ROUGH}", near=False),
+    ],
     2: [
-        *_near(f"a-min:{_BUCKETS}"),
-        _Curves(
-            f"a-max:{_BUCKETS}", f"a-max:{_ROUGH}", _HALVED, "nearly halved",
-            least=Fraction(2, 5), most=Fraction(3, 5),
-        ),
+        *_beside(f"a-min:{_BUCKETS}", near=True),
+        _Curves(f"a-max:{_BUCKETS}", f"a-max:{_ROUGH}", _HALVED, *_NEARLY_HALVED),
     ],
     3: [
-        *_near(f"a-max:{_RELATIVE}0.1"),
-        *_near(*(f"a-min:{_RELATIVE}{x}" for x in ("0.1", "0.95", "0.99"))),
-        *_far(*(f"a-max:{_RELATIVE}{x}" for x in ("0.95", "0.99"))),
+        *_beside(f"a-max:{_RELATIVE}0.1", near=True),
+        *_beside(f"a-min:{_RELATIVE}0.1", near=True),
+        *_beside(f"a-min:{_RELATIVE}0.95", near=True),
+        *_beside(f"a-min:{_RELATIVE}0.99", near=True),
+        *_beside(f"a-max:{_RELATIVE}0.95", near=False),
+        *_beside(f"a-max:{_RELATIVE}0.99", near=False),
     ],
-}  # fmt: skip
+}
 """By experiment: an output lies in 1 .. 1000, in a bucket of a hundred, or is known to a share."""
 
 _SWAP, _QUANTILE = "sorted-f:phase1=swap", "sorted-f:phase1=quantile"
 _OVERLAP = "lp-swap and sorted-f with swaps have nearly the same latency"
 
 _MIXED = (
-    *(
-        _Curves(policy, other, claim, "curves", least=1)
-        for policy, other, claim in (
-            ("mc-sf", _SWAP, "mc-sf is inferior to sorted-f"),
-            ("mc-sf", "sorted-lp", "mc-sf is inferior to sorted-lp"),
-            (_QUANTILE, _SWAP, "The swap of sorted-f gives less latency than its quantiles"),
-            ("sorted-lp", "lp-swap", "lp-swap reduces the latency of sorted-lp"),
-        )
+    _Curves("mc-sf", _SWAP, "mc-sf is inferior to sorted-f", "curves", 1),
+    _Curves("mc-sf", "sorted-lp", "mc-sf is inferior to sorted-lp", "curves", 1),
+    _Curves(
+        _QUANTILE, _SWAP, "The swap of sorted-f gives less latency than its quantiles", "curves", 1
     ),
+    _Curves("sorted-lp", "lp-swap", "lp-swap reduces the latency of sorted-lp", "curves", 1),
     _Curves("lp-swap", _SWAP, _OVERLAP, "curves that almost overlap", 1 / CLOSE, CLOSE),
 )
 
@@ -141,30 +123,25 @@ def _compared(
     busy = [group for group in by_policy if len({run.value for run in group.values()}) > 1]
     for said in claims:
         pairs = [
-            (g[said.policy], g[said.other]) for g in busy if {said.policy, said.other} <= g.keys()
+            (Fraction(g[said.policy].value or 0, g[said.other].value or 1), g[said.policy])
+            for g in busy
+            if {said.policy, said.other} <= g.keys()
         ]
         if not pairs:
             continue
-        pairs.sort(key=lambda pair: -_share(*pair))
-        high, low = _share(*pairs[0]), _share(*pairs[-1])
+        pairs.sort(key=lambda pair: -pair[0])
+        high, low = pairs[0][0], pairs[-1][0]
         holds = said.least <= low and (said.most is None or high <= said.most)
         ends = f"{rounded(low, up=False)} to {rounded(high, up=True)}"
-        clock = "seconds" if pairs[0][0].in_seconds else "rounds"
+        clock = "seconds" if pairs[0][1].in_seconds else "rounds"
         yield Verdict(
-            claim=said.claim,
-            source=source,
-            published=said.published,
-            found=f"{said.policy} is {ends} times {said.other}, in {clock}, "
-            f"on {len(pairs)} instances",
-            verdict="reproduced" if holds else "undecided",
-            certificates=certificates_of(mine for mine, _ in pairs),
+            said.claim,
+            source,
+            said.published,
+            f"{said.policy} is {ends} times {said.other}, in {clock}, on {len(pairs)} instances",
+            "reproduced" if holds else "undecided",
+            certificates_of(mine for _, mine in pairs),
         )
-
-
-def _share(mine: Record, its: Record) -> Fraction:
-    assert mine.value is not None, "runs without a value are left out"
-    assert its.value, "every request takes a round at least"
-    return Fraction(mine.value, its.value)
 
 
 def _lower_bound(records: Iterable[Record]) -> Iterator[Verdict]:
@@ -175,11 +152,11 @@ def _lower_bound(records: Iterable[Record]) -> Iterator[Verdict]:
     verdict: Judgement = "reproduced" if optimal == len(runs) else "undecided"
     if runs:
         yield Verdict(
-            claim="h-sf is a lower bound on the latency that can be achieved",
-            source="chen-2025 section 6",
-            published="serves as a lower bound on achievable latency",
-            found=f"a schedule is better on {len(better)} of {len(runs)} instances; "
+            "h-sf is a lower bound on the latency that can be achieved",
+            "chen-2025 section 6",
+            "serves as a lower bound on achievable latency",
+            f"a schedule is better on {len(better)} of {len(runs)} instances; "
             f"h-sf is optimal on {optimal}",
-            verdict="refuted" if better else verdict,
-            certificates=certificates_of(better),
+            "refuted" if better else verdict,
+            certificates_of(better),
         )
