@@ -74,7 +74,7 @@ def test_a_policy_that_never_starts_has_no_game() -> None:
         ("thm-4.1", ["sorted-lp:hindsight=1"], {}, "knows arrivals in advance"),
         ("thm-4.1", ["mc-sf"], {"n": 5}, "n: follows from the memory"),
         ("thm-4.1", ["mc-sf"], {"memory": 3}, "memory: must be at least 4"),
-        ("thm-4.1", ["mc-sf"], {"epsilon": 0.1}, "is not a key of thm-4.1, which has none"),
+        ("thm-4.1", ["mc-sf"], {"epsilon": 0.1}, "is not a key of thm-4.1, which has no keys"),
         ("v1-thm-6.2", ["mc-sf"], {"epsilon": 0.7}, "epsilon"),
     ],
 )

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from statistics import linear_regression
 
 import pytest
@@ -17,13 +16,12 @@ from studied import record, verdicts_on
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.claims.protection import keys_of
 from kvopt.experiments.studies.claims.traffic import line
-from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.description import Limits, builtin_text
 from kvopt.experiments.studies.records import Record
-from kvopt.experiments.studies.tables import Table
+from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
 
 SECONDS = 10**9
-MODEL = clock_of(Table.parsed('clock = "seconds"', None), Path())
+MODEL = batch_time(DEFAULT_MODEL)
 
 PRINTED = {
     "mc-sf": 32.112,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
-from kvopt.errors import InvalidInput, unknown_name
+from kvopt.errors import InvalidInput, shown, unknown_name
 from kvopt.experiments.studies.claims import CLAIMS
-from kvopt.experiments.studies.clock_key import clock_of
 from kvopt.experiments.studies.sources import FIXED, Kind, Source
 from kvopt.experiments.studies.tables import Table, boolean, listed, positives, texts
 from kvopt.files.reading import read_text
@@ -20,22 +19,20 @@ from kvopt.kernels.modules import import_modules, located
 from kvopt.problem.batch_time import BatchTime
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
 from kvopt.problem.deadlines import Deadline
+from kvopt.problem.hardware.batch_time_files import (
+    DEFAULT_MODEL,
+    SCHEMA,
+    batch_time,
+    batch_time_from_json,
+)
 from kvopt.problem.scopes import Scope
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.routers.labels import label_of, parts_of
 from kvopt.simulate.routers.registry import router as router_from
 
-_TOP = (
-    "name", "title", "clock", "batch_time", "certify", "scope", "slower", "policies", "predictions",
-    "router", "claims", "modules", "limits", "instances", "data",
-)  # fmt: skip
 LIMITS = ("time_limit", "policy_time_limit", "threads", "seed")
-_ENTRY = (
-    "family", "file", "trace", "game", "inline", "requests",
-    "draws", "seed", "n", "memory", "rate", "max_total", "parameters", "policies",
-    "workers",
-)  # fmt: skip
+_CLOCKS = ("rounds", "seconds")
 _BUILTIN = files("kvopt.experiments.studies") / "builtin"
 
 
@@ -77,15 +74,14 @@ class Limits:
     def to_json(self) -> dict[str, Any]:
         """Return the limits as a record carries them; what most studies have is not said."""
         said: dict[str, Any] = {name: getattr(self, name) for name in LIMITS}
-        if self.batch_time is not None:
-            said["batch_time"] = self.batch_time.to_json()
-        if self.deadline is not None:
-            said["deadline"] = self.deadline
-        if self.scope is not Scope.RUNS:
-            said["scope"] = str(self.scope)
-        if self.slower:
-            said["slower"] = True
-        return said if self.certify else {**said, "certify": False}
+        newer = {
+            "batch_time": self.batch_time and self.batch_time.to_json(),
+            "deadline": self.deadline,
+            "scope": None if self.scope is Scope.RUNS else str(self.scope),
+            "slower": self.slower or None,
+            "certify": None if self.certify else False,
+        }
+        return said | {name: value for name, value in newer.items() if value is not None}
 
     @property
     def clock(self) -> Clock:
@@ -192,43 +188,45 @@ def study_from_text(
     name = top.string("name", None if file is None else file.stem)
     if name is None or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise top.fault("name", f"must be letters, digits and dashes, got {name!r}")
-    modules = tuple(located(module, folder) for module in top.take("modules", (), texts))
-    try:
-        import_modules(modules)
-    except InvalidInput as error:
-        raise top.fault("modules", str(error)) from None
-    clock, certify = clock_of(top, folder), top.take("certify", True, boolean)
-    scopes, models = top.take("scope", [Scope.RUNS], _scopes), top.take("predictions", ("",), texts)
+    modules = top.take("modules", (), lambda value: _loaded(value, folder))
+    model, certify = _model_of(top, folder), top.take("certify", True, boolean)
+    scopes = top.take("scope", [Scope.RUNS], _scopes)
     slower = top.take("slower", False, boolean)
-    kinds = tuple(
-        Limits(batch_time=clock, certify=certify, scope=scope, slower=slower) for scope in scopes
-    )
-    ways = top.take("router", ("",), texts)
-    policies = _policies(top, models, ways, (), kinds)
+    kinds = [
+        Limits(batch_time=model, certify=certify, scope=each, slower=slower) for each in scopes
+    ]
+    axes = top.take("predictions", ("",), texts), top.take("router", ("",), texts)
+
+    def chosen(value: object) -> tuple[str, ...]:
+        return tuple(_labels(texts(value), *axes, kinds))
+
+    policies = top.take("policies", (), chosen)
     tables, traces = top.tables("instances"), top.tables("data")
     if data is not None and not traces:
         raise top.fault("data", "is missing: nothing stands for traces in tables [[data]]")
-    entries = tuple(
-        entry
-        for table in (tables if data is None else traces)
-        for entry in _entries(table, models, ways, policies, data or folder, kinds, checked)
-    )
+    entries = []
+    for table in tables if data is None else traces:
+        mine = table.take("policies", policies, chosen)
+        if not mine:
+            raise table.fault("policies", "is missing: a study needs policies")
+        check = (
+            (lambda source, mine=mine: source.check(mine, model is not None)) if checked else None
+        )
+        entries += [Entry(*each, mine) for each in _sources(table, data or folder, check)]
     if not entries:
         raise top.fault("instances", "is missing: a study needs tables [[instances]]")
-    claims = top.take("claims", (), texts)
-    for claim in claims:
-        if claim not in CLAIMS:
-            raise top.fault("claims", unknown_name(claim, CLAIMS).reason)
-    study = Study(
-        name=name,
-        title=top.string("title", name),
-        entries=entries,
-        limits=tuple(dict.fromkeys(_limits(top.table("limits"), kinds))),
-        claims=claims,
-        modules=modules,
-    )
-    top.done(*_TOP)
+    claims = top.take("claims", (), _claims)
+    limits = tuple(dict.fromkeys(_limits(top.table("limits"), kinds)))
+    study = Study(name, top.string("title", name), tuple(entries), limits, claims, modules)
+    top.done()
     return study
+
+
+def _loaded(value: object, folder: Path) -> tuple[str, ...]:
+    """Return modules that were imported."""
+    modules = tuple(located(module, folder) for module in texts(value))
+    import_modules(modules)
+    return modules
 
 
 def _scopes(value: object) -> list[Scope]:
@@ -236,107 +234,112 @@ def _scopes(value: object) -> list[Scope]:
     return list(dict.fromkeys(map(Scope.parse, listed(value))))
 
 
-def _policies(
-    table: Table,
-    models: Sequence[str],
-    ways: Sequence[str],
-    default: Sequence[str],
-    kinds: Sequence[Limits],
-) -> tuple[str, ...]:
-    """Return the policies of a table, each with each prediction model and behind each router."""
-    if "policies" not in table:
-        return tuple(default)
-    found = []
-    for name, model, way in product(table.take("policies", check=texts), models, ways):
+def _claims(value: object) -> tuple[str, ...]:
+    for claim in texts(value):
+        if claim not in CLAIMS:
+            raise unknown_name(claim, CLAIMS)
+    return texts(value)
+
+
+def _model_of(top: Table, folder: Path) -> BatchTime | None:
+    """Return the model of a study in seconds, None for rounds."""
+    clock = top.string("clock", _CLOCKS[0])
+    if clock not in _CLOCKS:
+        raise top.fault("clock", unknown_name(clock, _CLOCKS).reason)
+    if clock == _CLOCKS[0]:
+        if "batch_time" in top:
+            raise top.fault("batch_time", 'goes with clock = "seconds"')
+        return None
+
+    def named(given: object) -> BatchTime:
+        if isinstance(given, dict):
+            return batch_time_from_json({"schema": SCHEMA, **given})
+        if not isinstance(given, str):
+            raise InvalidInput(f"must be a preset, a file or a table, got {shown(given)}")
+        return batch_time(folder / given if given.lower().endswith(".json") else given)
+
+    model = top.take("batch_time", None, named) or batch_time(DEFAULT_MODEL)
+    return BatchTime(model.lines, model.kv_ns, model.prompt_ns, model.name)  # without notes
+
+
+def _labels(
+    names: Sequence[str], models: Sequence[str], routers: Sequence[str], kinds: Sequence[Limits]
+) -> Iterator[str]:
+    """Yield each policy with each prediction model and behind each router."""
+    for name, model, router in product(names, models, routers):
         label = name if not model else f"{name}{',' if ':' in name else ':'}{model}"
-        label = label_of(way, label) if way else label
+        label = label_of(router, label) if router else label
         try:
-            router, policy = parts_of(label)
-            router_from(router)
-            needed = policy_from(policy).scope(rounds=kinds[0].batch_time is None)
+            way, policy = parts_of(label)
+            router_from(way)
+            needed = policy_from(policy).scope(rounds=kinds[0].clock.is_even)
         except InvalidInput as error:
-            raise table.fault("policies", f"{label}: {error}") from None
+            raise InvalidInput(f"{label}: {error}") from None
         if not any(kind.scope.covers(needed) for kind in kinds):
-            reason = f'{label}: {uncovered(needed)}: write scope = "{needed}"'
-            raise table.fault("policies", reason)
-        found.append(label)
-    return tuple(found)
+            raise InvalidInput(f'{label}: {uncovered(needed)}: write scope = "{needed}"')
+        yield label
 
 
 def _limits(table: Table, kinds: Sequence[Limits]) -> Iterator[Limits]:
     fallback = Limits()
-    time_limits = table.take("time_limit", [fallback.time_limit], positives)
-    policy_time_limits = table.take("policy_time_limit", time_limits, positives)
-    if len(policy_time_limits) == 1:
-        policy_time_limits = policy_time_limits * len(time_limits)
-    if len(policy_time_limits) != len(time_limits):
+    times = table.take("time_limit", [fallback.time_limit], positives)
+    of_policies = table.take("policy_time_limit", times, positives)
+    if len(of_policies) == 1:
+        of_policies *= len(times)
+    if len(of_policies) != len(times):
         raise table.fault("policy_time_limit", "must be a number, or one for each time limit")
     threads = table.integer("threads", fallback.threads, 1)
     seed = table.integer("seed", fallback.seed)
-    deadlines: list[str | None] = [None]
-    if "deadline" in table:
-        if not all(kind.certify for kind in kinds):
-            raise table.fault("deadline", "goes with certify = true")
-        deadlines = [_deadline(table, text) for text in table.take("deadline", check=texts)]
-    table.done(*LIMITS, "deadline")
-    times = zip(time_limits, policy_time_limits, strict=True)
-    for deadline, (each, of_policies) in product(deadlines, times):
-        for kind in kinds:
-            yield replace(
-                kind, time_limit=each, policy_time_limit=of_policies, threads=threads, seed=seed,
-                deadline=deadline,
-            )  # fmt: skip
+    if "deadline" in table and not kinds[0].certify:
+        raise table.fault("deadline", "goes with certify = true")
+    deadlines = table.take(
+        "deadline", [None], lambda value: [str(Deadline.parse(text)) for text in texts(value)]
+    )
+    table.done()
+    for deadline, pair, kind in product(deadlines, zip(times, of_policies, strict=True), kinds):
+        yield replace(
+            kind, time_limit=pair[0], policy_time_limit=pair[1], threads=threads, seed=seed,
+            deadline=deadline,
+        )  # fmt: skip
 
 
-def _deadline(table: Table, text: str) -> str:
-    try:
-        return str(Deadline.parse(text))
-    except InvalidInput as error:
-        raise table.fault("deadline", error.reason) from None
-
-
-def _entries(
-    table: Table,
-    models: Sequence[str],
-    ways: Sequence[str],
-    policies: Sequence[str],
-    folder: Path,
-    limits: Sequence[Limits],
-    checked: bool,
-) -> Iterator[Entry]:
+def _sources(
+    table: Table, folder: Path, check: Callable[[Source], None] | None
+) -> Iterator[tuple[Source, int]]:
+    """Yield the sources of a table, each with its draws: one for each combination of its lists."""
     kinds: list[Kind] = [kind for kind in get_args(Kind) if kind in table]
     if len(kinds) != 1:
         raise table.fault("family", f"needs one of {', '.join(get_args(Kind))}")
     kind, name = kinds[0], table.string(kinds[0])
     if kind in ("file", "trace"):
         name = str((folder / name).resolve())
-    draws, seed = (
-        (1, None) if kind in FIXED else (table.integer("draws", 1, 1), table.integer("seed", 0))
-    )
-    chosen = _policies(table, models, ways, policies, limits)
-    if not chosen:
-        raise table.fault("policies", "is missing: a study needs policies")
+    is_drawn = kind not in FIXED
+    draws = table.integer("draws", 1, 1) if is_drawn else 1
+    seed = table.integer("seed", 0) if is_drawn else None
     rates: list[float | None] = table.take("rate", [None], positives)
-    axes = (table.choices("n"), table.choices("memory"), rates, table.choices("workers"))
-    max_total = table.take("max_total", None)
-    keys = {
-        key: value if isinstance(value, list) else [value]
-        for key, value in table.table("parameters").items().items()
+    axes = {
+        "n": table.choices("n"),
+        "memory": table.choices("memory"),
+        "rate": [int(rate) if rate and rate == int(rate) else rate for rate in rates],
+        "workers": table.choices("workers"),
     }
+    max_total = table.take("max_total", None)
+    keys = table.table("parameters").items()
+    lists = {key: value if isinstance(value, list) else [value] for key, value in keys.items()}
     if kind == "inline":
-        keys["requests"] = [table.take("requests")]
-    for (n, memory, rate, workers), values in product(product(*axes), product(*keys.values())):
-        parameters = dict(zip(keys, values, strict=True))
-        whole = None if rate is None else int(rate) if rate == int(rate) else rate
-        source = Source(kind, name, seed, n, memory, parameters, whole, max_total, workers)
+        lists["requests"] = [table.take("requests")]
+    for sizes, values in product(product(*axes.values()), product(*lists.values())):
+        sized = dict(zip(axes, sizes, strict=True))
+        parameters = dict(zip(lists, values, strict=True))
+        source = Source(kind, name, seed, parameters=parameters, max_total=max_total, **sized)
         try:
-            if checked:
-                source.check(chosen, limits[0].batch_time is not None)
+            if check is not None:
+                check(source)
         except InvalidInput as error:
             said = str(error) if error.file == name else f"{name}: {error}"
             raise table.fault(kind, said) from None
-        yield Entry(source, draws, chosen)
-    table.done(*_ENTRY)
+        yield source, draws
+    table.done()
 
 
 def resolved_text(study: Study) -> str:
@@ -348,16 +351,14 @@ def resolved_text(study: Study) -> str:
     first, scopes = study.limits[0], list(dict.fromkeys(each.scope for each in study.limits))
     alike = (first.scope, first.deadline)
     times = [each for each in study.limits if (each.scope, each.deadline) == alike]
-    clock: dict[str, Any] = {"clock": "rounds"}
-    if first.batch_time is not None:
-        clock = {"clock": "seconds", "batch_time": first.batch_time.to_json()}
     top = {
         "name": study.name,
         "title": study.title,
-        **clock,
+        "clock": _CLOCKS[first.batch_time is not None],
+        "batch_time": first.batch_time and first.batch_time.to_json(),
         "certify": first.certify,
         "scope": None if scopes == [Scope.RUNS] else scopes,
-        **({"slower": True} if first.slower else {}),
+        "slower": first.slower or None,
         "claims": study.claims,
         "modules": study.modules,
     }
@@ -369,8 +370,9 @@ def resolved_text(study: Study) -> str:
         limits["deadline"] = list(dict.fromkeys(each.deadline for each in study.limits))
     lines = [*_lines(top), "", "[limits]", *_lines(limits)]
     for entry in study.entries:
-        draws = None if entry.source.seed is None else entry.draws
-        said = {"draws": draws, **entry.source.to_json(), "policies": entry.policies}
+        source = entry.source
+        draws = None if source.seed is None else entry.draws
+        said = {"draws": draws, **source.to_json(), "policies": entry.policies}
         lines += ["", "[[instances]]", *_lines(said)]
     return "\n".join(lines) + "\n"
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from kvopt.errors import InvalidInput, did_you_mean, unknown_name
-from kvopt.problem.families.base import Parameter
+from kvopt.errors import InvalidInput, unknown_name
+from kvopt.problem.families.base import Parameter, values_of
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
 from kvopt.simulate.policies.base import Need
@@ -157,14 +157,8 @@ def _values(name: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the memory and every key with its value."""
     if name not in GAMES:
         raise unknown_name(name, GAMES, "game")
-    known = {parameter.name: parameter for parameter in GAMES[name].parameters}
-    for key in asked:
-        if key == "n":
-            raise InvalidInput(f"follows from the memory in {name}", field="n")
-        if key != "memory" and key not in known:
-            reason = f"is not a key of {name}, which has {', '.join(known) or 'none'}"
-            reason += did_you_mean(key, known)
-            raise InvalidInput(reason, field=key)
-    memory = checked_integer(asked.get("memory", DEFAULT_MEMORY), "memory", _LEAST_MEMORY)
-    values = {key: parameter.default for key, parameter in known.items()}
-    return memory, values | {key: known[key].parsed(asked[key]) for key in known if key in asked}
+    if "n" in asked:
+        raise InvalidInput(f"follows from the memory in {name}", field="n")
+    given = {"memory": DEFAULT_MEMORY, **asked}
+    memory = checked_integer(given.pop("memory"), "memory", _LEAST_MEMORY)
+    return memory, values_of(name, GAMES[name].parameters, given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -72,18 +72,10 @@ class Source:
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a description that give this source."""
-        keys = dict(self.parameters)
-        return {
-            self.kind: self.name,
-            "seed": self.seed,
-            "n": self.n,
-            "memory": self.memory,
-            "rate": self.rate,
-            "max_total": self.max_total,
-            "workers": self.workers,
-            "requests": keys.pop("requests", None),
-            "parameters": keys or None,
-        }
+        said = {self.kind: self.name, **asdict(self)}
+        keys = dict(said.pop("parameters"))
+        del said["kind"], said["name"]
+        return {**said, "requests": keys.pop("requests", None), "parameters": keys or None}
 
     def check(self, policies: Sequence[str], in_seconds: bool = False) -> None:
         """Refuse what cannot be drawn, or has no arrivals on the clock of the study."""

@@ -29,6 +29,7 @@ class Table:
 
     def __init__(self, values: Mapping[str, Any], name: str, text: str, file: str | None) -> None:
         self._values = dict(values)
+        self._asked: list[str] = []
         self._name = name
         self._text = text
         self._file = file
@@ -56,6 +57,7 @@ class Table:
         self, key: str, default: Any = _MISSING, check: Callable[[Any], Any] = lambda value: value
     ) -> Any:
         """Return the value of a key, which is then known; what the check refuses is named."""
+        self._asked.append(key)
         if key not in self._values:
             if default is _MISSING:
                 raise self.fault(key, "is missing")
@@ -63,7 +65,7 @@ class Table:
         try:
             return check(self._values.pop(key))
         except InvalidInput as error:
-            raise self.fault(key, error.reason) from None
+            raise self.fault(key, str(error).removeprefix(f"{key}: ")) from None
 
     def string(self, key: str, default: str | None = _MISSING) -> Any:
         """Return a text that is not empty."""
@@ -71,7 +73,7 @@ class Table:
 
     def integer(self, key: str, default: int, least: int = 0) -> Any:
         """Return an integer."""
-        return self.take(key, default, lambda value: checked_integer(value, key, least))
+        return self.take(key, default, lambda value: checked_integer(value, "", least))
 
     def choices(self, key: str) -> Any:
         """Return the values that a key runs through: a list, or one value; none if it is absent."""
@@ -100,8 +102,9 @@ class Table:
         values, self._values = self._values, {}
         return values
 
-    def done(self, *known: str) -> None:
+    def done(self) -> None:
         """Refuse keys that were not taken."""
+        known = dict.fromkeys(self._asked)
         for key in self._values:
             reason = f"is not a known key; there are {', '.join(known)}"
             raise self.fault(key, reason + did_you_mean(key, known))
@@ -132,7 +135,7 @@ def boolean(value: object) -> bool:
 
 def positives(value: object) -> list[float]:
     """Return positive numbers: a list, or one of them."""
-    return [checked_number(part, "number", positive=True) for part in listed(value)]
+    return [checked_number(part, "", positive=True) for part in listed(value)]
 
 
 def listed(value: object) -> list[Any]:

@@ -9,7 +9,7 @@ edge of an integer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from statistics import NormalDist
@@ -193,16 +193,20 @@ class Family:
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """Return the keys that have a value, those that are given parsed."""
-        names = [parameter.name for parameter in self.parameters]
-        for name in given:
-            if name not in names:
-                reason = f"is not a key of {self.name}, which has {', '.join(names) or 'no keys'}"
-                reason += did_you_mean(name, names)
-                raise InvalidInput(reason, field=name)
-        values = {
-            parameter.name: parameter.parsed(given[parameter.name])
-            if parameter.name in given
-            else parameter.default
-            for parameter in self.parameters
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        return values_of(self.name, self.parameters, given)
+
+
+def values_of(
+    owner: str, parameters: Iterable[Parameter], given: Mapping[str, Value]
+) -> dict[str, Value]:
+    """Return the keys of a family or a game that have a value, those that are given parsed."""
+    known = {parameter.name: parameter for parameter in parameters}
+    for name in given:
+        if name not in known:
+            reason = f"is not a key of {owner}, which has {', '.join(known) or 'no keys'}"
+            raise InvalidInput(reason + did_you_mean(name, known), field=name)
+    values = {
+        name: each.parsed(given[name]) if name in given else each.default
+        for name, each in known.items()
+    }
+    return {name: value for name, value in values.items() if value is not None}
