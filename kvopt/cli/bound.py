@@ -56,9 +56,9 @@ def _print(results: list[BoundResult]) -> None:
     rows = [
         {
             "method": result.method,
-            "bound>": result.value,
-            "of the best bound>": f"{result.value / best:.1%}" if result.value and best else None,
-            "seconds>": f"{result.seconds:.2f}",
+            "bound": result.value,
+            "of the best bound": f"{result.value / best:.1%}" if result.value and best else None,
+            "seconds": f"{result.seconds:.2f}",
             "note": result.note or "",
         }
         for result in results

@@ -177,6 +177,14 @@ BatchTime = Annotated[
         names="batch_times",
     ),
 ]
+Deadline = Annotated[
+    str | None,
+    option(
+        "--deadline",
+        "How many can be done in time: 40 rounds, 30s, own; first-token:2s for first tokens.",
+        "TIME",
+    ),
+]
 Ram = Annotated[
     str | None,
     option(

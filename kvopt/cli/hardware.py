@@ -16,14 +16,20 @@ from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.errors import InvalidInput, shown
 from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
-from kvopt.problem.hardware.capacity import OBSERVED_MEMORY, SHARE, capacity
+from kvopt.problem.hardware.capacity import SHARE, capacity
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
 from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHORT_NAMES, preset
 from kvopt.problem.hardware.roofline import SHAPES, pairs, parts, roofline
 from kvopt.timetable.records import read_batches
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
-"""Models on which the papers and the formula disagree, which a note explains."""
+_NOTE = (
+    "kvopt: jaillet-2025-v1 states 16,492 tokens for Llama-2-70B on two A100; its formula, (160 GB "
+    "- 140 GB) / 2,621,440 bytes, gives 7,629. It gives every query head keys of its own; with the "
+    "8 heads of keys that the model has, the whole memory beside the weights holds 67,281. v2 "
+    "calls 16,492 an observed value."
+)
+"""What is said of models on which the papers and the formula disagree."""
 
 _MOST_OFF = 0.1
 """Of the time that the rounds took: if the model is off by more, that is a warning."""
@@ -88,7 +94,7 @@ def capacity_command(
     # These say which machine it is; a GPU of a given size needs no name.
     named = ("model", *(() if gpu_memory else ("gpu",)), "gpus", "fraction")
     common.say_assumed_options(context, named)
-    note = _note() if shape.name in _OF_THE_PAPERS else None
+    note = _NOTE if shape.name in _OF_THE_PAPERS else None
     if json:
         common.print_json({
             "memory": tokens, "kv_bytes": shape.kv_bytes, "weight_bytes": shape.weight_bytes,
@@ -106,19 +112,6 @@ def _number(text: str, field: str) -> Fraction:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         raise InvalidInput(f"must be a number, got {shown(text)}", field=field) from None
-
-
-def _note() -> str:
-    paper, llama = MODELS["jaillet-2025-v1"], MODELS["llama-2-70b"]
-    memory = GPUS["a100-80gb"].memory
-    own, grouped = (capacity(shape, memory, 2, Fraction(1)) for shape in (paper, llama))
-    return (
-        f"kvopt: jaillet-2025-v1 states {OBSERVED_MEMORY:,} tokens for Llama-2-70B on two A100; "
-        f"its formula, (160 GB - 140 GB) / {paper.kv_bytes:,} bytes, gives {own:,}. It gives every "
-        f"query head keys of its own; with the 8 heads of keys that the model has, the whole "
-        f"memory beside the weights holds {grouped:,}. v2 calls {OBSERVED_MEMORY:,} an observed "
-        "value."
-    )
 
 
 def fit_command(
@@ -218,52 +211,46 @@ def _print(found: BatchTime, json: bool, more: dict[str, Any] | None = None) -> 
 
 def list_command(json: common.Json = False) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
+    models = [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()]
+    gpus = [asdict(gpu) for gpu in GPUS.values()]
     if json:
-        common.print_json({
-            "models": [asdict(shape) for shape in MODELS.values()],
-            "gpus": [asdict(gpu) for gpu in GPUS.values()],
-            "presets": [{"preset": n, **batch_time(n).to_json()} for n in (*PRESETS, *pairs())],
-        })  # fmt: skip
+        presets = [{"preset": n, **batch_time(n).to_json()} for n in (*PRESETS, *pairs())]
+        common.print_json({"models": models, "gpus": gpus, "presets": presets})
         return
-    models = [
+    shown = ("name", "parameters", "active", "kv_bytes", "source")
+    common.print_rows(
+        [{key: model[key] for key in shown} for model in models], ("source",), ("active",)
+    )
+    print()
+    units = {"memory": "GB", "bandwidth": "GB/s", "flops": "GFLOP/s", "link": "GB/s"}
+    common.print_rows([
         {
-            "model": shape.name,
-            "parameters>": shape.parameters,
-            "a token passes>": shape.active or shape.parameters,
-            "cache bytes a token>": shape.kv_bytes,
-            "source": shape.source,
+            key: f"{value // GIGABYTE:,} {units[key]}" if key in units else value
+            for key, value in gpu.items()
         }
-        for shape in MODELS.values()
-    ]
-    gpus = [
-        {
-            "GPU": gpu.name,
-            "GB>": gpu.memory // GIGABYTE,
-            "GB/s>": gpu.bandwidth // GIGABYTE,
-            "TFLOP/s>": gpu.flops // (1000 * GIGABYTE),
-            "link GB/s>": gpu.link // GIGABYTE,
-            "source": gpu.source,
-        }
-        for gpu in GPUS.values()
-    ]
-    measured = [
-        {"measured": name, "shortest round>": _milliseconds(model), "source": model.notes}
-        for name, model in PRESETS.items()
-    ]
-    for rows in (models, gpus, measured):
-        common.print_rows(rows, prose=("source",), optional=("a token passes",))
-        print()
-    print("rooflines, as MODEL@GPU or MODEL@NxGPU: fewest GPUs, shortest round in ms")
+        for gpu in gpus
+    ], ("source",))  # fmt: skip
+    print()
+    common.print_rows(
+        [
+            {"measured": name, "shortest round": _milliseconds(model), "source": model.notes}
+            for name, model in PRESETS.items()
+        ],
+        ("source",),
+    )
+    print("\nrooflines, as MODEL@GPU or MODEL@NxGPU: fewest GPUs, shortest round")
     cells = {}
     for name in pairs():
         shape, gpu, count = parts(name)
         cells[name] = f"{count} x, {_milliseconds(roofline(shape, gpu, count))}"
-    computed = [
-        {"MODEL": each, **{f"@{gpu}>": cells.get(f"{each}@{gpu}") for gpu in SHORT_NAMES}}
-        for each in SHAPES
-    ]
-    common.print_rows(computed, optional=("@a10", "@l4"))
+    common.print_rows(
+        [
+            {"MODEL": each, **{f"@{gpu}": cells.get(f"{each}@{gpu}") for gpu in SHORT_NAMES}}
+            for each in SHAPES
+        ],
+        optional=("@a10", "@l4"),
+    )
 
 
 def _milliseconds(model: BatchTime) -> str:
-    return f"{model.least_ns / MILLISECOND:.1f}"
+    return f"{model.least_ns / MILLISECOND:.1f} ms"

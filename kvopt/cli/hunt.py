@@ -100,9 +100,9 @@ def _print(found: Hunt, n: int, memory: int) -> None:
         [
             {
                 "request": str(request.id),
-                "arrival>": request.arrival,
-                "prompt>": request.prompt,
-                "output>": request.output,
+                "arrival": request.arrival,
+                "prompt": request.prompt,
+                "output": request.output,
             }
             for request in certificate.instance
         ]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
 
-from rich.cells import set_cell_size
-
-from kvopt.cli.messages import console, detail, is_loud, is_watched, say
+from kvopt.cli.messages import detail, is_loud, is_watched, say, show_line
 from kvopt.cli.tables import or_dash, percent
 from kvopt.incumbent.result import Progress
 from kvopt.kernels.compile_clock import FIRST_USE, compile_seconds, compiling, working_time
@@ -77,7 +74,7 @@ class LiveProgress:
         self._done.set()
         self._ticker.join()
         if self._live:
-            _show("")
+            show_line("")
         if (seconds := self._compiling_for()) >= _WORTH_SAYING:
             say(f"{self._label}: compiling took {seconds:.0f} s; limits and seconds are without it")
 
@@ -91,15 +88,11 @@ class LiveProgress:
             elif state.is_running and self._live:
                 count = f"{state.started} of ~{state.known} functions"
                 clock = f"{self._compiling_for():.0f} s"
-                _show(f"compiling (first use after installation): {count}, {clock}  {self._label}")
+                show_line(
+                    f"compiling (first use after installation): {count}, {clock}  {self._label}"
+                )
             elif self._live and self._sides:
-                _show(f"{working_time() - self._began:6.1f} s  {self._sides}  {self._label}")
+                show_line(f"{working_time() - self._began:6.1f} s  {self._sides}  {self._label}")
 
     def _compiling_for(self) -> float:
         return compile_seconds() - self._compiled
-
-
-def _show(line: str) -> None:
-    """Replace the line that a terminal shows; its end is cut, as a line that wraps would stay."""
-    whole = set_cell_size(line, console.width - 1).rstrip()
-    print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from rich.cells import set_cell_size
 from rich.console import Console
 
 from kvopt.errors import InvalidInput, one_line
@@ -149,6 +150,12 @@ def complain(line: str) -> None:
 def is_watched() -> bool:
     """Whether a person sees standard error, so that live progress makes sense."""
     return sys.stderr.isatty() and not is_quiet()
+
+
+def show_line(line: str) -> None:
+    """Replace the line that a terminal shows; its end is cut, as a line that wraps would stay."""
+    whole = set_cell_size(line, console.width - 1).rstrip()
+    print(f"\r\x1b[K{whole}", end="", file=sys.stderr, flush=True)
 
 
 class _AsMessages(io.TextIOBase):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kvopt.cli import common
-from kvopt.cli.certify import read_problem
+from kvopt.cli.certify import ProblemOptions
 from kvopt.cli.common import option
 from kvopt.cli.outputs import try_outputs, write_output
 from kvopt.errors import InvalidInput
@@ -65,10 +65,10 @@ def plot_command(
     recorded = problem.file if is_run(problem.file) else None
     if recorded and schedule:
         raise InvalidInput("goes without a recorded run, which is one", field="--schedule")
-    instance, served = read_problem(
-        None if recorded else problem.file, problem.memory, problem.workers, problem.block_size,
-        recorded, clock,
-    )  # fmt: skip
+    instance, served = ProblemOptions(
+        None if recorded else problem.file, recorded, problem.memory, problem.workers,
+        problem.block_size,
+    ).read(clock)  # fmt: skip
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
         runs.append(run(instance, policy, clock=clock, label=name))

@@ -12,7 +12,7 @@ from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policies
 from kvopt.simulate.routers.registry import ROUTERS
 
-_OPTIONAL = ("source", "parameters", "a request is given", "needs")
+_OPTIONAL = ("source", "parameters", "given", "needs")
 
 
 def policies_command(
@@ -28,7 +28,7 @@ def policies_command(
     intervals=file|rough|buckets|relative, eps, width and seed: what it believes of outputs.
     """
     if routers:
-        found = [
+        rows = [
             {
                 "router": kind.name,
                 "summary": first_line(kind),
@@ -37,22 +37,12 @@ def policies_command(
             }
             for kind in ROUTERS.all().values()
         ]
-        rows = [
-            {
-                "router": each["router"],
-                "a request is given": each["given"],
-                "source": each["source"],
-                "rule": each["summary"],
-            }
-            for each in found
-        ]
     else:
-        found = [_described(kind) for kind in policies().values()]
-        rows = [_row(each) for each in found]
+        rows = [_described(kind) for kind in policies().values()]
     if json:
-        common.print_json({"routers" if routers else "policies": found})
+        common.print_json({"routers" if routers else "policies": rows})
     else:
-        common.print_rows(rows, ("parameters", "source", "rule"), _OPTIONAL)
+        common.print_rows(rows, ("parameters", "source", "summary"), _OPTIONAL)
 
 
 def _described(kind: type[Policy]) -> dict[str, Any]:
@@ -67,15 +57,4 @@ def _described(kind: type[Policy]) -> dict[str, Any]:
             item.name: None if item.default in (MISSING, None) else str(item.default)
             for item in own
         },
-    }
-
-
-def _row(found: dict[str, Any]) -> dict[str, str]:
-    keys = found["parameters"].items()
-    return {
-        "policy": found["policy"],
-        "needs": ", ".join(found["needs"]) or "nothing",
-        "parameters": ", ".join(key if value is None else f"{key}={value}" for key, value in keys),
-        "source": found["source"],
-        "rule": found["summary"],
     }

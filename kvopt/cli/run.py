@@ -16,18 +16,14 @@ from kvopt.cli.outputs import try_outputs, written
 from kvopt.errors import InvalidInput, KvoptError
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.clocks import Clock, Seconds
+from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
 from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.measures import waiting_cells
 from kvopt.timetable.paused_runs import PausedRun
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule_files import write_schedule
-
-_OF_ROUNDS = ("latency>", "seconds>")
-_OF_SECONDS = ("median s>", "per token>", "tokens/s>")
-"""Columns on one of both clocks; seconds of computing are of no interest beside simulated ones."""
 
 _OPTIONAL = (
     "seconds", "peak", "makespan", "makespan s", "tokens/s", "median s", "first token", "mean",
@@ -137,40 +133,5 @@ def _report(runs: list[PolicyRun], clock: Clock, json: bool) -> None:
     if json:
         made = {"batch_time": clock.batch_time.to_json()} if isinstance(clock, Seconds) else {}
         common.print_json({**made, "policies": [run.to_json() for run in runs]})
-        return
-    best = min((run.objective for run in runs if run.objective is not None), default=None)
-    hidden = _OF_SECONDS if clock.is_even else _OF_ROUNDS
-    rows = [
-        {head: cell for head, cell in _cells(run, best).items() if head not in hidden}
-        for run in runs
-    ]
-    common.print_rows(rows, ("outcome",), _OPTIONAL)
-
-
-def _cells(run: PolicyRun, best: int | None) -> dict[str, object]:
-    """Return the cells of a row by column; times are left open after a livelock.
-
-    Those of the few that finished before it would make it look like the best run.
-    """
-    value, clock, said = run.objective, run.clock, str(run.outcome)
-    unit, places = ("", 2) if clock.is_even else (" s", 3)
-    measures = None if value is None else run.measures()
-    latency = measures["latency"] if measures else {}
-    if run.completed < len(run.starts) and not clock.is_even:
-        said += f"; {run.completed} of {len(run.starts)} finished"
-    waited = waiting_cells(measures, clock)
-    makespan = f"{run.makespan / clock.scale:,.{0 if clock.is_even else 3}f}"
-    return {
-        "policy": run.policy,
-        "latency>": value,
-        f"mean{unit}>": common.decimals(latency.get("mean"), places),
-        "median s>": common.decimals(latency.get("median"), 3),
-        **{f"{head}>": cell for head, cell in waited.items()},
-        "times the best>": common.decimals(value / best if value and best else None, 4),
-        "tokens/s>": common.decimals(None if value is None else run.throughput, 3),
-        f"makespan{unit}>": None if value is None else makespan,
-        "evictions>": run.evictions,
-        "peak>": run.peak_memory,
-        "seconds>": f"{run.wall_seconds:.2f}",
-        "outcome": said if run.note is None else f"{said}; {run.note}",
-    }
+    elif runs:
+        common.print_rows(Comparison(runs).rows(), ("outcome",), _OPTIONAL)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Column
 
 from kvopt.cli import common
 from kvopt.cli.common import completing, option
+from kvopt.cli.messages import show_line
 from kvopt.cli.outputs import try_folder
 from kvopt.files.reading import read_text
 from kvopt.problem.scopes import Scope
@@ -92,13 +89,14 @@ def study_command(
     if scheduler is None:
         common.warn_oversubscription(jobs)
     try:
-        with _observer(study.name, quiet=json) as observer:
-            found = run_study(
-                study, out, jobs=jobs, scheduler=scheduler, limit=limit, retry=retry,
-                observer=observer,
-            )  # fmt: skip
+        found = run_study(
+            study, out, jobs=jobs, scheduler=scheduler, limit=limit, retry=retry,
+            observer=None if json else _observer(study.name),
+        )  # fmt: skip
     except KeyboardInterrupt:  # before anything was begun
         raise typer.Exit(common.INTERRUPTED) from None
+    if common.is_watched() and not json:
+        show_line("")
     with common.undisturbed():
         for message in found.damaged:
             common.say(f"kvopt: {message}")
@@ -121,7 +119,7 @@ def _list(json: bool) -> None:
     rows = [
         {
             "study": study.name,
-            "instances>": sum(entry.instances for entry in study.entries) * len(study.limits),
+            "instances": sum(entry.instances for entry in study.entries) * len(study.limits),
             "what it asks": study.title,
         }
         for study in studies
@@ -158,13 +156,13 @@ def _print(found: StudyResult) -> None:
         {
             "policy": row.policy,
             **({"scope": row.scope} if scoped else {}),
-            "runs>": row.runs,
-            "completed>": row.completed,
-            "proved>": row.proved,
-            "mean x optimum>": row.mean,
-            "worst x optimum>": row.worst,
-            **({"x slower>": row.machine} if limits[0].slower else {}),
-            **({"mean s>": row.latency and four_digits(row.latency)} if in_seconds else {}),
+            "runs": row.runs,
+            "completed": row.completed,
+            "proved": row.proved,
+            "mean x optimum": row.mean,
+            "worst x optimum": row.worst,
+            **({"x slower": row.machine} if limits[0].slower else {}),
+            **({"mean s": row.latency and four_digits(row.latency)} if in_seconds else {}),
         }
         for row in by_policy(found.records)
     ]
@@ -187,36 +185,23 @@ def _print(found: StudyResult) -> None:
     )
 
 
-@contextmanager
-def _observer(label: str, quiet: bool) -> Iterator[Callable[[StudyProgress], None] | None]:
-    """Yield an observer that shows counts, rate, time left and the worst ratio.
+def _observer(label: str) -> Callable[[StudyProgress], None]:
+    """Return an observer that shows counts, rate, time left and the worst ratio.
 
-    On a terminal it is a bar that is kept up to date; in a log file there is a line now and then.
+    On a terminal it is a line that is kept up to date; in a log file there is one now and then.
     """
-    if quiet or not common.is_watched():
-        printed = [-_LOG_EVERY]
+    said = -_LOG_EVERY
 
-        def log(progress: StudyProgress) -> None:
-            if time.monotonic() - printed[-1] >= _LOG_EVERY:
-                printed.append(time.monotonic())
-                common.say(f"{label}  {_told(progress)}")
+    def show(progress: StudyProgress) -> None:
+        nonlocal said
+        line = f"{label}  {_told(progress)}"
+        if common.is_watched():
+            show_line(line)
+        elif time.monotonic() - said >= _LOG_EVERY:
+            said = time.monotonic()
+            common.say(line)
 
-        yield None if quiet else log
-        return
-    columns = (
-        BarColumn(bar_width=20),
-        # A name goes on in a further line rather than be lost.
-        TextColumn("{task.description}", table_column=Column(overflow="fold")),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True, emoji=False), transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda progress: bar.update(
-            task,
-            total=progress.instances,
-            completed=progress.done,
-            description=escape(f"{label}  {_told(progress)}"),
-        )
+    return show
 
 
 def _told(progress: StudyProgress) -> str:
@@ -224,9 +209,7 @@ def _told(progress: StudyProgress) -> str:
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     if progress.rate is not None and progress.seconds_left is not None:
-        minutes, seconds = divmod(round(progress.seconds_left), 60)
-        hours, minutes = divmod(minutes, 60)
-        left = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+        left = timedelta(seconds=round(progress.seconds_left))
         parts += [f"{60 * progress.rate:.3g} a minute", f"{left} left"]
     if (worst := progress.worst) is not None:
         parts.append(f"worst {worst.ratio[0]:.3f} ({worst.policy}, {worst.instance.name})")

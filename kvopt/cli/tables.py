@@ -8,6 +8,7 @@ pipe is as wide as it needs to be.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
@@ -23,6 +24,9 @@ from kvopt.errors import one_line
 from kvopt.show.summary import share
 
 _ANY_WIDTH = 1_000_000
+
+_NUMBER = re.compile(r"\d|-$")
+"""How every cell of a column of numbers begins."""
 
 _LEAST_PROSE = 16
 """Narrower prose is a column of single words, hard to read: rather leave something out."""
@@ -58,7 +62,7 @@ def print_rows(
     Parameters
     ----------
     rows
-        Cells by column.  A column whose name ends in ``>`` holds numbers, aligned to the right.
+        Cells by column; numbers are aligned to the right.
     prose
         Columns whose cells may be wrapped between words.
     optional
@@ -67,8 +71,8 @@ def print_rows(
     width = _terminal_width()
     console = Console(width=width, highlight=False)
     for count in range(len(optional) + 1):
-        left_out = [name for name in optional[:count] if {name, f"{name}>"} & rows[0].keys()]
-        table = _table([name for name in rows[0] if name.rstrip(">") not in left_out], rows, prose)
+        left_out = [name for name in optional[:count] if name in rows[0]]
+        table = _table([name for name in rows[0] if name not in left_out], rows, prose)
         wide = console.options.update(max_width=_ANY_WIDTH)
         if Measurement.get(console, wide, table).minimum <= width:
             break
@@ -87,32 +91,37 @@ def _table(
     names: Sequence[str], rows: Sequence[Mapping[str, object]], prose: Collection[str]
 ) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in names:
-        head = Text(name.rstrip(">"), justify="right" if name.endswith(">") else "left")
-        whole = max(map(cell_len, (head.plain, *(_cell(row[name]) for row in rows))))
+    columns = [[_cell(row[name]) for row in rows] for name in names]
+    for name, cells in zip(names, columns, strict=True):
         is_prose = name in prose
-        least = min(whole, _LEAST_PROSE) if is_prose else whole
+        whole = max(map(cell_len, (name, *cells)))
         table.add_column(
-            head, justify=head.justify or "left", min_width=least, no_wrap=not is_prose
+            Text(name),
+            justify="right" if all(map(_NUMBER.match, cells)) else "left",
+            min_width=min(whole, _LEAST_PROSE) if is_prose else whole,
+            no_wrap=not is_prose,
         )
-    for row in rows:
-        table.add_row(*(Text(_cell(row[name])) for name in names))
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(Text, row))
     return table
 
 
 def _block(row: Mapping[str, object], width: int) -> str:
     """Return a row as lines with a column each; a name or a number is not broken."""
-    widest = max(len(name.rstrip(">")) for name in row) + 2
+    widest = max(map(len, row)) + 2
     lines = []
     for name, value in row.items():
         room = max(width - widest, _LEAST_PROSE)
         parts = wrap(_cell(value), room, break_long_words=False, break_on_hyphens=False)
-        lines.append(f"{name.rstrip('>') + ':':{widest}}" + f"\n{'':{widest}}".join(parts))
+        lines.append(f"{name + ':':{widest}}" + f"\n{'':{widest}}".join(parts))
     return "\n".join(map(str.rstrip, lines))
 
 
 def _cell(value: object) -> str:
-    return one_line(or_dash(value))
+    """Return a cell; of an object the keys with their values."""
+    if isinstance(value, dict):
+        value = [key if each is None else f"{key}={each}" for key, each in value.items()]
+    return one_line(", ".join(value) if isinstance(value, list) else or_dash(value))
 
 
 def _terminal_width() -> int:
@@ -135,7 +144,8 @@ class Rows:
     def add_row(self, *cells: str) -> None:
         """Add a row of markup."""
         texts = [Text.from_markup(cell, emoji=False).plain for cell in cells]
-        self.rows.append(dict(zip(self.columns, texts, strict=True)))
+        heads = [name.rstrip(">") for name in self.columns]
+        self.rows.append(dict(zip(heads, texts, strict=True)))
 
 
 def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] = ()) -> Rows:

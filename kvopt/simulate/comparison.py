@@ -87,11 +87,11 @@ class Comparison(Summarised):
         """Return what a summary says."""
         unit, times = "rounds" if self.clock.is_even else "seconds", self._multiple
         said: dict[str, object] = {"instance": self.instance.name, "requests": len(self.instance)}
-        for each, cells in zip(self, map(self._cells, self), strict=True):
+        for each, row in zip(self, self.rows(), strict=True):
             said[each.policy] = (
                 each.outcome
                 if each.objective is None
-                else f"mean latency {cells['mean']} {unit}, {cells[times]} {times}"
+                else f"mean latency {row[self._mean]} {unit}, {row[self._compared]} {times}"
             )
         return said
 
@@ -126,15 +126,11 @@ class Comparison(Summarised):
 
     def to_latex(self) -> str:
         """Return a table for the package booktabs, a row for each run."""
-        unit = "" if self.clock.is_even else " s"
-        heads = [f"mean{unit}", *waiting_cells(None, self.clock), self._multiple]
-        if self.clock.is_even:
-            heads.remove("per token")  # it is 1
-        rows = []
-        for each in self:
-            cells = self._cells(each)
-            cells[f"mean{unit}"] = cells["mean"]
-            rows.append([each.policy, *(cells[head] for head in heads), str(each.outcome)])
+        heads = [self._mean, *waiting_cells(None, self.clock), self._compared]
+        rows = [
+            [each.policy, *(str(row[head]) for head in heads), str(each.outcome)]
+            for each, row in zip(self, self.rows(), strict=True)
+        ]
         name = one_line(self.instance.name or "an instance")
         comment = f"{name}: {len(self.instance):,} requests, memory {self.instance.memory:,}"
         return latex(["policy", *(f"{head}>" for head in heads), "outcome"], rows, comment)
@@ -148,14 +144,51 @@ class Comparison(Summarised):
         least = self.best if self.optimum is None else self.optimum
         return value / least if value is not None and least else None
 
-    def _cells(self, each: PolicyRun) -> dict[str, str]:
-        value, count = each.objective, len(self.instance)
-        times = self._times(value)
-        mean = None if value is None or not count else value / count / self.clock.scale
+    @property
+    def _mean(self) -> str:
+        return "mean" if self.clock.is_even else "mean s"
+
+    @property
+    def _compared(self) -> str:
+        return self._multiple.removesuffix(" of these")
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return the cells of a table by column, a row for each run.
+
+        Times are left open after a livelock: those of the few that finished before it would make
+        it look like the best run.
+        """
+        return [self._row(each) for each in self]
+
+    def _row(self, each: PolicyRun) -> dict[str, object]:
+        value, clock, outcome = each.objective, self.clock, str(each.outcome)
+        if each.completed < len(self.instance) and not clock.is_even:
+            outcome += f"; {each.completed} of {len(self.instance)} finished"
+
+        def cell(number: float | None, places: int = 3) -> str:
+            return "-" if value is None or number is None else f"{number:,.{places}f}"
+
+        measures = each.measures()
+        latency = measures["latency"]
         return {
-            "mean": "-" if mean is None else f"{mean:,.{2 if self.clock.is_even else 3}f}",
-            self._multiple: "-" if times is None else f"{times:.4f}",
-            **waiting_cells(None if value is None else each.measures(), self.clock),
+            "policy": each.policy,
+            **({"latency": value} if clock.is_even else {}),
+            self._mean: cell(latency["mean"], 2 if clock.is_even else 3),
+            **({} if clock.is_even else {"median s": cell(latency["median"])}),
+            **waiting_cells(None if value is None else measures, clock),
+            self._compared: cell(self._times(value), 4),
+            **(
+                {"makespan": cell(each.makespan, 0)}
+                if clock.is_even
+                else {
+                    "tokens/s": cell(each.throughput),
+                    "makespan s": cell(each.makespan / clock.scale),
+                }
+            ),
+            "evictions": each.evictions,
+            "peak": each.peak_memory,
+            **({"seconds": f"{each.wall_seconds:.2f}"} if clock.is_even else {}),
+            "outcome": outcome if each.note is None else f"{outcome}; {each.note}",
         }
 
 

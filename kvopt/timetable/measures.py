@@ -49,7 +49,7 @@ def waiting_cells(waited: Measures | None, clock: Clock) -> dict[str, str]:
         ("per token", "time_per_output_token", "mean", 2),
     )
     cells = {}
-    for head, measure, share, places in columns:
+    for head, measure, share, places in columns[: 2 if clock.is_even else 3]:
         value = None if waited is None else waited[measure][share]
         head, places = (head, places) if clock.is_even else (f"{head} s", 3)
         cells[head] = "-" if value is None else f"{value:,.{places}f}"

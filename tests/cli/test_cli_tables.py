@@ -121,11 +121,11 @@ def printed(
         print_rows(
             [
                 {
-                    "policy": "mc-sf", "latency>": 1_234_567, "mean>": "23.45", "peak>": 34,
+                    "policy": "mc-sf", "latency": 1_234_567, "mean": "23.45", "peak": 34,
                     "outcome": "completed",
                 },
                 {
-                    "policy": LONG, "latency>": None, "mean>": None, "peak>": 32,
+                    "policy": LONG, "latency": None, "mean": None, "peak": 32,
                     "outcome": "livelock; 3 of 20 finished",
                 },
             ],

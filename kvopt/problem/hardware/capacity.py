@@ -11,9 +11,6 @@ from kvopt.problem.requests import checked_integer
 SHARE = Fraction(9, 10)
 """Of the memory, for weights and cache, where nothing else is asked for."""
 
-OBSERVED_MEMORY = 16_492
-"""Tokens that jaillet-2025-v2 reports as observed for Llama-2-70B on two A100."""
-
 
 def copies(shape: ModelShape, gpus: int) -> Fraction:
     """Return how many GPUs hold the same keys: several where there are more than heads of keys."""
