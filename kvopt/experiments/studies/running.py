@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from kvopt.errors import KvoptError
@@ -177,19 +178,16 @@ class _Run:
 
     def left(self, limit: int | None, retry: bool) -> list[Task]:
         """Return the tasks that are not done, and count the others."""
-        earlier: dict[str, Record] = {}
-        for record in lines_of(self.directory, self.damaged.append):
-            if record.error == INTERRUPTED:
-                continue
-            earlier[record.key] = record
+        lines = lines_of(self.directory, self.damaged.append)
+        known = {record.key: record for record in lines if record.error != INTERRUPTED}
         if retry:
-            earlier = {key: r for key, r in earlier.items() if r.outcome != "error"}
+            known = {key: record for key, record in known.items() if record.outcome != "error"}
         self.began = time.monotonic()
         tasks = list(tasks_of(self.study, limit))
         self.progress = replace(self.progress, instances=len(tasks))
         left = []
         for task in tasks:
-            done = _records_of(task, earlier, self.directory)
+            done = _records_of(task, known, self.directory)
             if done is None:
                 left.append(replace(task, folder=self.directory.resolve()))
             else:
@@ -202,7 +200,10 @@ class _Run:
         self._tell()
         if not tasks:
             return
-        with workers(jobs, scheduler) as (submit, stop), signals_remembered(self._ended_by(stop)):
+        with (
+            workers(jobs, scheduler) as (submit, stop),
+            signals_remembered(partial(self._end, stop)),
+        ):
             pending = {submit(task): task for task in tasks}
             for future in as_completed(pending):
                 try:
@@ -216,15 +217,10 @@ class _Run:
                     self.progress = self.progress.counting(found.records)
                     self._tell()
 
-    def _ended_by(self, stop: Callable[[], None]) -> Callable[[int], None]:
-        """Return what is done at a signal."""
-
-        def end(number: int) -> None:
-            self.signal_number = number
-            # Not in here: it takes locks, for which a handler must not wait.
-            threading.Thread(target=stop, daemon=True).start()
-
-        return end
+    def _end(self, stop: Callable[[], None], number: int) -> None:
+        self.signal_number = number
+        # Not in here: it takes locks, for which a handler of signals must not wait.
+        threading.Thread(target=stop, daemon=True).start()
 
     def _tell(self) -> None:
         self.progress = replace(self.progress, seconds=time.monotonic() - self.began)

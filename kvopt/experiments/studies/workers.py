@@ -149,12 +149,11 @@ class Worker:
 
 
 class WorkerPool:
-    """Workers, made when they are needed and used again, each with a budget of memory."""
+    """A worker for each thread that has tasks done, each with a budget of memory."""
 
     def __init__(self, ram: int | None = None) -> None:
         self._ram = ram
-        self._workers: set[Worker] = set()
-        self._idle: list[Worker] = []
+        self._workers: dict[int, Worker] = {}
         self._guard = threading.Lock()
         self._closed = False
 
@@ -184,7 +183,7 @@ class WorkerPool:
         """Have those at work answer soon with what they have, and give out nothing more."""
         with self._guard:
             self._closed = True
-            for worker in self._workers.difference(self._idle):
+            for worker in self._workers.values():
                 worker.interrupt()
         time.sleep(_GRACE)
         self.close()
@@ -193,15 +192,17 @@ class WorkerPool:
         """End every process, whatever it is doing."""
         with self._guard:
             self._closed = True
-            for worker in self._workers:
+            for worker in self._workers.values():
                 worker.close()
 
     def _asked(self, task: Task, skip: Mapping[str, str]) -> TaskResult | str:
+        thread = threading.get_ident()
         with self._guard:
             if self._closed:
                 raise CancelledError
-            worker = self._idle.pop() if self._idle else Worker(self._ram)
-            self._workers.add(worker)
+            if thread not in self._workers:
+                self._workers[thread] = Worker(self._ram)
+            worker = self._workers[thread]
         try:
             answer = worker.ask(task, skip)
             if not self._closed and isinstance(answer, TaskResult) and answer.is_interrupted:
@@ -209,9 +210,8 @@ class WorkerPool:
         except WorkerLost:
             worker.close()
             with self._guard:
-                self._workers.discard(worker)
+                self._workers.pop(thread, None)
             raise
-        self._idle.append(worker)
         return answer
 
 

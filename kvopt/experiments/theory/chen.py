@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import product
 
 from kvopt.experiments.theory import formulas
 from kvopt.experiments.theory.examination import Curve, Parts, Verdict, dots, line, topic
 from kvopt.experiments.theory.simulations import (
     PAIRS,
+    Simulation,
     backlog,
     counted,
     counts_of,
     mean_ratio,
-    memory_for,
-    mixed_ratio,
     scaling_counterexamples,
     two_point,
     worst_outputs,
-    worst_ratio,
-    worst_ratios,
 )
+
+Formula = Callable[[float], float]
 
 _ALPHAS = tuple(k / 50 for k in range(1, 51))
 _BY_ALPHA = ("alpha = l / u", "ratio to h-sf")
@@ -37,7 +38,7 @@ _TAIL = 4000
     x="u",
     log="x",
 )
-def rayleigh(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def rayleigh(_: Simulation) -> Parts:
     """Corollary 1, Theorem 5 and figure 1: the quotient, its bound and the printed fit."""
     us = range(2, 301)
     ratios = [formulas.largest_quotient(u)[0] for u in us]
@@ -71,12 +72,10 @@ def rayleigh(draws: int, scale: int) -> Parts:  # noqa: ARG001
 
 
 @topic("theorem-1", "a-max on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA, "xy")
-def theorem_1(draws: int, scale: int) -> Parts:
+def theorem_1(simulation: Simulation) -> Parts:
     """Theorem 1: the upper bound on a-max."""
-    rows = worst_ratios("a-max", draws, scale)
-    above = [
-        (alpha, ratio) for alpha, ratio in rows if ratio > _ABOVE * formulas.a_max_upper(alpha)
-    ]
+    rows = simulation.by_alpha("a-max")
+    above = [(a, ratio) for a, ratio in rows if ratio > _ABOVE * formulas.a_max_upper(a)]
     largest = max(ratio * alpha for alpha, ratio in rows)
     yield Verdict(
         "The competitive ratio of a-max is at most (1 + 1/alpha) / (2 alpha)",
@@ -88,32 +87,32 @@ def theorem_1(draws: int, scale: int) -> Parts:
         "tried grows like 1 / alpha, not its square",
         "not reproduced as printed" if above else "measured",
     )
-    yield line("theorem 1, at most", [(a, formulas.a_max_upper(a)) for a in _ALPHAS])
-    yield line("theorem 2, at least", [(a, formulas.a_max_lower(a)) for a in _ALPHAS])
+    yield _line("theorem 1, at most", formulas.a_max_upper)
+    yield _line("theorem 2, at least", formulas.a_max_lower)
     yield dots("a-max, simulated", rows)
 
 
 @topic("theorem-2", "a-max on the construction of theorem 2, s = 0", *_BY_ALPHA, "xy")
-def theorem_2(draws: int, scale: int) -> Parts:
+def theorem_2(simulation: Simulation) -> Parts:
     """Theorem 2: the lower bound on a-max, by a construction that the proof simplifies wrongly."""
-    own = [(a, formulas.a_max_construction(a, a**0.5)) for a in _ALPHAS if a < 1]
-    best = [(a, formulas.a_max_construction(a, formulas.best_mix(a))) for a in _ALPHAS if a < 1]
+    own = [(a, formulas.a_max_construction(a, a**0.5)) for a in _ALPHAS[:-1]]
+    best = [(a, formulas.a_max_construction(a, formulas.best_mix(a))) for a in _ALPHAS[:-1]]
     simulated = []
     for low, up in PAIRS:  # a u requests of output l and b l of output u, a / b the best mix
         mix = formulas.best_mix(low / up) * up / low
-        simulated.append((low / up, mixed_ratio("a-max", low, up, mix, draws, scale)))
+        simulated.append((low / up, simulation.mixed("a-max", low, up, mix)))
     alpha, reached = best[0]
+    claimed = formulas.a_max_lower(alpha)
     yield Verdict(
         "The competitive ratio of a-max is at least (1 + alpha^(-1/2)) / (2 alpha)",
         "chen-2025 theorem 2",
-        f"{formulas.a_max_lower(alpha):.1f} at alpha = {alpha:g}",
+        f"{claimed:.1f} at alpha = {alpha:g}",
         f"the proof's own fraction is {own[0][1]:.1f} there with its mix and "
         f"{reached:.1f} = {reached * alpha:.3f} / alpha with the best; as alpha falls that "
-        f"goes to (1 + sqrt 2) / 2 = 1.207 / alpha.  Simulated: "
-        + "; ".join(f"{r:.2f} at alpha = {a:g}" for a, r in simulated),
-        "not reproduced as printed" if reached < formulas.a_max_lower(alpha) else "reproduced",
+        f"goes to (1 + sqrt 2) / 2 = 1.207 / alpha.  Simulated: {_said(simulated)}",
+        "not reproduced as printed" if reached < claimed else "reproduced",
     )
-    yield line("theorem 2, printed", [(a, formulas.a_max_lower(a)) for a in _ALPHAS])
+    yield _line("theorem 2, printed", formulas.a_max_lower)
     yield line("the construction, its mix", own)
     yield line("the construction, best mix", best)
     yield dots("a-max, simulated, best mix", simulated)
@@ -126,15 +125,14 @@ def theorem_2(draws: int, scale: int) -> Parts:
     y="worst mean ratio to h-sf",
     log="y",
 )
-def theorem_4(draws: int, scale: int) -> Parts:
+def theorem_4(simulation: Simulation) -> Parts:
     """Theorem 4: no policy without full information is better than a-min."""
-    policies = ("a-min", "a-l", "a-max", "a-switch")
-    games = {policy: worst_ratios(policy, draws, scale) for policy in policies}
+    games = {name: simulation.by_alpha(name) for name in ("a-min", "a-l", "a-max", "a-switch")}
     better = [
-        f"{policy} {games[policy][k][1]:.2f} against {own:.2f} at alpha = {alpha:g}"
+        f"{policy} {rows[k][1]:.2f} against {own:.2f} at alpha = {alpha:g}"
         for k, (alpha, own) in enumerate(games["a-min"])
-        for policy in policies
-        if games[policy][k][1] < own
+        for policy, rows in games.items()
+        if rows[k][1] < own
     ]
     yield Verdict(
         "No policy without full information has a smaller competitive ratio than a-min",
@@ -148,55 +146,55 @@ def theorem_4(draws: int, scale: int) -> Parts:
         yield dots(policy, rows)
 
 
-@topic("theorem-6", "a-min on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA)
-def theorem_6(draws: int, scale: int) -> Parts:
-    """Theorem 6: a-min on two outputs."""
-    return _two_point(
-        "theorem 6", "a-min", formulas.a_min_two_point, "(3 - alpha) / 2", draws, scale
-    )
+def _two_point(policy: str, theorem: str, bound: Formula, printed: str) -> None:
+    """Add a topic on what a policy does on two outputs."""
+
+    def examined(simulation: Simulation) -> Parts:
+        rows = [(low, up, simulation.worst(policy, low, up)) for low, up in PAIRS]
+        # What vanishes with M is no contradiction: cases above are tried again, four times larger.
+        large = Simulation(simulation.draws, 4 * simulation.scale)
+        again = [
+            (low, up, large.worst(policy, low, up))
+            for low, up, ratio in rows
+            if ratio > _ABOVE * bound(low / up)
+        ]
+        stay = [
+            f"{ratio:.2f} against {bound(low / up):.2f} at l = {low}, u = {up}, "
+            f"M = {large.memory(up)}"
+            for low, up, ratio in again
+            if ratio > _ABOVE * bound(low / up)
+        ]
+        yield Verdict(
+            f"On outputs l and u {policy} is within the bound of h-sf, up to O(1/M)",
+            f"chen-2025 {theorem}",
+            printed,
+            f"above it by more than a tenth, and at a quarter of the size too: {'; '.join(stay)}"
+            if stay
+            else "simulated mean ratios are within a tenth of it, or fall to that with size",
+            "not reproduced as printed" if stay else "measured",
+        )
+        yield _line(theorem, bound, _ALPHAS[:-1])
+        for size, found in ((simulation, rows), (large, again)):
+            points = [(low / up, ratio) for low, up, ratio in found]
+            yield dots(f"{policy}, M = {size.memory(20)}", points)
+
+    examined.__doc__ = f"{theorem.capitalize()}: {policy} on two outputs."
+    title = f"{policy} on the worst of some mixes of two outputs, s = 0"
+    topic(theorem.replace(" ", "-"), title, *_BY_ALPHA)(examined)
 
 
-@topic("theorem-7", "a-l on the worst of some mixes of two outputs, s = 0", *_BY_ALPHA)
-def theorem_7(draws: int, scale: int) -> Parts:
-    """Theorem 7: a-l on two outputs."""
-    printed = "1 + alpha / (2 - 2 alpha) up to alpha = 1/2, then 1 + 2 alpha^2"
-    return _two_point("theorem 7", "a-l", formulas.a_l_two_point, printed, draws, scale)
-
-
-def _two_point(
-    theorem: str, policy: str, bound: Callable[[float], float], printed: str, draws: int, scale: int
-) -> Parts:
-    rows = [(low, up, worst_ratio(policy, low, up, draws, scale)) for low, up in PAIRS]
-    above = [(low, up) for low, up, ratio in rows if ratio > _ABOVE * bound(low / up)]
-    # What vanishes with M is no contradiction: the cases above are tried again, four times larger.
-    again = [(low, up, worst_ratio(policy, low, up, draws, 4 * scale)) for low, up in above]
-    stay = [
-        f"{ratio:.2f} against {bound(low / up):.2f} at l = {low}, u = {up}, "
-        f"M = {memory_for(up, 4 * scale)}"
-        for low, up, ratio in again
-        if ratio > _ABOVE * bound(low / up)
-    ]
-    yield Verdict(
-        f"On outputs l and u {policy} is within the bound of h-sf, up to O(1/M)",
-        f"chen-2025 {theorem}",
-        printed,
-        f"above it by more than a tenth, and at a quarter of the size too: {'; '.join(stay)}"
-        if stay
-        else "simulated mean ratios are within a tenth of it, or fall to that with size",
-        "not reproduced as printed" if stay else "measured",
-    )
-    yield line(theorem, [(a, bound(a)) for a in _ALPHAS if a < 1])
-    for size, found in ((scale, rows), (4 * scale, again)):
-        label = f"{policy}, M = {memory_for(20, size)}"
-        yield dots(label, [(low / up, ratio) for low, up, ratio in found])
+_two_point("a-min", "theorem 6", formulas.a_min_two_point, "(3 - alpha) / 2")
+_two_point(
+    "a-l", "theorem 7", formulas.a_l_two_point,
+    "1 + alpha / (2 - 2 alpha) up to alpha = 1/2, then 1 + 2 alpha^2",
+)  # fmt: skip
 
 
 @topic("theorem-8", "a-min on linearly weighted geometric outputs", x="q")
-def theorem_8(draws: int, scale: int) -> Parts:
+def theorem_8(simulation: Simulation) -> Parts:
     """Theorem 8: the closed form for linearly weighted geometric outputs."""
-    summed = {q: formulas.quotient({k: k * q ** (k - 1) for k in range(1, _TAIL)}) for q in _QS}
-    distance = max(abs(summed[q] - formulas.linear_geometric(q)) for q in _QS)
-    simulated = _simulated_geometric(1, draws, scale)
+    distance = max(abs(_lemma_2(1, q) - formulas.linear_geometric(q)) for q in _QS)
+    simulated = _simulated_geometric(1, simulation)
     most = max(formulas.linear_geometric(k / 1000) for k in range(1001))
     yield Verdict(
         "The ratio of Lemma 2 has the printed closed form and stays below 14/9",
@@ -206,7 +204,7 @@ def theorem_8(draws: int, scale: int) -> Parts:
         "reproduced" if distance < 1e-9 and most < 14 / 9 + 1e-12 else "refuted",
     )
     yield _simulation_verdict("chen-2025 theorem 8", simulated, formulas.linear_geometric)
-    yield line("theorem 8", [(q, formulas.linear_geometric(q)) for q in _QS])
+    yield _line("theorem 8", formulas.linear_geometric, _QS)
     yield simulated
 
 
@@ -216,7 +214,7 @@ def theorem_8(draws: int, scale: int) -> Parts:
     *_BY_ALPHA,
     "xy",
 )
-def theorem_ec1(draws: int, scale: int) -> Parts:
+def theorem_ec1(simulation: Simulation) -> Parts:
     """Theorem EC.1: outputs l and u are the worst, and the bound on a-random."""
     ends, _ = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 3))
     inside, outputs = worst_outputs("fcfs:pred=upper", 2, 4, (1, 3), (1, 2, 3))
@@ -230,16 +228,16 @@ def theorem_ec1(draws: int, scale: int) -> Parts:
         f"{formulas.largest_quotient(300)[0]:.2f} at u = 300",
         "refuted" if inside > ends else "undecided",
     )
-    rows = worst_ratios("a-random", draws, scale)
+    rows = simulation.by_alpha("a-random")
     is_above = any(ratio > _ABOVE * formulas.a_random_upper(a) for a, ratio in rows)
     yield Verdict(
         "The competitive ratio of a-random is at most (1 + 1/alpha) / 2",
         "chen-2025 theorem EC.1, second part",
         "(1 + 1/alpha) / 2 + O(1/M)",
-        "on two outputs: " + "; ".join(f"{r:.2f} at alpha = {a:g}" for a, r in rows),
+        f"on two outputs: {_said(rows)}",
         "not reproduced as printed" if is_above else "measured",
     )
-    yield line("theorem EC.1, at most", [(a, formulas.a_random_upper(a)) for a in _ALPHAS])
+    yield _line("theorem EC.1, at most", formulas.a_random_upper)
     yield dots("a-random, simulated", rows)
 
 
@@ -249,18 +247,19 @@ def theorem_ec1(draws: int, scale: int) -> Parts:
     x="beta",
     y="factor",
 )
-def proposition_ec1(draws: int, scale: int) -> Parts:
+def proposition_ec1(simulation: Simulation) -> Parts:
     """Proposition EC.1: latency scales with memory at most inversely."""
     instance, smaller, ratio = next(scaling_counterexamples(6))
     shapes = ", ".join(f"({r.prompt}, {r.output})" for r in instance)
     betas = [k / 20 for k in range(4, 21)]
-    memory = 300 * scale
-    drawn = backlog(two_point(4, 20, 5.0, 1500 * scale), memory)
-    whole = mean_ratio(drawn, "a-random", draws)  # over h-sf in M, as the others: it cancels
-    rows = [
-        (beta, mean_ratio(drawn, f"a-random:memory={round(beta * memory)}", draws) / whole)
-        for beta in betas
-    ]
+    memory, requests = 300 * simulation.scale, 1500 * simulation.scale
+    drawn = backlog(two_point(4, 20, 5.0, requests), memory)
+    # Over h-sf in M, as the others: it cancels.
+    whole, *scaled = (
+        mean_ratio(drawn, f"a-random:memory={round(beta * memory)}", simulation.draws)
+        for beta in (1, *betas)
+    )
+    rows = [(beta, value / whole) for beta, value in zip(betas, scaled, strict=True)]
     above = [f"{r:.3f} at beta = {b:g}" for b, r in rows if r > 1.0001 / b]
     yield Verdict(
         "Packed in the same order, beta M tokens cost at most a factor 1/beta",
@@ -268,11 +267,11 @@ def proposition_ec1(draws: int, scale: int) -> Parts:
         "TEL(beta M) <= TEL(M) / beta",
         f"requests (s, o) = {shapes}, first come first served: a factor {ratio} from M = "
         f"{instance.memory} to {smaller}, not {instance.memory}/{smaller}.  On a backlog "
-        f"of {1500 * scale} requests the factor of a-random is "
+        f"of {requests} requests the factor of a-random is "
         + (f"above 1/beta too: {above[0]}" if above else "within 1/beta"),
         "refuted",
     )
-    yield line("1 / beta", [(beta, 1 / beta) for beta in betas])
+    yield _line("1 / beta", lambda beta: 1 / beta, betas)
     yield dots("a-random in beta M over a-random in M", rows)
 
 
@@ -282,13 +281,14 @@ def proposition_ec1(draws: int, scale: int) -> Parts:
     x="output j",
     y="share of tries that complete",
 )
-def lemma_1_and_proposition_1(draws: int, scale: int) -> Parts:
+def lemma_1_and_proposition_1(simulation: Simulation) -> Parts:
     """Lemma 1 and Proposition 1: how many tries of a-min complete."""
-    u, prompt = 20, 1
-    tries = counted(1500 * scale, 750 * scale, u, prompt, draws)
-    rows = [(i, j, tries.share(i, j)) for i in (1, 2, 5, 10) for j in (5, 10, 20) if i <= j]
+    u, prompt, scale = 20, 1, simulation.scale
+    tries = counted(1500 * scale, 750 * scale, u, prompt, simulation.draws)
     known = [
-        (i, j, share, formulas.lemma_1(prompt, i, j)) for i, j, share in rows if share is not None
+        (i, j, share, formulas.lemma_1(prompt, i, j))
+        for i, j in product((1, 2, 5, 10), (5, 10, 20))
+        if i <= j and (share := tries.share(i, j)) is not None
     ]
     far = max(abs(share - stated) for _, _, share, stated in known)
     yield Verdict(
@@ -308,47 +308,52 @@ def lemma_1_and_proposition_1(draws: int, scale: int) -> Parts:
 
 
 @topic("figure-3", "a-min on geometric outputs: Lemma 2 beside simulation", x="q")
-def figure_3(draws: int, scale: int) -> Parts:
+def figure_3(simulation: Simulation) -> Parts:
     """Figure 3: the ratio of a-min for geometric outputs, with and without a linear weight."""
-
-    def geometric(q: float) -> float:
-        return formulas.quotient({k: q ** (k - 1) for k in range(1, _TAIL)})
-
+    geometric = partial(_lemma_2, 0)
     qs = (*_QS, 0.99)
-    plain = [(q, geometric(q)) for q in qs]
-    weighted = [(q, formulas.linear_geometric(q)) for q in qs]
-    for name, most, curve in (
-        ("geometric", 1.7, plain),
-        ("linearly weighted geometric", 1.6, weighted),
-    ):
-        q, last = curve[-1]
-        rises = curve == sorted(curve, key=lambda row: row[1])
+    curves = (
+        _line("geometric, Lemma 2", geometric, qs),
+        _line("linearly weighted, Lemma 2", formulas.linear_geometric, qs),
+    )
+    names = ("geometric", 1.7), ("linearly weighted geometric", 1.6)
+    for (name, most), curve in zip(names, curves, strict=True):
+        rises, last = list(curve.y) == sorted(curve.y), curve.y[-1]
         yield Verdict(
             f"The ratio for {name} outputs grows with q and is bounded by {most}",
             "chen-2025 figure 3",
             f"increasing, below {most}",
-            f"by Lemma 2 {'increasing' if rises else 'not increasing'}, {last:.4f} at q = {q}",
+            f"by Lemma 2 {'increasing' if rises else 'not increasing'}, {last:.4f} at q = {qs[-1]}",
             "reproduced" if rises and last < most else "refuted",
         )
-    simulated = [_simulated_geometric(power, draws, scale) for power in (0, 1)]
+    simulated = [_simulated_geometric(power, simulation) for power in (0, 1)]
     yield _simulation_verdict("chen-2025 figure 3, geometric", simulated[0], geometric)
-    yield line("geometric, Lemma 2", plain)
-    yield line("linearly weighted, Lemma 2", weighted)
-    yield from simulated
+    yield from (*curves, *simulated)
 
 
-def _simulated_geometric(power: int, draws: int, scale: int) -> Curve:
-    found = []
+def _line(label: str, formula: Formula, at: Iterable[float] = _ALPHAS) -> Curve:
+    return line(label, [(x, formula(x)) for x in at])
+
+
+def _said(rows: Iterable[tuple[float, float]]) -> str:
+    return "; ".join(f"{ratio:.2f} at alpha = {alpha:g}" for alpha, ratio in rows)
+
+
+def _lemma_2(power: int, q: float) -> float:
+    """Return the ratio of Lemma 2 for outputs k with weight ``k^power q^(k-1)``."""
+    return formulas.quotient({k: k**power * q ** (k - 1) for k in range(1, _TAIL)})
+
+
+def _simulated_geometric(power: int, simulation: Simulation) -> Curve:
+    found, scale = [], simulation.scale
     for q in (0.3, 0.5, 0.7, 0.8, 0.9):
         counts = counts_of({k: k**power * q ** (k - 1) for k in range(1, 200)}, 1500 * scale)
-        memory = max(200 * scale, 4 * max(counts))
-        found.append((q, mean_ratio(backlog(counts, memory, 0, (1, max(counts))), "a-min", draws)))
+        drawn = backlog(counts, max(200 * scale, 4 * max(counts)), 0, (1, max(counts)))
+        found.append((q, mean_ratio(drawn, "a-min", simulation.draws)))
     return dots(f"{'linearly weighted' if power else 'geometric'}, simulated", found)
 
 
-def _simulation_verdict(
-    source: str, simulated: Curve, formula: Callable[[float], float]
-) -> Verdict:
+def _simulation_verdict(source: str, simulated: Curve, formula: Formula) -> Verdict:
     rows = zip(simulated.x, simulated.y, strict=True)
     said = "; ".join(f"{ratio:.2f} at q = {q:g} (formula {formula(q):.2f})" for q, ratio in rows)
     return Verdict(

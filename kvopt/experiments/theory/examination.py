@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from functools import wraps
 from typing import Any, Literal
 
 from kvopt.errors import unknown_name
 from kvopt.experiments.studies.claims.verdict import Verdict as Verdict
+from kvopt.experiments.theory.simulations import Simulation
 from kvopt.problem.requests import checked_integer
 
 
@@ -64,20 +65,9 @@ class Examination:
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt theory --json`` prints."""
-        return {
-            "topic": self.topic,
-            "title": self.title,
-            "verdicts": [verdict.to_json() for verdict in self.verdicts],
-            "values": self.values,
-            "curves": [
-                {"label": c.label, "kind": c.kind, "x": list(c.x), "y": list(c.y)}
-                for c in self.curves
-            ],
-        }
+        kept = ("topic", "title", "verdicts", "values", "curves")
+        return {name: value for name, value in asdict(self).items() if name in kept}
 
-
-Examiner = Callable[[int, int], Examination]
-"""Takes the draws of what is random, and how many times as large simulations are."""
 
 Parts = Iterator[Verdict | Curve | dict[str, Any]]
 """What the function of a topic yields: verdicts, curves in the order of the legend, values."""
@@ -85,13 +75,15 @@ Parts = Iterator[Verdict | Curve | dict[str, Any]]
 CERTAIN_BY_M = ("M", "ratio, at least", "xy")
 """Axes where a ratio to a checked schedule grows with the memory."""
 
+Examiner = Callable[[Simulation], Examination]
+
 TOPICS: dict[str, Examiner] = {}
 """Every topic that ``kvopt theory`` examines."""
 
 
 def topic(
     name: str, title: str, x: str = "", y: str = "ratio", log: str = ""
-) -> Callable[[Callable[[int, int], Parts]], Examiner]:
+) -> Callable[[Callable[[Simulation], Parts]], Examiner]:
     """Return a decorator that makes a topic of the function that yields its parts.
 
     Parameters
@@ -102,10 +94,10 @@ def topic(
         Labels of the axes, and which of them are logarithmic.
     """
 
-    def added(parts: Callable[[int, int], Parts]) -> Examiner:
+    def added(parts: Callable[[Simulation], Parts]) -> Examiner:
         @wraps(parts)
-        def examined(draws: int, scale: int) -> Examination:
-            found = list(parts(draws, scale))
+        def examined(simulation: Simulation) -> Examination:
+            found = list(parts(simulation))
             verdicts = tuple(part for part in found if isinstance(part, Verdict))
             curves = tuple(part for part in found if isinstance(part, Curve))
             values = {k: v for part in found if isinstance(part, dict) for k, v in part.items()}
@@ -149,4 +141,4 @@ def examine(topic: str, *, draws: int = 2, scale: int = 1) -> Examination:
         raise unknown_name(topic, TOPICS, "topic")
     checked_integer(draws, "draws", 1)
     checked_integer(scale, "scale", 1)
-    return TOPICS[topic](draws, scale)
+    return TOPICS[topic](Simulation(draws, scale))

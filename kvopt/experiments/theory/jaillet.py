@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import product
 from math import log, sqrt
 
 from kvopt.experiments.studies.games import play, reference
-from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
-from kvopt.experiments.theory.simulations import latency
+from kvopt.experiments.theory.examination import (
+    CERTAIN_BY_M,
+    Curve,
+    Parts,
+    Verdict,
+    dots,
+    line,
+    topic,
+)
+from kvopt.experiments.theory.simulations import Simulation, latency
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.simulate.running import run
 
-Rows = list[tuple[float, float]]
+Games = dict[str, list[float]]
+"""Ratios by policy."""
 
 _PROVED = 28
 """The proof of theorem 4.1 gives a ratio of sqrt(M) / 28."""
@@ -26,38 +37,35 @@ _PROVED = 28
     y="ratio, at least",
     log="xy",
 )
-def theorem_4_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def theorem_4_1(simulation: Simulation) -> Parts:
     """Theorem 4.1 of jaillet-2025-v2: the adversary against every deterministic scheduler."""
-    memories = [4**k for k in range(2, 6 + (scale > 1))]
-    policies = ("mc-sf", "fcfs", "svf", "h-sf", "paced")
-    games = {policy: [_played("thm-4.1", policy, m) for m in memories] for policy in policies}
-    slopes = {policy: _slope(rows) for policy, rows in games.items()}
-    holds = all(
-        ratio >= sqrt(memory) / _PROVED
-        for rows in games.values()
-        for memory, (_, ratio) in zip(memories, rows, strict=True)
-    )
+    memories = [4**k for k in range(2, 6 + (simulation.scale > 1))]
+    games = _games("thm-4.1", ("mc-sf", "fcfs", "svf", "h-sf", "paced"), memories)
+    sizes = [m // 2 + 1 for m in memories]
+    bound = [sqrt(m) / _PROVED for m in memories]
+    apart = log(sizes[-1] / sizes[-2])
+    slopes = {policy: log(ratios[-1] / ratios[-2]) / apart for policy, ratios in games.items()}
+    holds = all(r >= b for ratios in games.values() for r, b in zip(ratios, bound, strict=True))
     yield Verdict(
         "No deterministic scheduler is better than c sqrt(n) times the optimum",
         "jaillet-2025-v2 theorem 4.1",
         "the adversary forces sqrt(M) / 28",
         f"against each scheduler played the ratio to a checked schedule is at least that; "
-        f"at n = {memories[-1] // 2 + 1} it is {_ends(games)}; slope of log ratio over log n "
+        f"at n = {sizes[-1]} it is {_ends(games)}; slope of log ratio over log n "
         "between the last two sizes: "
         + ", ".join(f"{policy} {slope:.2f}" for policy, slope in slopes.items()),
         "reproduced" if holds else "not reproduced as printed",
     )
-    yield line("sqrt(M) / 28, proved", [(m // 2 + 1, sqrt(m) / _PROVED) for m in memories])
-    for policy, rows in games.items():
-        yield dots(policy, rows)
+    yield line("sqrt(M) / 28, proved", zip(sizes, bound, strict=True))
+    yield from _dots(sizes, games)
     yield {"slopes": slopes}
 
 
 @topic("lemmas-4.4-4.7", "The two lemmas behind the constant ratio of mc-sf for equal prompts")
-def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
+def lemmas_4_4_and_4_7(simulation: Simulation) -> Parts:
     """Lemmas 4.4 and 4.7 of jaillet-2025-v2, as inequalities on drawn backlogs."""
     upper, lower = [], []
-    for seed in range(10 * draws * scale):
+    for seed in range(10 * simulation.draws * simulation.scale):
         instance = _equal_prompts(seed)
         packed, outputs = _lemma_sums(instance)
         best = min(latency(instance, policy) for policy in ("mc-sf", "svf", "paced"))
@@ -85,9 +93,9 @@ def lemmas_4_4_and_4_7(draws: int, scale: int) -> Parts:
     x="output of every request",
     y="mc-sf / checked schedule",
 )
-def theorem_4_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def theorem_4_2(simulation: Simulation) -> Parts:
     """Theorem 4.2 of jaillet-2025-v1: mc-sf on requests that are all equal."""
-    times = 200 * scale
+    times = 200 * simulation.scale
     rows = [(output, _equal_ratio(output, times)) for output in (5, 7, 9, 15, 21, 31)]
     last, ratio = rows[-1]
     yield Verdict(
@@ -109,11 +117,12 @@ def theorem_4_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
     x="horizon T",
     y="regret a request, at least (rounds)",
 )
-def theorem_5_3(draws: int, scale: int) -> Parts:
+def theorem_5_3(simulation: Simulation) -> Parts:
     """Theorem 5.3 of jaillet-2025-v1: regret of mc-sf that is certain, by horizon."""
-    horizons = [250 * 2**k for k in range(5 + (scale > 1))]
+    horizons = [250 * 2**k for k in range(5 + (simulation.scale > 1))]
     curves = {
-        rate: [(t, _certain_regret(rate, t, draws)) for t in horizons] for rate in (0.5, 0.8, 1.2)
+        rate: [(t, _certain_regret(rate, t, simulation.draws)) for t in horizons]
+        for rate in (0.5, 0.8, 1.2)
     }
     said = "; ".join(
         f"rate {rate}: " + ", ".join(f"{float(r):.1f} at T = {t:,}" for t, r in rows)
@@ -140,12 +149,11 @@ def theorem_5_3(draws: int, scale: int) -> Parts:
     "The adversary of theorem 6.2, epsilon = 0.1: certain ratio against M",
     *CERTAIN_BY_M,
 )
-def theorem_6_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def theorem_6_2(simulation: Simulation) -> Parts:
     """Theorem 6.2 of jaillet-2025-v1: the adversary with prompts of epsilon M."""
-    memories = [20 * 2**k for k in range(7 + (scale > 1))]
-    policies = ("mc-sf", "fcfs", "svf", "paced")
-    games = {policy: [_played("v1-thm-6.2", policy, m) for m in memories] for policy in policies}
-    rises = all(rows[-1][1] > rows[-3][1] > 1 and rows[-1][1] > 5 for rows in games.values())
+    memories = [20 * 2**k for k in range(7 + (simulation.scale > 1))]
+    games = _games("v1-thm-6.2", ("mc-sf", "fcfs", "svf", "paced"), memories)
+    rises = all(ratios[-1] > max(ratios[-3], 5) and ratios[-3] > 1 for ratios in games.values())
     yield Verdict(
         "No deterministic scheduler has a constant competitive ratio",
         "jaillet-2025-v1 theorem 6.2",
@@ -153,26 +161,27 @@ def theorem_6_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
         f"at M = {memories[-1]}: {_ends(games)}",
         "reproduced" if rises else "undecided",
     )
-    for policy, rows in games.items():
-        yield dots(policy, zip(memories, (ratio for _, ratio in rows), strict=True))
+    yield from _dots(memories, games)
 
 
-def _played(game: str, policy: str, memory: int) -> tuple[float, float]:
-    """Return the number of requests and the ratio to a checked schedule."""
-    instance = play(game, policy, memory=memory)
-    schedule = reference(instance)
-    assert schedule.check().feasible, "the schedule of the proof"
-    return len(instance), latency(instance, policy) / schedule.objective
+def _games(game: str, policies: Iterable[str], memories: Iterable[int]) -> Games:
+    """Return the ratio of each policy to a checked schedule, by memory."""
+    found: Games = {}
+    for policy, memory in product(policies, memories):
+        instance = play(game, policy, memory=memory)
+        schedule = reference(instance)
+        assert schedule.check().feasible, "the schedule of the proof"
+        found.setdefault(policy, []).append(latency(instance, policy) / schedule.objective)
+    return found
 
 
-def _ends(games: dict[str, Rows]) -> str:
-    return ", ".join(f"{rows[-1][1]:.2f} ({policy})" for policy, rows in games.items())
+def _ends(games: Games) -> str:
+    return ", ".join(f"{ratios[-1]:.2f} ({policy})" for policy, ratios in games.items())
 
 
-def _slope(rows: Rows) -> float:
-    """Return the slope between the last two points, on logarithmic axes."""
-    (n, ratio), (more, higher) = rows[-2:]
-    return log(higher / ratio) / log(more / n)
+def _dots(sizes: Iterable[int], games: Games) -> Iterator[Curve]:
+    for policy, ratios in games.items():
+        yield dots(policy, zip(sizes, ratios, strict=True))
 
 
 def _equal_ratio(output: int, times: int) -> Fraction:

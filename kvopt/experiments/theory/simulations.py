@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, product
 from random import Random
 from statistics import fmean
+from typing import NamedTuple
 
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
 from kvopt.simulate.running import run
-from kvopt.timetable.runs import PolicyRun
 
 HINDSIGHT = "mc-sf"
 """For equal prompts it does what h-sf does, and faster: the shortest first are a largest set."""
@@ -59,28 +59,6 @@ def two_point(lower: int, upper: int, mix: float, n: int) -> dict[int, int]:
     return {lower: n - long, upper: long}
 
 
-def memory_for(upper: int, scale: int) -> int:
-    """Return the memory of simulations with outputs up to ``upper``: 15 of the longest."""
-    return 15 * upper * scale
-
-
-def mixed_ratio(policy: str, lower: int, upper: int, mix: float, draws: int, scale: int) -> float:
-    """Return the mean ratio on a backlog of two outputs and no prompt."""
-    counts = two_point(lower, upper, mix, 1500 * scale)
-    return mean_ratio(backlog(counts, memory_for(upper, scale)), policy, draws)
-
-
-def worst_ratio(policy: str, lower: int, upper: int, draws: int, scale: int) -> float:
-    """Return the largest of the mean ratios over some mixes of two outputs."""
-    mixes = [mix * upper / lower for mix in _MIXES]
-    return max(mixed_ratio(policy, lower, upper, mix, draws, scale) for mix in mixes)
-
-
-def worst_ratios(policy: str, draws: int, scale: int) -> list[tuple[float, float]]:
-    """Return ``alpha = l / u`` and the worst ratio for every pair of outputs."""
-    return [(low / up, worst_ratio(policy, low, up, draws, scale)) for low, up in PAIRS]
-
-
 def mean_ratio(instance: Instance, policy: str, draws: int) -> float:
     """Return the mean total latency over seeds as a multiple of that of h-sf."""
     best = latency(instance, HINDSIGHT)
@@ -88,31 +66,50 @@ def mean_ratio(instance: Instance, policy: str, draws: int) -> float:
     return fmean(latency(instance, f"{policy}{joint}seed={seed}") for seed in range(draws)) / best
 
 
-# ---- how often a-min finishes what it starts (chen-2025, Lemma 1 and Proposition 1) -----------
-
-
-@dataclass
-class Tries:
-    """Tries by belief at their start and true output.
+@dataclass(frozen=True)
+class Simulation:
+    """Backlogs of two outputs and no prompt.
 
     Parameters
     ----------
-    begun, completed
-        Number of tries, and of those that ended with the request.
+    draws
+        Seeds for what is random.
+    scale
+        They are so many times as large.
     """
 
-    begun: Counter[tuple[int, int]] = field(default_factory=Counter)
-    completed: Counter[tuple[int, int]] = field(default_factory=Counter)
+    draws: int
+    scale: int
 
-    def add(self, found: PolicyRun) -> None:
-        """Count the tries of a run whose beliefs began with 1; what is lost raises them."""
-        losses: dict[int, list[int]] = defaultdict(list)
-        for piece in found.lost:
-            losses[piece.request].append(piece.end - piece.start)
-        for position, request in enumerate(found.instance):
-            beliefs = list(accumulate(losses[position], max, initial=1))
-            self.begun.update((belief, request.output) for belief in beliefs)
-            self.completed[beliefs[-1], request.output] += 1
+    def memory(self, upper: int) -> int:
+        """Return the memory for outputs up to ``upper``: 15 of the longest."""
+        return 15 * upper * self.scale
+
+    def mixed(self, policy: str, lower: int, upper: int, mix: float) -> float:
+        """Return the mean ratio on ``mix`` times as many short requests as long ones."""
+        counts = two_point(lower, upper, mix, 1500 * self.scale)
+        return mean_ratio(backlog(counts, self.memory(upper)), policy, self.draws)
+
+    def worst(self, policy: str, lower: int, upper: int) -> float:
+        """Return the largest of the mean ratios over some mixes of two outputs."""
+        return max(self.mixed(policy, lower, upper, mix * upper / lower) for mix in _MIXES)
+
+    def by_alpha(self, policy: str) -> list[tuple[float, float]]:
+        """Return ``alpha = l / u`` and the worst ratio for every pair of outputs."""
+        return [(low / up, self.worst(policy, low, up)) for low, up in PAIRS]
+
+
+# ---- how often a-min finishes what it starts (chen-2025, Lemma 1 and Proposition 1) -----------
+
+
+class Tries(NamedTuple):
+    """Tries by belief at their start and true output, and those that ended with the request.
+
+    Beliefs begin with 1; what is lost raises them.
+    """
+
+    begun: Counter[tuple[int, int]]
+    completed: Counter[tuple[int, int]]
 
     def share(self, belief: int, output: int) -> float | None:
         """Return the share of tries that completed, None if there were none."""
@@ -122,11 +119,17 @@ class Tries:
 
 def counted(n: int, memory: int, u: int, prompt: int, draws: int) -> Tries:
     """Run a-min on backlogs with outputs uniform on 1..u and count its tries."""
-    tries = Tries()
+    tries = Tries(Counter(), Counter())
     for seed in range(draws):
         rng, interval = Random(seed), Prediction(1, u)
         requests = [Request(0, prompt, rng.randint(1, u), predicted=interval) for _ in range(n)]
-        tries.add(run(Instance(memory, requests), f"a-min:seed={seed}"))
+        losses: dict[int, list[int]] = defaultdict(list)
+        for piece in run(Instance(memory, requests), f"a-min:seed={seed}").lost:
+            losses[piece.request].append(piece.end - piece.start)
+        for position, request in enumerate(requests):
+            beliefs = list(accumulate(losses[position], max, initial=1))
+            tries.begun.update((belief, request.output) for belief in beliefs)
+            tries.completed[beliefs[-1], request.output] += 1
     return tries
 
 

@@ -11,7 +11,7 @@ from kvopt.experiments.hunting.judge import instance_of
 from kvopt.experiments.hunting.space import Space
 from kvopt.experiments.hunting.tiny import optimum_below
 from kvopt.experiments.theory.examination import CERTAIN_BY_M, Parts, Verdict, dots, line, topic
-from kvopt.experiments.theory.simulations import latency
+from kvopt.experiments.theory.simulations import Simulation, latency
 from kvopt.problem.families import generate
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
@@ -24,9 +24,9 @@ _OTHERS = ("svf", "mc-sf", _TOTAL)
 
 
 @topic("theorem-2.1", "mc-sf over the best of three checked schedules, M = k^4", *CERTAIN_BY_M)
-def theorem_2_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def theorem_2_1(simulation: Simulation) -> Parts:
     """Theorem 2.1: mc-sf where long prompts have short outputs."""
-    ks = range(2, 6 + scale)
+    ks = range(2, 6 + simulation.scale)
     rows = [(k**4, _over_best(generate("thm-2.1", parameters={"k": k}), "mc-sf")) for k in ks]
     bound = [(k**4, k / 11) for k in ks]
     holds = _rises(rows) and all(r >= b for (_, r), (_, b) in zip(rows, bound, strict=True))
@@ -42,9 +42,9 @@ def theorem_2_1(draws: int, scale: int) -> Parts:  # noqa: ARG001
 
 
 @topic("theorem-8.2", "mc-sf-total over the best of three checked schedules", *CERTAIN_BY_M)
-def theorem_8_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
+def theorem_8_2(simulation: Simulation) -> Parts:
     """Theorem 8.2: mc-sf-total where short prompts have long outputs."""
-    ks, roots = range(3, 16 + scale, 2), range(2, 6 + scale)
+    ks, roots = range(3, 16 + simulation.scale, 2), range(2, 6 + simulation.scale)
     rows = [(k**2, _over_best(generate("thm-8.2", parameters={"k": k}), _TOTAL)) for k in ks]
     mended = [(q**4, _over_best(_mended_8_2(q), _TOTAL)) for q in roots]
     printed = [(k**2, 2 * k / 3) for k in ks]
@@ -72,10 +72,10 @@ def theorem_8_2(draws: int, scale: int) -> Parts:  # noqa: ARG001
 
 
 @topic("lemma-3.3", "Mean over largest output of the batches of phase 1")
-def lemma_3_3(draws: int, scale: int) -> Parts:
+def lemma_3_3(simulation: Simulation) -> Parts:
     """Lemma 3.3: in a batch of Sorted-F the mean output is more than half of the largest."""
     shares = []
-    for waiting, memory in _waiting(200 * draws * scale):
+    for waiting, memory in _waiting(200 * simulation.draws * simulation.scale):
         outputs = [candidate.output for candidate in solver("exact")(waiting, memory)]
         shares.append(Fraction(sum(outputs), len(outputs) * max(outputs)))
     least = min(shares)
@@ -90,7 +90,7 @@ def lemma_3_3(draws: int, scale: int) -> Parts:
 
 
 @topic("dynamic-program", "F of the batches that the dynamic program of section 5.1 finds")
-def dynamic_program(draws: int, scale: int) -> Parts:
+def dynamic_program(simulation: Simulation) -> Parts:
     """The paper's dynamic program against the optimum of phase 1."""
 
     def metrics(waiting: list[Candidate], memory: int) -> tuple[Fraction, Fraction]:
@@ -98,7 +98,10 @@ def dynamic_program(draws: int, scale: int) -> Parts:
         printed, best = (Fraction(sum(c.output for c in b), len(b) ** 2) for b in batches)
         return printed, best
 
-    drawn = [metrics(waiting, memory) for waiting, memory in _waiting(200 * draws * scale)]
+    drawn = [
+        metrics(waiting, memory)
+        for waiting, memory in _waiting(200 * simulation.draws * simulation.scale)
+    ]
     differ = sum(printed > best for printed, best in drawn)
     pair = [Candidate(1, 0, 0, 0), Candidate(2, 0, 0, 1)]
     printed, best = metrics(pair, 2)
@@ -116,10 +119,10 @@ def dynamic_program(draws: int, scale: int) -> Parts:
 
 
 @topic("sorted-f", "sorted-f over the optimum on drawn instances of six requests, M = 10")
-def forty_eight(draws: int, scale: int) -> Parts:
+def forty_eight(simulation: Simulation) -> Parts:
     """Theorem of section 4: Sorted-F is within 48 of the optimum."""
     worst, rng, space = Fraction(1), Random(0), Space(10, 6)
-    tried = 300 * draws * scale
+    tried = 300 * simulation.draws * simulation.scale
     for _ in range(tried):
         case = space.drawn(rng)
         value = latency(instance_of(case), "sorted-f:phase1=exact")
