@@ -101,7 +101,7 @@ def test_the_order_of_requests_is_nothing_to_the_blind(label: str) -> None:
 def test_local_search_beats_the_seed() -> None:
     space = Space(10, 6, equal_prompts=True)
     judge = Judge([policy("mc-sf")], lambda: judge.tried > 2500)  # by work, not by the clock
-    chase = Chase(space, judge, random.Random(1), None, math.inf)
+    chase = Chase(space, judge, random.Random(1), lambda *_: None, math.inf)
     with pytest.raises(Stopped):
         chase.climb()
     assert chase.worst is not None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
-from kvopt.certificates import Certificate, certify, write_certificate
+from kvopt.certificates import Certificate, certify
+from kvopt.certificates.writing import certificate_text
 from kvopt.errors import InvalidInput
 from kvopt.experiments.hunting.judge import Found, Judge, instance_of, shrunk
 from kvopt.experiments.hunting.space import Space, needs_order
+from kvopt.experiments.studies.task_runner import verdict_on
+from kvopt.incumbent.limits import LimitOptions, limits_of
 from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.problem.requests import checked_integer
@@ -23,7 +24,6 @@ from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.servers import uncovered
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.schedule import Schedule
-from kvopt.verify import verify
 
 MOST_REQUESTS = 12
 """Limit of the requests of an instance; beyond, its optimum takes more than milliseconds."""
@@ -115,14 +115,14 @@ class Hunt:
         found, ratio = self.certificate, self.ratio
         return {
             "policies": list(self.policies),
-            "ratio": None if ratio is None else float(ratio),
+            "ratio": ratio and float(ratio),
             "value": self.value,
-            "optimum": None if found is None else found.objective,
-            "lower_bound": None if found is None else found.lower_bound,
+            "optimum": found and found.objective,
+            "lower_bound": found and found.lower_bound,
             "proved": self.proved,
             "scope": str(self.scope),
             "verified": self.verified,
-            "instance": None if found is None else instance_to_json(found.instance),
+            "instance": found and instance_to_json(found.instance),
             "values": {run.policy: run.value for run in found.runs} if found else {},
             "exhausted": self.exhausted,
             "tried": self.tried,
@@ -136,12 +136,11 @@ def hunt(
     *,
     n: int,
     memory: int,
-    time_limit: float = 60.0,
-    seed: int = 0,
     last_arrival: int = 0,
     equal_prompts: bool = False,
     scope: Scope | str | None = None,
-    watch: Watch | None = None,
+    watch: Watch = lambda *_: None,
+    **options: Unpack[LimitOptions],
 ) -> Hunt:
     """Look for the small instance on which the policies are furthest from the optimum.
 
@@ -155,10 +154,6 @@ def hunt(
         counts, so what is found is bad for all.
     n, memory
         At most so many requests, and at most so much memory.
-    time_limit
-        Seconds for search, shrinking and certificate.
-    seed
-        Seed of the local search.
     last_arrival
         Arrivals are 0 .. this.
     equal_prompts
@@ -167,6 +162,9 @@ def hunt(
         What schedules may do that the optimum is of; by default what the policies may do.
     watch
         Told of progress.
+    options
+        ``time_limit``: seconds for search, shrinking and certificate, 60 where it is not given;
+        ``seed`` of the local search.
 
     Examples
     --------
@@ -175,6 +173,7 @@ def hunt(
     (Fraction(11, 8), True, True)
     """
     began = working_time()
+    limits = limits_of({"time_limit": 60.0, **options})
     chosen = [policy_from(label) for label in policies]
     covered = _scope(scope, chosen, policies)
     checked_integer(memory, "--memory", 1)
@@ -182,9 +181,9 @@ def hunt(
     if checked_integer(n, "--n", 1) > MOST_REQUESTS:
         raise InvalidInput(f"must be at most {MOST_REQUESTS}, got {n}", field="--n")
     space = Space(memory, n, last_arrival, equal_prompts, needs_order(chosen))
-    deadline, end = began + _SEARCH_SHARE * time_limit, began + time_limit
+    deadline, end = began + _SEARCH_SHARE * limits.time_limit, began + limits.time_limit
     judge = Judge(chosen, lambda: working_time() > deadline, covered)
-    search = Chase(space, judge, Random(seed), watch, deadline)
+    search = Chase(space, judge, Random(limits.seed), watch, deadline)
     interrupted = search.run()
     certificate = runs = None
     if search.worst is not None:
@@ -196,17 +195,10 @@ def hunt(
         runs, certificate = _certified(small, policies, covered, end - working_time())
     sides = [found for found in (certificate, runs) if found is not None]
     return Hunt(
-        tuple(policies),
-        certificate,
-        verified=bool(sides) and all(map(_is_verified, sides)),
-        exhausted=search.exhausted,
-        tried=judge.tried,
-        livelocks=judge.livelocks,
-        interrupted=interrupted,
-        seconds=working_time() - began,
-        scope=covered,
-        runs=runs,
-    )
+        tuple(policies), certificate, bool(sides) and all(map(_is_verified, sides)),
+        search.exhausted, judge.tried, judge.livelocks, interrupted, working_time() - began,
+        covered, runs,
+    )  # fmt: skip
 
 
 def _scope(given: Scope | str | None, chosen: Sequence[Policy], labels: Sequence[str]) -> Scope:
@@ -229,7 +221,7 @@ class Chase:
     space: Space
     judge: Judge
     rng: Random
-    watch: Watch | None
+    watch: Watch
     deadline: float
     worst: Found | None = None
     exhausted: int = 0
@@ -284,8 +276,7 @@ class Chase:
     def _keep(self, found: Found) -> None:
         if found.ratio > self.level:
             self.worst = found
-            if self.watch is not None:
-                self.watch(found.ratio, self.judge.tried)
+            self.watch(found.ratio, self.judge.tried)
 
 
 def _certified(
@@ -306,7 +297,4 @@ def _certified(
 
 
 def _is_verified(certificate: Certificate) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "certificate.json"
-        write_certificate(certificate, path)
-        return bool(verify(path).valid)
+    return verdict_on(certificate_text(certificate)).valid

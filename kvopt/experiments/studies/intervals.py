@@ -6,10 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from kvopt.experiments.studies.records import Record, grouped
 from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.scopes import Scope
+
+Ends = Sequence[Fraction | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +21,11 @@ class Interval:
 
     least: Fraction | None
     most: Fraction | None
+
+    @classmethod
+    def between(cls, least: int | None, most: int | None) -> Self:
+        """Return the interval of two integers."""
+        return cls(*(None if end is None else Fraction(end) for end in (least, most)))
 
     def __str__(self) -> str:
         """Return both ends to four digits, rounded outward; or the number, where it is known."""
@@ -57,17 +65,15 @@ def machine_of(record: Record) -> Interval:
 
 def mean_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the mean: the mean of each end."""
-    ends = [(i.least, i.most) for i in intervals]
-    return Interval(*map(_mean, zip(*ends, strict=True))) if ends else Interval(None, None)
+    ends = map(_all_known, _ends(intervals))
+    return Interval(*(sum(known, Fraction()) / len(known) if known else None for known in ends))
 
 
 def largest_of(intervals: Iterable[Interval]) -> Interval:
     """Return the interval that holds the largest number."""
-    found = list(intervals)
-    most = [i.most for i in found if i.most is not None]
-    least = [i.least for i in found if i.least is not None]
-    is_known = bool(most) and len(most) == len(found)
-    return Interval(max(least, default=None), max(most) if is_known else None)
+    least, most = _ends(intervals)
+    known = (end for end in least if end is not None)
+    return Interval(max(known, default=None), max(_all_known(most), default=None))
 
 
 def rounded(value: Fraction | None, *, up: bool, places: int = 4) -> str:
@@ -104,9 +110,15 @@ def _share(value: int | None, by: int | None) -> Fraction | None:
     return None if value is None or not by else Fraction(value, by)
 
 
-def _mean(ends: Sequence[Fraction | None]) -> Fraction | None:
+def _ends(intervals: Iterable[Interval]) -> tuple[Ends, Ends]:
+    found = list(intervals)
+    return [each.least for each in found], [each.most for each in found]
+
+
+def _all_known(ends: Ends) -> list[Fraction]:
+    """Return the ends, none of them where one is unknown."""
     known = [end for end in ends if end is not None]
-    return sum(known, Fraction()) / len(known) if known and len(known) == len(ends) else None
+    return known if len(known) == len(ends) else []
 
 
 @dataclass(frozen=True)
@@ -145,14 +157,20 @@ def by_policy(records: Iterable[Record]) -> list[PolicyRow]:
     for (policy, scope), runs in groups.items():
         if policy is None:
             continue
-        completed = [record for record in runs if record.value is not None]
-        proved = sum(record.proved for record in completed)
-        ratios = [ratio_of(record) for record in completed]
-        latency = mean_seconds(completed) if len(completed) == len(runs) else None
-        counts = (len(runs), len(completed), proved)
-        machine = mean_of(map(machine_of, completed)) if asks_for_machines(completed) else None
-        ends = mean_of(ratios), largest_of(ratios)
-        rows.append(PolicyRow(policy, scope, *counts, *ends, latency, machine))
+        done = [record for record in runs if record.value is not None]
+        rows.append(
+            PolicyRow(
+                policy,
+                scope,
+                len(runs),
+                len(done),
+                sum(record.proved for record in done),
+                mean_of(map(ratio_of, done)),
+                largest_of(map(ratio_of, done)),
+                mean_seconds(done) if len(done) == len(runs) else None,
+                mean_of(map(machine_of, done)) if asks_for_machines(done) else None,
+            )
+        )
     return rows
 
 

@@ -26,6 +26,7 @@ INTERRUPTED = "interrupted"
 """Error in records of an instance that was broken off, which the next run of the study ends."""
 
 Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
 
 OUTCOMES = ("completed", "livelock", "unfinished", "error")
 
@@ -235,9 +236,9 @@ def lines_of(
             yield record
 
 
-def grouped(records: Iterable[Record], key: Callable[[Record], Key]) -> dict[Key, list[Record]]:
+def grouped(records: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Return records by what a function says of them, in the order in which that comes up."""
-    groups: dict[Key, list[Record]] = {}
+    groups: dict[Key, list[Item]] = {}
     for record in records:
         groups.setdefault(key(record), []).append(record)
     return groups

@@ -26,7 +26,7 @@ from kvopt.simulate.routers.labels import parts_of
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.runs import Outcome, PolicyRun
-from kvopt.verify import verify
+from kvopt.verify import Verdict, verify
 
 FOLDER = "certificates"
 
@@ -229,12 +229,17 @@ def _measures(run: Result) -> dict[str, Any]:
     }
 
 
-def verify_text(text: str) -> None:
-    """Refuse a certificate that the verifier does not agree with."""
+def verdict_on(text: str) -> Verdict:
+    """Return what the verifier says of the text of a certificate."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         write_atomically(path, text)
-        verdict = verify(path)
+        return verify(path)
+
+
+def verify_text(text: str) -> None:
+    """Refuse a certificate that the verifier does not agree with."""
+    verdict = verdict_on(text)
     if not verdict.valid:
         raise Unverified(f"the certificate does not verify: {verdict.lines[-1]}")
 

@@ -71,45 +71,32 @@ def worths(records: Iterable[Record]) -> list[Worth]:
     """Return a comparison for each instance that was certified with both scopes."""
     found = []
     for group in grouped((r for r in records if r.policy is not None), _work).values():
-        scopes = {scope: sides[0] for scope, sides in grouped(group, _scope).items()}
+        scopes = {record.scope: record for record in reversed(group)}
         narrow = scopes.pop(Scope.RUNS, None)
         for scope, wide in sorted(scopes.items()):
-            if narrow is not None and not Scope.RUNS.covers(scope):
-                found.append(_worth(narrow, wide, scope))
+            if narrow is None or Scope.RUNS.covers(scope):
+                continue
+            upper, lower = (
+                end((value for value in both if value is not None), default=None)
+                for end, both in (
+                    (min, (narrow.upper, wide.upper)),
+                    (max, (narrow.lower, wide.lower)),
+                )
+            )
+            runs, wider = Interval.between(lower, narrow.upper), Interval.between(wide.lower, upper)
+            certificates = narrow.certificate, wide.certificate
+            found.append(Worth(narrow.instance, scope, runs, wider, certificates))
     return found
 
 
 def by_family(found: Iterable[Worth]) -> list[FamilyWorth]:
     """Return the comparisons of each family, or file, and scope."""
-    groups: dict[tuple[str, Scope], list[Worth]] = {}
-    for each in found:
-        key = each.instance.family or each.instance.name, each.scope
-        groups.setdefault(key, []).append(each)
+    groups = grouped(found, lambda each: (each.instance.family or each.instance.name, each.scope))
     return [FamilyWorth(*key, tuple(group)) for key, group in groups.items()]
-
-
-def _worth(narrow: Record, wide: Record, scope: Scope) -> Worth:
-    uppers = [upper for upper in (narrow.upper, wide.upper) if upper is not None]
-    lowers = [lower for lower in (narrow.lower, wide.lower) if lower is not None]
-    return Worth(
-        narrow.instance,
-        scope,
-        _interval(max(lowers, default=None), narrow.upper),
-        _interval(wide.lower, min(uppers, default=None)),
-        (narrow.certificate, wide.certificate),
-    )
-
-
-def _interval(lower: int | None, upper: int | None) -> Interval:
-    return Interval(*(None if end is None else Fraction(end) for end in (lower, upper)))
 
 
 def _saved(wider: Fraction | None, runs: Fraction | None) -> Fraction | None:
     return None if wider is None or not runs else 1 - wider / runs
-
-
-def _scope(record: Record) -> Scope:
-    return record.scope
 
 
 def _work(record: Record) -> tuple[str, str]:
