@@ -117,7 +117,7 @@ def beamed(instance: Instance, seconds: float) -> PolicyRun:
     """Return the best schedule of beams as if a policy had made it."""
     first = run(instance, "svf")
     search = Search(instance, Limits(threads=2))
-    search.offer_starts(first.starts, "svf")  # type: ignore[arg-type]
+    search.offer_starts(first.starts, "svf")
     began = time.monotonic()
     search_traces(search, seconds)
     assert search.schedule is not None

@@ -25,8 +25,8 @@ from kvopt.kernels.pipes import ended_by_reader
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.batch_time_files import PRESETS
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.runs import Chunks, Outcome
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Chunks
 
 CASES = ("conv:1000", "conv:10000", "conv:1000:1", "conv:10000:1", "conv:5000:4", "conv:5000:5",
          "conv:5000:6", "conv:5000:8", "code:1000")  # fmt: skip
@@ -70,7 +70,7 @@ class Rounds:
         )
 
 
-def in_pieces(instance: Instance, model: BatchTime, most: int, depth: int) -> PausedRun:
+def in_pieces(instance: Instance, model: BatchTime, most: int, depth: int) -> PolicyRun:
     """Return a run with prompts in pieces."""
     began, arrivals = time.monotonic(), arrivals_ns(instance)
     lines = model.lines[:1], model.lines[-1:]
@@ -104,8 +104,10 @@ def in_pieces(instance: Instance, model: BatchTime, most: int, depth: int) -> Pa
         b = (rounds.active[now], rounds.prompts[now], rounds.held[now])
         moment, now = moment + model.round_ns(*map(int, b)), now + 1
     segments = tuple(((k + 1, k + r.output),) for k, r in zip(starts, instance, strict=True))
-    said = ("pieces", tuple(starts), (), Outcome.COMPLETED, time.monotonic() - began, None)
-    return PausedRun(instance, *said, Seconds(model), resumed, segments, tuple(chunks))
+    return PolicyRun(
+        instance, segments=segments, clock=Seconds(model), chunks=chunks, resumed=[resumed],
+        policy="pieces", wall_seconds=time.monotonic() - began,
+    )  # fmt: skip
 
 
 def main() -> None:

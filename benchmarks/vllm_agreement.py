@@ -18,8 +18,8 @@ from vllm_record import drive, make_scheduler, use_source
 
 from kvopt import Instance, Request, run
 from kvopt.kernels.pipes import ended_by_reader
-from kvopt.timetable.paused_runs import PausedRun
 from kvopt.timetable.records import read_record
+from kvopt.timetable.runs import PolicyRun
 
 LONGEST = 10**6
 """Tokens of a request that vLLM allows; it counts one more than kvopt."""
@@ -47,7 +47,7 @@ def drawn(source: Random, asynchronous: bool) -> tuple[argparse.Namespace, list[
     return options, rows
 
 
-def simulated(options: argparse.Namespace, rows: list[list[int]]) -> PausedRun:
+def simulated(options: argparse.Namespace, rows: list[list[int]]) -> PolicyRun:
     """Return what kvopt says that vLLM does."""
     by = ":by=priority," if options.policy == "priority" else ":"
     keys = f"block={options.block},max_seqs={options.max_seqs},budget={options.budget}"
@@ -57,11 +57,10 @@ def simulated(options: argparse.Namespace, rows: list[list[int]]) -> PausedRun:
     found = run(
         Instance(options.block * options.blocks, requests), f"vllm-{options.policy}{by}{keys}"
     )
-    assert isinstance(found, PausedRun)
     return found
 
 
-def busy_rounds(found: PausedRun) -> list[list[int]]:
+def busy_rounds(found: PolicyRun) -> list[list[int]]:
     """Return when each request yields tokens, in rounds that leave idle times out, as a record."""
     number = 0
     numbers: dict[int, int] = {}

@@ -49,10 +49,9 @@ from kvopt.simulate.policies import (
     register,
 )
 from kvopt.simulate.running import run
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule, ScheduleCheck
-from kvopt.timetable.schedule_files import read_paused_schedule, read_schedule, write_schedule
+from kvopt.timetable.schedule_files import read_schedule, write_schedule
 from kvopt.verify import verify
 
 __version__: str
@@ -73,7 +72,6 @@ __all__ = [
     "MissingSolver",
     "Need",
     "Outcome",
-    "PausedSchedule",
     "Policy",
     "PolicyFault",
     "PolicyRun",
@@ -108,7 +106,6 @@ __all__ = [
     "policy",
     "read_certificate",
     "read_instance",
-    "read_paused_schedule",
     "read_schedule",
     "register",
     "run",

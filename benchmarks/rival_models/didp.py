@@ -27,7 +27,7 @@ from typing import Any
 
 import didppy
 
-from kvopt.timetable.schedule import identical_groups
+from kvopt.timetable.standard_form import identical_groups
 from rival_models import Offers, Problem
 
 PASS = "a round passes"

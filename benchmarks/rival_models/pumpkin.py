@@ -12,7 +12,7 @@ from itertools import pairwise
 from pumpkin_solver import Model, constraints
 from pumpkin_solver.optimisation import Direction, Optimiser
 
-from kvopt.timetable.schedule import identical_groups
+from kvopt.timetable.standard_form import identical_groups
 from rival_models import Offers, Problem
 
 

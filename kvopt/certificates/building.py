@@ -29,14 +29,12 @@ from kvopt.problem.instance_files import as_instance
 from kvopt.problem.problem import Problem
 from kvopt.problem.scopes import Scope, least_scope
 from kvopt.problem.slower import is_backlog
-from kvopt.simulate.given import GivenSchedule, as_run, given_schedule
+from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.policies.svf import Svf
 from kvopt.simulate.routers.base import Router
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import Outcome, PolicyRun
-from kvopt.timetable.schedule import Schedule
 
 GIVEN = "schedule"
 """Name under which a certificate judges a schedule that was made elsewhere."""
@@ -129,9 +127,7 @@ def certify(
         refuse_blocks(instance, "a search for slower machines")
     # Of a backlog they follow from the bound.
     is_searched = slower and not is_backlog(clock.arrivals(instance))
-    if isinstance(schedule, PausedSchedule):
-        schedule = schedule.without_pauses() or schedule
-    runs = [] if schedule is None else [JudgedRun.of(as_run(schedule, GIVEN))]
+    runs = [] if schedule is None else [JudgedRun.of(PolicyRun.of(schedule, GIVEN))]
     chosen = [policies] if isinstance(policies, str) else policies  # one name is no list of letters
     labelled = [_labelled(instance, choice, clock) for choice in chosen]
     used = [*labelled, *((run.policy, run) for run in runs)]
@@ -141,9 +137,7 @@ def certify(
         replace(limits, time_limit=seconds * (1 - _SLOWER_SHARE * is_searched)),
         checkable=True,
     )
-    if isinstance(schedule, Schedule):
-        search.offer_starts(schedule.starts, "given schedule", schedule.workers)
-    elif schedule is not None:
+    if schedule is not None:
         search.offer(schedule, "given schedule")
     sides = sides_of(search)
     aimed = deadline_of(deadline)
@@ -235,7 +229,7 @@ def _judged(
     for label, policy in labelled:
         made: PolicyRun | str
         if sides.served is not None and policy == Svf():
-            made = as_run(sides.served, label)
+            made = PolicyRun.of(sides.served, label)
         elif isinstance(policy, Policy):
             made = attempt(search, policy, label, clock, router)
         else:

@@ -21,9 +21,7 @@ from kvopt.problem.slower import is_backlog
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.optional import pictures
 from kvopt.show.summary import UNDECIDED, Facts, Summarised, far_apart, ratio, share, times
-from kvopt.simulate.given import as_run
 from kvopt.timetable.measures import MEASURES, Measures
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -71,7 +69,7 @@ class Certificate(Summarised):
     """
 
     instance: Instance
-    upper: Schedule | PausedSchedule | PolicyRun | None
+    upper: Schedule | None
     lower: CheckedBound | None
     runs: tuple[JudgedRun, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -85,7 +83,7 @@ class Certificate(Summarised):
 
     def best_run(self) -> JudgedRun | None:
         """Return the upper side in the form of a run."""
-        return None if self.upper is None else JudgedRun.of(as_run(self.upper))
+        return None if self.upper is None else JudgedRun.of(PolicyRun.of(self.upper, ""))
 
     @property
     def objective(self) -> int | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from math import nan
 from typing import Any
 
 from kvopt.bounds.deadlines import Ceiling, deadline_ceiling
@@ -25,8 +23,7 @@ from kvopt.problem.deadlines import OWN, Aim, Deadline, attained
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact.deadlines import AllRuns
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 _SEARCHED = "search for deadlines"
 """What the best run is called where a search found it."""
@@ -234,16 +231,13 @@ class Attainment:
 
     def _run_of(self, found: Attaining) -> PolicyRun:
         """Return what the search found as a run."""
-        resumed: dict[int, dict[int, int]] = defaultdict(dict)
+        resumed: list[dict[int, int]] = [{} for _ in range(self._instance.workers)]
         for number, time, worker in found.resumed:
             resumed[worker][number] = time
-        made = PolicyRun(
-            self._instance, _SEARCHED, found.starts, (), Outcome.COMPLETED, nan,
-            clock=self._clock, resumed=resumed[0],
+        return PolicyRun(
+            self._instance, found.starts, found.workers, clock=self._clock, resumed=resumed,
+            policy=_SEARCHED,
         )  # fmt: skip
-        if self._instance.workers == 1:
-            return made
-        return FleetRun.of(made, found.workers, resumed)
 
     @staticmethod
     def _best(some: Iterable[tuple[JudgedRun, int]]) -> tuple[JudgedRun, int] | None:

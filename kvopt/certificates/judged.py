@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import nan
 from typing import Self
 
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.fleet_runs import FleetRun
 from kvopt.timetable.measures import Measures
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import Segment
-from kvopt.timetable.runs import Chunks, Lost, Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Chunks, Lost, Segments
 
 UNFINISHED = "unfinished"
 """Outcome of a policy that did not come to an end."""
@@ -43,37 +40,32 @@ class JudgedRun:
         As in `PolicyRun`; empty where the starts say it all.
     scope
         What it made use of.
-    workers, resumed_by_worker
-        Of a fleet the worker of each request, and ``resumed`` of each worker.
+    workers
+        Of a fleet the worker of each request.
     """
 
     policy: str
     outcome: str
     value: int | None = None
-    starts: tuple[int, ...] = ()
-    lost: tuple[Lost, ...] | None = ()
-    resumed: Mapping[int, int] = field(default_factory=dict)
+    starts: Sequence[int] = ()
+    lost: Sequence[Lost] | None = ()
+    resumed: Sequence[Mapping[int, int]] = ()
     waited: Measures | None = field(default=None, compare=False, repr=False)
-    segments: tuple[tuple[Segment, ...], ...] = ()
-    chunks: tuple[Chunks, ...] = ()
+    segments: Segments = ()
+    chunks: Sequence[Chunks] = ()
     scope: Scope = Scope.RUNS
-    workers: tuple[int, ...] = ()
-    resumed_by_worker: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    workers: Sequence[int] = ()
 
     @classmethod
     def of(cls, run: PolicyRun) -> Self:
         """Return what is kept of a run: of one that never ended, no starts."""
-        starts = tuple(start for start in run.starts if start is not None)
-        if run.objective is None:
-            starts = ()
+        starts = run.starts if run.is_complete else ()
         made = cls(run.policy, str(run.outcome), run.objective, starts, run.lost, run.resumed)
         if not Scope.RESTARTS.covers(run.scope):
             chunks = () if run.clock.is_even else run.chunks
             made = replace(made, segments=run.segments, chunks=chunks)
-        if isinstance(run, FleetRun) and run.objective is not None:
-            workers = tuple(worker for worker in run.workers if worker is not None)
-            resumed = {number: part.resumed for number, part in enumerate(run.parts)}
-            made = replace(made, workers=workers, resumed_by_worker=resumed)
+        if run.is_complete and run.instance.workers > 1:
+            made = replace(made, workers=run.workers)
         return replace(made, scope=run.scope)
 
     @property
@@ -85,9 +77,7 @@ class JudgedRun:
         """Return the run in full, None of one that never ended: nothing is kept of it."""
         if self.value is None:
             return None
-        said = (instance, self.policy, self.starts, self.lost or (), Outcome(self.outcome), nan)
-        kind = PausedRun if self.segments else PolicyRun
-        run = kind(*said, None, clock, self.resumed, self.segments, self.chunks)
-        if instance.workers == 1:
-            return run
-        return FleetRun.of(run, self.workers, self.resumed_by_worker)
+        return PolicyRun(
+            instance, self.starts, self.workers, self.segments, clock=clock, chunks=self.chunks,
+            lost=self.lost or (), resumed=self.resumed, policy=self.policy,
+        )  # fmt: skip

@@ -31,9 +31,8 @@ from kvopt.problem.hardware.batch_time_files import SCHEMA, batch_time_from_json
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.pausing import PausedSchedule
-from kvopt.timetable.runs import Chunks, Lost, PolicyRun, scope_of
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.work import Chunks, Lost, scope_of
 from kvopt.verify import verify
 
 
@@ -85,7 +84,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
         instance=instance,
         upper=upper,
         lower=_lower(value["lower"], provenance, instance),
-        runs=tuple(map(_run, value.get("policies", []))),
+        runs=tuple(_run(row, instance) for row in value.get("policies", [])),
         provenance=provenance,
         notes=tuple(map(str, notes if isinstance(notes, list) else [notes])),
         clock=clock,
@@ -98,7 +97,7 @@ def _certificate(value: dict[str, Any]) -> Certificate:
 
 def _in_time(value: dict[str, Any], said: object, instance: Instance, clock: Clock) -> InTime:
     claim = value["best"]
-    named = claim and _run({"policy": "best in time", "outcome": "completed", **claim})
+    named = claim and _run({"policy": "best in time", "outcome": "completed", **claim}, instance)
     return in_time_from(value, named, said, instance, rounds=clock.is_even)
 
 
@@ -113,39 +112,33 @@ def _slower(claim: dict[str, Any], lower: dict[str, Any] | None, instance: Insta
 
 def _upper(
     claim: dict[str, Any], instance: Instance, clock: Clock, provenance: dict[str, Any]
-) -> Schedule | PausedSchedule | PolicyRun:
-    if clock.is_even and "segments" in claim and instance.workers == 1:
-        return PausedSchedule(instance, claim["segments"])
-    if clock.is_even and "starts" in claim:
-        nowhere = () if instance.workers > 1 else None  # of no requests no workers are named
-        return Schedule(instance, claim["starts"], claim.get("workers", nowhere))
+) -> Schedule:
     name = str(provenance.get("found_by") or "best run")
-    made = _run({"policy": name, "outcome": "completed", **claim}).on(instance, clock)
+    made = _run({"policy": name, "outcome": "completed", **claim}, instance).on(instance, clock)
     assert made is not None, "a claim that was checked has a value"
-    return made
+    return made.schedule or made if clock.is_even else made
 
 
-def _run(claim: dict[str, Any]) -> JudgedRun:
+def _run(claim: dict[str, Any], instance: Instance) -> JudgedRun:
     lost = tuple(Lost(*piece) for piece in claim.get("lost", ()))
     segments = tuple(tuple(map(tuple, rows)) for rows in claim.get("segments", ()))
     rows = claim.get("chunks", ())
     chunks = tuple(Chunks(row["request"], row["start"], tuple(row["tokens"])) for row in rows)
     waits, workers = claim.get("waits", ()), tuple(claim.get("workers", ()))
-    by_worker: dict[int, dict[int, int]] = {}
-    for number, time, worker in waits if workers else ():
-        by_worker.setdefault(worker, {})[number] = time
+    resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
+    for number, time, *worker in waits:
+        resumed[worker[0] if worker else 0][number] = time
     return JudgedRun(
         policy=claim["policy"],
         outcome=claim["outcome"],
         value=claim["value"],
         starts=tuple(claim.get("starts", [rows[-1][0] - 1 for rows in segments])),
         lost=None if claim["value"] is None else lost,
-        resumed={} if workers else dict(waits),
+        resumed=resumed if waits else (),
         segments=segments,
         chunks=chunks,
         scope=scope_of(segments, chunks, lost),
         workers=workers,
-        resumed_by_worker=by_worker,
     )
 
 

@@ -13,7 +13,7 @@ from kvopt.bounds.registry import BOUNDS, PAUSED_BOUNDS
 from kvopt.bounds.staircases import FEW_REQUESTS, offer_staircase_bound
 from kvopt.errors import TooLarge
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.incumbent.incumbent import AnySchedule, Search
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.proofs import CheckedBound
 from kvopt.kernels.compile_clock import Abandoned, left_when
@@ -32,11 +32,10 @@ from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.routers.base import Router
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.paused_runs import PausedRun
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
-Known = tuple[AnySchedule | None, CheckedBound | None, str | None]
+Known = tuple[Schedule | None, CheckedBound | None, str | None]
 """The best schedule or run, the best bound with a proof, and what found the first."""
 
 
@@ -71,14 +70,8 @@ class SidesInRounds:
 
     def offer(self, made: PolicyRun) -> None:
         """Take what a policy did for an upper side, but for what evictions threw away."""
-        found: AnySchedule | None = made.schedule
-        if isinstance(made, PausedRun):
-            found = made.paused_schedule
-        if made.pauses and self._search.problem.is_fleet:
-            found = made
-        elif found is not None and found.instance is not self._search.instance:
-            found = replace(found, instance=self._search.instance)
-        if found is not None:
+        if made.schedule is not None:
+            found = replace(made.schedule, instance=self._search.instance)
             self._search.offer(found, f"policy {made.policy}")
 
     def rest(self) -> None:

@@ -154,10 +154,9 @@ def _claim(run: JudgedRun) -> dict[str, Any]:
 
 def _waits(run: JudgedRun) -> list[tuple[int, ...]]:
     """Return when a server that was idle began to work: round, time, and of a fleet the worker."""
-    if not run.workers:
-        return sorted((number, time) for number, time in run.resumed.items() if time)
-    pairs = run.resumed_by_worker.items()
-    return sorted((r, time, own) for own, known in pairs for r, time in known.items() if time)
+    own = [(worker,) if run.workers else () for worker, _ in enumerate(run.resumed)]
+    rows = zip(own, run.resumed, strict=True)
+    return sorted((r, time, *worker) for worker, known in rows for r, time in known.items() if time)
 
 
 def with_budget(text: str, newer: str, needed: Budget) -> str:

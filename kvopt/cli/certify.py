@@ -26,9 +26,8 @@ from kvopt.problem.instance_files import read_instance
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.timetable.measures import waiting_cells
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.run_files import read_run
+from kvopt.timetable.runs import PolicyRun
 
 _WRITING, _WRITING_A_RUN = 0.6, 0.05
 """Time that writing a certificate takes, and the starts of a policy in it, next to reading the
@@ -56,7 +55,7 @@ class ProblemOptions:
     workers: common.Workers = None
     block_size: common.BlockSize = None
 
-    def read(self, clock: Clock) -> tuple[Instance, list[PausedRun]]:
+    def read(self, clock: Clock) -> tuple[Instance, list[PolicyRun]]:
         """Return the instance, of a recorded run its own, and that run on a clock."""
         if (self.file is None) == (self.run is None):
             raise InvalidInput("give FILE or --run, one of them", field="options")
@@ -71,8 +70,8 @@ class ProblemOptions:
         instance, schedule = found.instance, found.schedule
         if self.block_size is not None:
             instance = replace(instance, block_size=self.block_size)
-            schedule = PausedSchedule(instance, schedule.segments)
-        made = PausedRun.of(schedule, found.policy)
+            schedule = replace(schedule, instance=instance)
+        made = PolicyRun.of(schedule, found.policy)
         if not clock.is_even:
             with common.blamed_on(self.run):
                 if found.chunks is None:

@@ -9,7 +9,7 @@ import typer
 
 from kvopt.cli import common
 from kvopt.errors import FalseClaim
-from kvopt.timetable.schedule_files import read_either_schedule
+from kvopt.timetable.schedule_files import read_schedule
 
 _SAID = ("feasible", "objective", "peak_memory", "peak_time", "makespan", "violations")
 
@@ -29,10 +29,10 @@ def check_command(
     instance = problem.read()
     summary = None
     try:
-        made = read_either_schedule(schedule, instance)
+        made = read_schedule(schedule, instance)
         check = made.check()
         found: dict[str, Any] = {name: getattr(check, name) for name in _SAID}
-        pauses = getattr(made, "pauses", 0)
+        pauses = made.pauses
         paused = f", {pauses:,} pause{'s' * (pauses > 1)} with tokens kept" if pauses else ""
         summary = (
             f"{'feasible' if check.feasible else 'not feasible'}: total latency "

@@ -16,10 +16,9 @@ from kvopt.problem.instance import Instance
 from kvopt.search.bounding import bound
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.running import run
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.run_files import is_run
 from kvopt.timetable.runs import PolicyRun
-from kvopt.timetable.schedule_files import read_either_schedule
+from kvopt.timetable.schedule_files import read_schedule
 
 _PRICE_SECONDS = 5.0
 """Seconds for the prices that --prices shows; more of them come nearer to the bound."""
@@ -46,7 +45,6 @@ def plot_command(
     """
     from kvopt.plots import (
         plot_instance,
-        plot_run,
         plot_runs,
         plot_schedule,
         refuse_unknown_suffix,
@@ -72,16 +70,13 @@ def plot_command(
     runs: list[PolicyRun] = [*served]
     for name, policy in zip(names or (), chosen, strict=True):
         runs.append(run(instance, policy, clock=clock, label=name))
-    made = None if schedule is None else read_either_schedule(schedule, instance)
+    made = None if schedule is None else read_schedule(schedule, instance)
     known = None
-    if len(runs) == 1 and (prices or not runs[0].evictions):
+    if len(runs) == 1 and clock.is_even and (prices or not (runs[0].evictions or runs[0].pauses)):
         made, known = runs[0].schedule, _known(runs[0])
-    paused = isinstance(made, PausedSchedule) or any(getattr(run, "pauses", 0) for run in runs)
-    if prices and paused:
+    if prices and any(each.pauses for each in (made, *runs) if each is not None):
         raise InvalidInput("are of schedules without pauses, this one pauses", field="--prices")
-    if isinstance(made, PausedSchedule):
-        write_output(output, partial(plot_run, made))
-    elif made is not None:
+    if made is not None:
         curve, proved = _priced(instance) if prices else (None, None)
         subtitle = ", ".join(text for text in (known, proved) if text)
         draw = partial(plot_schedule, made, subtitle=subtitle or None, prices=curve)

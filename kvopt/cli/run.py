@@ -20,8 +20,6 @@ from kvopt.simulate.comparison import Comparison
 from kvopt.simulate.policies.registry import policy as policy_from
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.running import run as simulate
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.paused_runs import PausedRun
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule_files import write_schedule
 
@@ -107,12 +105,9 @@ def run_command(
 
 
 def _write_schedule(run: PolicyRun, output: Path) -> None:
-    made = run.paused_schedule if isinstance(run, PausedRun) else run.schedule
-    if made is None:
-        raise InvalidInput(
-            "left requests unfinished, or pauses some in a fleet: there is no schedule", field="-o"
-        )
-    write_schedule(made, output)
+    if run.schedule is None:
+        raise InvalidInput("left requests unfinished: there is no schedule", field="-o")
+    write_schedule(run.schedule, output)
 
 
 def _timeline(runs: list[PolicyRun]) -> str:
@@ -121,9 +116,8 @@ def _timeline(runs: list[PolicyRun]) -> str:
     table = writer(text, lineterminator="\n")
     table.writerow(("policy", "seconds", "tokens"))
     for run in runs:
-        parts = run.parts if isinstance(run, FleetRun) else (run,)
-        for number, part in enumerate(parts):
-            name = f"{run.policy}, worker {number}" if len(parts) > 1 else run.policy
+        for number, part in enumerate(run.parts):
+            name = f"{run.policy}, worker {number}" if len(run.parts) > 1 else run.policy
             points = zip(*part.memory_over_time(), strict=True)
             table.writerows((name, *point) for point in points)
     return text.getvalue()

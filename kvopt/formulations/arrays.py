@@ -22,6 +22,7 @@ from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance
 from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.solution_files import INTEGRALITY
+from kvopt.timetable.standard_form import in_standard_form
 
 if TYPE_CHECKING:
     from highspy import Highs
@@ -102,11 +103,9 @@ class ArrayModel(Program):
         starts = [window[k] for (_, k), window in zip(found, self.layout.windows, strict=True)]
         return starts, [worker for worker, _ in found]
 
-    def columns_of(
-        self, starts: Sequence[int], workers: Sequence[int] | None = None
-    ) -> list[int] | None:
+    def columns_of(self, starts: Sequence[int], workers: Sequence[int] = ()) -> list[int] | None:
         """Return the columns of a schedule, None if a start lies outside its window."""
-        schedule = Schedule(self.instance, starts, workers).in_standard_form()
+        schedule = in_standard_form(Schedule(self.instance, starts, workers))
         where = zip(schedule.starts, schedule.workers, self.layout.windows, strict=True)
         found = list(zip(self.begins[:-1].tolist(), where, strict=True))
         if not all(k in window for _, (k, _, window) in found):

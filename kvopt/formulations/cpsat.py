@@ -26,7 +26,7 @@ from typing import Any
 from kvopt.formulations.windows import Windows, workers_allowed
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
-from kvopt.timetable.schedule import identical_groups
+from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_PAIRS = 200_000
 """Ordered pairs beyond which the model is not built: it grows with their number."""

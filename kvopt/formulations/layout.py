@@ -26,8 +26,8 @@ from kvopt.formulations.windows import (
     workers_allowed,
 )
 from kvopt.problem.instance import Instance
-from kvopt.timetable.schedule import identical_groups
 from kvopt.timetable.solution_files import column_name, request_labels
+from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_COLUMNS = 5_000_000
 """Columns beyond which no model is built, unless the caller raises the limit."""

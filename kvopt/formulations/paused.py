@@ -30,8 +30,9 @@ from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_co
 from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance, refuse_fleet
-from kvopt.timetable.pausing import PausedSchedule, times_in_arrival_order
+from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.solution_files import INTEGRALITY, request_labels
+from kvopt.timetable.standard_form import in_standard_form
 
 CELLS_OF_A_COLUMN = 8
 """Coefficients of a column at most, without order rows."""
@@ -55,7 +56,7 @@ class PausedProgram(Program):
     layout: Layout
     columns: tuple[Positions, ...]
 
-    def schedule_of(self, values: Floats) -> PausedSchedule | None:
+    def schedule_of(self, values: Floats) -> Schedule | None:
         """Read a schedule from column values, None unless they are integral."""
         ones = np.round(values)
         if np.abs(values - ones).max(initial=0.0) > INTEGRALITY:
@@ -67,12 +68,12 @@ class PausedProgram(Program):
             rounds = window[0] + ones[columns].argmax(axis=1)
             times.append((rounds + np.arange(1, len(columns) + 1)).tolist())
         ascends = all(a < b for active in times for a, b in pairwise(active))
-        return PausedSchedule.at_times(self.instance, times) if ascends else None
+        return Schedule.at_times(self.instance, times) if ascends else None
 
-    def columns_of(self, schedule: PausedSchedule) -> list[int] | None:
+    def columns_of(self, schedule: Schedule) -> list[int] | None:
         """Return the columns that are 1 in a schedule, None if it leaves the windows."""
         chosen: list[int] = []
-        ordered = times_in_arrival_order(schedule)
+        ordered = in_standard_form(schedule).active_times
         for columns, window, active in zip(self.columns, self.layout.windows, ordered, strict=True):
             rounds = np.array(active) - np.arange(1, len(active) + 1)
             if rounds[0] not in window or rounds[-1] not in window:

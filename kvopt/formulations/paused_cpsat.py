@@ -13,7 +13,7 @@ from typing import Any
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.problem.instance import Instance
-from kvopt.timetable.schedule import identical_groups
+from kvopt.timetable.standard_form import identical_groups
 
 LARGEST_TOKENS = 20_000
 """Tokens of all requests beyond which the model is not built: each is a task."""

@@ -26,7 +26,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.kernels.random_numbers import State, below, uniform
 from kvopt.problem.arrays import Integers, columns_of
 from kvopt.problem.instance import Instance
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 _CHUNK = 20_000_000
 """Times that steps may walk between two looks at the limits: a tenth of a second."""
@@ -67,7 +67,7 @@ class Placed(NamedTuple):
     load: Integers
 
 
-def schedule_by_order(instance: Instance, order: Sequence[int]) -> PausedSchedule:
+def schedule_by_order(instance: Instance, order: Sequence[int]) -> Schedule:
     """Return the schedule of an order."""
     problem = _problem(instance)
     return _schedule(instance, problem, _placed(instance, problem, order))
@@ -86,7 +86,7 @@ def search_paused_orders(
     seed: int = 0,
     steps: int = 20_000,
     should_stop: Callable[[], bool] = lambda: False,
-) -> PausedSchedule:
+) -> Schedule:
     """Return the best schedule that was found within so many seconds, and steps in a cycle."""
     end = working_time() + seconds
     problem = _problem(instance)
@@ -131,14 +131,14 @@ def _placed(instance: Instance, problem: PausedProblem, order: Sequence[int]) ->
     return placed
 
 
-def _schedule(instance: Instance, problem: PausedProblem, placed: Placed) -> PausedSchedule:
+def _schedule(instance: Instance, problem: PausedProblem, placed: Placed) -> Schedule:
     begins = np.diff(placed.times, prepend=-1) != 1
     begins[problem.offsets[:-1]] = True
     (first,) = begins.nonzero()
     ends = np.append(first, len(placed.times))[1:] - 1
     pairs = list(zip(placed.times[first].tolist(), placed.times[ends].tolist(), strict=True))
     edges = np.searchsorted(first, problem.offsets).tolist()
-    return PausedSchedule(instance, [pairs[a:b] for a, b in pairwise(edges)])
+    return Schedule(instance, segments=[pairs[a:b] for a, b in pairwise(edges)])
 
 
 @compiled

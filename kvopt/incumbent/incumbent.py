@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from kvopt.errors import MissingSolver, SolverFault, TooLarge
 from kvopt.incumbent.limits import Limits, Observer, StopCriterion, ignore
@@ -23,13 +22,7 @@ from kvopt.kernels import memory
 from kvopt.kernels.compile_clock import compile_seconds, working_time
 from kvopt.problem.instance import Instance
 from kvopt.problem.problem import Problem, as_problem
-from kvopt.problem.scopes import Scope
-from kvopt.timetable.pausing import PausedSchedule
-from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
-
-AnySchedule = Schedule | PausedSchedule | Any
-"""What ran when; of a clock in seconds a run."""
 
 
 class Search:
@@ -63,7 +56,7 @@ class Search:
         self.limits = limits = limits or Limits()
         self.seed, self.threads = limits.seed, limits.threads
         self.ram, self.params = limits.ram, limits.params
-        self.best: AnySchedule | None = None
+        self.best: Schedule | None = None
         self.schedule: Schedule | None = None
         self.lower_bound: int | None = None
         self.bound_source: BoundSource | None = None
@@ -88,7 +81,7 @@ class Search:
     # ---- what engines say -------------------------------------------------------------
 
     def offer_starts(
-        self, starts: Sequence[int], found_by: str, workers: Sequence[int] | None = None
+        self, starts: Sequence[int], found_by: str, workers: Sequence[int] = ()
     ) -> bool:
         """Keep the starts if they are feasible and better; return whether they were kept.
 
@@ -96,7 +89,7 @@ class Search:
         """
         return self.offer(Schedule(self.instance, starts, workers), found_by)
 
-    def offer(self, schedule: AnySchedule, found_by: str) -> bool:
+    def offer(self, schedule: Schedule, found_by: str) -> bool:
         """Keep a schedule if it is feasible, within the scope, and better; return whether it is.
 
         One that was checked before is not checked again.
@@ -104,12 +97,9 @@ class Search:
         theirs, ours = schedule.instance, self.instance
         if theirs is not ours and theirs.hash != ours.hash:
             raise ValueError("the schedule is for another instance")
-        if schedule.objective is None or not self.problem.scope.covers(_scope_of(schedule)):
+        if not (schedule.is_complete and self.problem.scope.covers(schedule.scope)):
             return False
-        if isinstance(schedule, PolicyRun):
-            broken = tuple(schedule.violations())
-        else:
-            broken = schedule.check().violations
+        broken = schedule.violations()
         with self._lock:
             if broken:
                 self._fault(f"{found_by} offered an infeasible schedule: {broken[0]}")
@@ -117,7 +107,7 @@ class Search:
             if self.objective is not None and schedule.objective >= self.objective:
                 return False
             self.best, self.found_by = schedule, found_by
-            if isinstance(schedule, Schedule):
+            if schedule.is_plain:
                 self.schedule = schedule
             self._cross_check()
             self._tell()
@@ -315,7 +305,7 @@ class Search:
             return SolveResult(
                 status=self._status(),
                 stop_reason=self._reason() or StopReason.NO_ENGINE,
-                schedule=paused_best(self) if self.problem.has_segments else self.best,
+                schedule=self.best,
                 lower_bound=self.lower_bound,
                 bound_source=self.bound_source,
                 engine=engine,
@@ -395,19 +385,3 @@ class Search:
         if what not in self.faults:
             self.faults.append(what)
             warnings.warn(what, SolverFault, stacklevel=3)
-
-
-def _scope_of(schedule: AnySchedule) -> Scope:
-    """Return what a schedule makes use of."""
-    if isinstance(schedule, PausedSchedule):
-        return Scope.RUNS if schedule.without_pauses() else Scope.PAUSES
-    return schedule.scope if isinstance(schedule, PolicyRun) else Scope.RUNS
-
-
-def paused_best(search: Search) -> PausedSchedule | None:
-    """Return the best schedule of a search, by the times of its tokens."""
-    best = search.best
-    if best is None or isinstance(best, PausedSchedule):
-        return best
-    assert isinstance(best, Schedule)
-    return PausedSchedule.of(best)

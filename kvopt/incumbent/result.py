@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised, share, worded
-from kvopt.timetable.pausing import PausedSchedule, Segment
 from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.work import Segments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,7 +110,7 @@ class SolveResult(Summarised):
 
     status: Status
     stop_reason: StopReason
-    schedule: Schedule | PausedSchedule | None
+    schedule: Schedule | None
     lower_bound: int | None
     bound_source: BoundSource | None
     engine: str
@@ -135,21 +136,20 @@ class SolveResult(Summarised):
         return None if self.schedule is None else self.schedule.objective
 
     @property
-    def starts(self) -> tuple[int, ...] | None:
+    def starts(self) -> Sequence[int] | None:
         """Start rounds in instance order, None where a request pauses."""
-        known = self.schedule
-        plain = known.without_pauses() if isinstance(known, PausedSchedule) else known
-        return None if plain is None else plain.starts
+        return None if self.schedule is None or self.schedule.pauses else self.schedule.starts
 
     @property
-    def workers(self) -> tuple[int, ...] | None:
+    def workers(self) -> Sequence[int] | None:
         """Of a fleet the worker of each request."""
-        return self.schedule.workers if isinstance(self.schedule, Schedule) else None
+        return None if self.schedule is None else self.schedule.workers
 
     @property
-    def segments(self) -> tuple[tuple[Segment, ...], ...] | None:
+    def segments(self) -> Segments | None:
         """First and last times of tokens in a row, where requests may pause."""
-        return self.schedule.segments if isinstance(self.schedule, PausedSchedule) else None
+        known = self.schedule if self.scope.covers(Scope.PAUSES) else None
+        return None if known is None else known.spans
 
     @property
     def gap(self) -> float | None:
@@ -223,20 +223,20 @@ class SolveResult(Summarised):
             return self.schedule.plot(ax)
         bound = None if self.lower_bound is None else f"at least {self.lower_bound:,}"
         known = "proved optimal" if self.status is Status.OPTIMAL else bound
-        draw = pictures()
-        if isinstance(self.schedule, PausedSchedule):
-            return self.schedule.plot()
-        figure: Figure = draw.plot_schedule(self.schedule, subtitle=known)
+        figure: Figure = pictures().plot_schedule(self.schedule, subtitle=known)
         return figure
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --json`` prints."""
+        known = self.schedule
+        is_fleet = known is not None and known.instance.workers > 1
+        fleet = {"workers": list(self.workers or ())} if is_fleet else {}
         return {
             "status": str(self.status),
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "starts": None if self.starts is None else list(self.starts),
-            **_workers(self.schedule),
+            **fleet,
             "engine": self.engine,
             "stop_reason": str(self.stop_reason),
             "seconds": round(self.seconds, 6),
@@ -255,13 +255,6 @@ class SolveResult(Summarised):
             "scope": str(self.scope),
             **({} if self.segments is None else {"segments": self.segments}),
         }
-
-
-def _workers(schedule: Schedule | PausedSchedule | None) -> dict[str, list[int]]:
-    """Return the worker of each request, where there are several."""
-    if isinstance(schedule, Schedule) and schedule.instance.workers > 1:
-        return {"workers": list(schedule.workers)}
-    return {}
 
 
 @dataclass(frozen=True, repr=False)

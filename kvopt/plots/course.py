@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 _COLUMNS = 2_000
 """Equal parts of the time in which a curve keeps its first, last, least and largest point.
@@ -42,7 +42,7 @@ class Course:
     ended: float = 0.0
 
 
-def course_of(run: PolicyRun) -> Course:
+def course_of(run: Schedule) -> Course:
     """Return what became of the requests of a run."""
     scale, requests = run.clock.scale, run.instance.requests
     began = {stretch.round: stretch.began / scale for stretch in run.stretches}
@@ -71,7 +71,7 @@ def course_of(run: PolicyRun) -> Course:
     return found
 
 
-def tokens_over_time(run: PolicyRun) -> tuple[np.ndarray, np.ndarray]:
+def tokens_over_time(run: Schedule) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of the tokens held: upright at starts and ends, straight in between."""
     scale = run.clock.scale
     corners: list[tuple[float, int]] = [(0.0, 0)]

@@ -18,9 +18,7 @@ from kvopt.plots.running import bands, rows, run_memory
 from kvopt.problem.instance import Instance
 from kvopt.show.summary import worded
 from kvopt.simulate.comparison import Comparison
-from kvopt.simulate.given import as_run
 from kvopt.timetable.outlines import window
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
@@ -47,7 +45,8 @@ def plot_schedule(
     Parameters
     ----------
     schedule
-        The schedule; it need not be feasible.
+        The schedule; it need not be feasible.  One whose starts do not say it all is drawn by
+        `plot_runs`, without title and prices.
     path
         Where to save the picture: png, svg or pdf.
     title
@@ -67,6 +66,8 @@ def plot_schedule(
     instance
     4 requests, M = 7, total latency 12, proved optimal
     """
+    if not schedule.is_plain:
+        return plot_run(schedule, path)
     instance = schedule.instance
     uppers = _upper_heights(len(instance))
     lowers = _memory_of(schedule)
@@ -102,15 +103,15 @@ def plot_schedule(
 def _memory_of(schedule: Schedule) -> Sequence[Schedule]:
     """Return the schedules whose memory is drawn: of each worker, or of all together."""
     is_few = 1 < schedule.instance.workers <= _MOST_WORKERS
-    return list(schedule.parts()) if is_few else [schedule]
+    return schedule.parts if is_few else [schedule]
 
 
-def plot_run(run: PolicyRun | PausedSchedule, path: str | Path | None = None) -> Figure:
+def plot_run(run: Schedule, path: str | Path | None = None) -> Figure:
     """Draw a run on any clock: requests above, memory below; see `plot_runs`."""
     return plot_runs([run], path)
 
 
-def plot_runs(runs: Sequence[PolicyRun | PausedSchedule], path: str | Path | None = None) -> Figure:
+def plot_runs(runs: Sequence[Schedule], path: str | Path | None = None) -> Figure:
     """Draw runs on one instance side by side, on common axes.
 
     Parameters
@@ -120,7 +121,7 @@ def plot_runs(runs: Sequence[PolicyRun | PausedSchedule], path: str | Path | Non
     path
         Where to save the picture: png, svg or pdf.
     """
-    drawn = [as_run(run) for run in runs]
+    drawn = [run if isinstance(run, PolicyRun) else PolicyRun.of(run, "") for run in runs]
     first = Comparison(drawn)[0]
     uppers = _upper_heights(len(first.instance))
     heights, across = (*uppers, 2.4), min(len(runs), 2)
@@ -155,7 +156,7 @@ def _upper_heights(count: int) -> tuple[float, ...]:
     return (max(1.6, count * style.row_height(count) + 0.4),)
 
 
-def _draw_requests(what: Schedule | PolicyRun, panels: Sequence[Axes]) -> None:
+def _draw_requests(what: Schedule, panels: Sequence[Axes]) -> None:
     if len(panels) == 1:
         rows(what, panels[0])
     else:
@@ -182,8 +183,7 @@ def _said(run: PolicyRun) -> str:
     latency = run.measures()["latency"]
     said = [f"{share} {worded(latency[share])}{unit}" for share in ("mean", "p99")]
     evictions = f", {run.evictions:,} evictions" if run.evictions else ""
-    pauses = getattr(run, "pauses", 0)
-    paused = f", {pauses:,} pause{'s' * (pauses > 1)}" if pauses else ""
+    paused = f", {run.pauses:,} pause{'s' * (run.pauses > 1)}" if run.pauses else ""
     latency_said = f"latency {', '.join(said)}{evictions}{paused}"
     return f"{name}: {latency_said}" if name else latency_said
 

@@ -10,13 +10,11 @@ from matplotlib.collections import PolyCollection
 from kvopt.plots import style
 from kvopt.plots.course import Course, counted, course_of, thinned, tokens_over_time
 from kvopt.plots.timeline import gantt, label_rows
-from kvopt.simulate.given import as_run
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.runs import PolicyRun
 from kvopt.timetable.schedule import Schedule
 
 
-def rows(what: Schedule | PausedSchedule | PolicyRun, ax: Axes | None = None) -> Axes:
+def rows(what: Schedule, ax: Axes | None = None) -> Axes:
     """Draw the requests over time: in rows, or as bands where they are many.
 
     Parameters
@@ -27,12 +25,13 @@ def rows(what: Schedule | PausedSchedule | PolicyRun, ax: Axes | None = None) ->
         Where to draw; a new figure when left out.
     """
     if len(what.instance) > style.CROWDED:
-        return bands(what if isinstance(what, Schedule) else as_run(what), ax)
-    return gantt(what, ax) if isinstance(what, Schedule) else _bars(as_run(what), ax)
+        return bands(what, ax)
+    is_bare = what.is_plain and not isinstance(what, PolicyRun)
+    return gantt(what, ax) if is_bare else _bars(what, ax)
 
 
 def bands(
-    what: Schedule | PolicyRun,
+    what: Schedule,
     ax: Axes | None = None,
     kinds: Sequence[str] = ("running", "waiting"),
 ) -> Axes:
@@ -47,8 +46,7 @@ def bands(
     kinds
         Which of the two to draw.
     """
-    run, ax = as_run(what), style.axes_of(ax, 3.6)
-    course = course_of(run)
+    ax, course = style.axes_of(ax, 3.6), course_of(what)
     active = [*course.lost, *course.prefills, *course.decodes]
     drawn = {"running": active, "waiting": course.waits}
     colours = {"running": style.RUNNING, "waiting": style.WAITING}
@@ -62,12 +60,12 @@ def bands(
     ax.set_ylim(0, highest * 1.08)
     style.whole_numbers(ax, ax.yaxis, highest)
     ax.set_ylabel(f"{' and '.join(kinds)} requests")
-    _time(run, course.ended, ax)
+    _time(what, course.ended, ax)
     style.grid(ax)
     return ax
 
 
-def run_memory(run: PolicyRun, ax: Axes | None = None) -> Axes:
+def run_memory(run: Schedule, ax: Axes | None = None) -> Axes:
     """Draw the tokens that a run holds over time against M, evicted work included.
 
     Parameters
@@ -94,7 +92,7 @@ def run_memory(run: PolicyRun, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _bars(run: PolicyRun, ax: Axes | None) -> Axes:
+def _bars(run: Schedule, ax: Axes | None) -> Axes:
     """Draw one row a request, in order of its first start: what it waited, and what it ran."""
     course, count = course_of(run), len(run.instance)
     ax = style.axes_of(ax, count * style.row_height(count) + 1.6)
@@ -128,7 +126,7 @@ def _box(row: int, begin: float, end: float, height: float) -> list[tuple[float,
     return [(begin, floor), (begin, top), (end, top), (end, floor)]
 
 
-def _time(run: PolicyRun, until: float, ax: Axes) -> None:
+def _time(run: Schedule, until: float, ax: Axes) -> None:
     if run.clock.is_even:
         style.time_axis(ax, 0, max(round(until), 1))
     else:

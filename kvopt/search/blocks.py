@@ -15,13 +15,13 @@ from typing import Any
 
 from kvopt.bounds.registry import bounds_for
 from kvopt.heuristics.list_schedules import offer_list_schedules
-from kvopt.incumbent.incumbent import Search, paused_best
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.params import share_of
 from kvopt.incumbent.result import Progress
 from kvopt.problem.scopes import Scope
 from kvopt.search.parts import Divided
 from kvopt.search.portfolio import has_configurations, offer_volume, run_watched
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 _BOUND_SHARE = 0.5
 """Share of the time left for bounds."""
@@ -94,8 +94,8 @@ def schedules_in_blocks(search: Search, work: Callable[[Any], None]) -> None:
         return
     paused = search.inside(inflated)
     _work(search, paused, lambda: work(paused))
-    if (best := paused_best(paused)) is not None:
-        found = PausedSchedule(search.instance, best.segments)
+    if paused.best is not None:
+        found = Schedule(search.instance, segments=paused.best.spans)
         search.offer(found, "schedule of more tokens")
 
 

@@ -8,7 +8,7 @@ found now and then and at the end, so a limit or an interrupt may fall anywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 from kvopt.bounds.prices import bound_by
@@ -158,8 +158,8 @@ class _Side:
 
     def __init__(self, part: Part, whole: Search, prices: Prices | None) -> None:
         self.part = part
-        self.starts: tuple[int, ...] | None = (0,) if len(part.members) == 1 else None
-        self.workers = (0,) * len(part.members)
+        self.starts: Sequence[int] | None = (0,) if len(part.members) == 1 else None
+        self.workers: Sequence[int] = (0,) * len(part.members)
         self.found_by = "start on arrival"
         self.checked = CheckedBound(volume_bound(part.instance), "volume", _PLAIN)
         if prices is not None:

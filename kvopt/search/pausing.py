@@ -24,7 +24,7 @@ from kvopt.search.blocks import solve_in_blocks
 from kvopt.search.parts import Divided
 from kvopt.search.portfolio import improve, offer_volume, run_watched
 from kvopt.search.registry import PAUSED_ENGINES, PausedEngine
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 MOST_SEARCHED = 12
 """Requests up to which all schedules are searched: a round has up to 2^12 sets of them."""
@@ -42,7 +42,7 @@ def solve_with_pauses(
     instance: Instance,
     engine: str,
     work: PausedEngine,
-    start: PausedSchedule | None,
+    start: Schedule | None,
     limits: Limits,
     *,
     quick_start: bool,
@@ -69,7 +69,7 @@ def solve_with_pauses(
         if start is not None:
             search.offer(start, "given schedule")
         if not len(instance):
-            search.offer(PausedSchedule(instance, []), "empty instance")
+            search.offer(Schedule(instance), "empty instance")
             search.offer_checked(0, "empty instance", VolumeProof())
         elif quick_start and instance.block_size == 1:
             offer_volume(search)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,8 +30,7 @@ from kvopt.problem.scopes import Scope
 from kvopt.search.exact.in_seconds import search_all
 from kvopt.show.dataframes import latex
 from kvopt.show.summary import Facts, share
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +52,7 @@ class TimedResult(SolveResult):
         The run, checked in integers; None when none was found.
     """
 
-    run: PolicyRun | None = None
+    run: Schedule | None = None
 
     @property
     def objective(self) -> int | None:
@@ -61,16 +60,14 @@ class TimedResult(SolveResult):
         return None if self.run is None else self.run.objective
 
     @property
-    def starts(self) -> tuple[int, ...] | None:
+    def starts(self) -> Sequence[int] | None:
         """The round of each start; each worker numbers its own rounds."""
-        return None if self.run is None else tuple(k for k in self.run.starts if k is not None)
+        return None if self.run is None else self.run.starts
 
     @property
-    def workers(self) -> tuple[int, ...] | None:
+    def workers(self) -> Sequence[int] | None:
         """Of a fleet the worker of each request."""
-        if not isinstance(self.run, FleetRun):
-            return None
-        return tuple(worker for worker in self.run.workers if worker is not None)
+        return None if self.run is None else self.run.workers
 
     def facts(self) -> Facts:
         """Return what a summary says; totals in seconds."""
@@ -107,15 +104,14 @@ class TimedResult(SolveResult):
     def to_json(self) -> dict[str, Any]:
         """Return the object that ``kvopt solve --seconds --json`` prints."""
         said = super().to_json()
-        of_run = None if self.run is None else self.run.to_json()
+        times = None if self.run is None else self.run.start_times
         return {
             "status": said.pop("status"),
             "objective_seconds": _seconds(said.pop("objective")),
             "lower_bound_seconds": _seconds(said.pop("lower_bound")),
             "objective_ns": self.objective,
             "lower_bound_ns": self.lower_bound,
-            "starts_seconds": None if of_run is None else of_run["starts_seconds"],
-            **({} if self.workers is None else {"workers": list(self.workers)}),
+            "starts_seconds": None if times is None else [time / NANOSECONDS for time in times],
             **said,
         }
 

@@ -27,7 +27,6 @@ from kvopt.search.pausing import solve_with_pauses
 from kvopt.search.portfolio import both_sides
 from kvopt.search.registry import engines_for
 from kvopt.simulate.given import GivenSchedule, given_schedule
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.schedule import Schedule
 
 
@@ -110,16 +109,12 @@ def solve(
         refuse_fleet(instance, f"the scope {scope}")
         if prices is not None:
             raise InvalidInput(f"cannot be given with the scope {scope}", field="prices")
-        if isinstance(given, Schedule):
-            given = PausedSchedule.of(given)
         found = solve_with_pauses(
             instance, engine, work, given, limits, quick_start=quick_start, checkable=checkable
         )
         return replace(found, scope=scope)
-    if isinstance(given, PausedSchedule):
-        given = given.without_pauses()
-        if given is None:
-            raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
+    if given is not None and given.pauses:
+        raise InvalidInput(f"has pauses, which the scope {scope} leaves out", field="start")
     if instance.workers > 1:
         work = fleets.engine_for_fleets(engine, work)
     search = Search(instance, limits, checkable=checkable)

@@ -16,7 +16,7 @@ from kvopt.problem.scopes import least_scope
 from kvopt.show.dataframes import frame, latex
 from kvopt.show.optional import pictures
 from kvopt.show.summary import Facts, Summarised
-from kvopt.simulate.given import GivenSchedule, as_run, given_schedule
+from kvopt.simulate.given import GivenSchedule, given_schedule
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import run
 from kvopt.timetable.measures import MEASURES, waiting_cells
@@ -237,4 +237,4 @@ def _run(instance: Instance, given: GivenSchedule, clock: Clock, place: int) -> 
     if isinstance(made, PolicyRun):
         return made
     schedule = given_schedule(instance, given, "policies")
-    return as_run(schedule, f"{getattr(given, 'status', 'schedule')} {place}")
+    return PolicyRun.of(schedule, f"{getattr(given, 'status', 'schedule')} {place}")

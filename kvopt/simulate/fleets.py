@@ -22,8 +22,7 @@ from kvopt.simulate.policies.base import Need, Policy
 from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.server import Server
 from kvopt.simulate.simulator import MOST_EVICTIONS, Simulation, Stopped
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 
 class Worker(Simulation):
@@ -166,7 +165,7 @@ def run_fleet(
     clock: Clock,
     labels: tuple[str, str],
     should_stop: Callable[[], bool],
-) -> FleetRun:
+) -> PolicyRun:
     """Simulate a scheduler on every worker of a fleet.
 
     Parameters
@@ -284,7 +283,7 @@ def _found(
     clock: Clock,
     labels: tuple[str, str],
     seconds: float,
-) -> FleetRun:
+) -> PolicyRun:
     """Return what the workers did."""
     served: list[int | None] = [None] * len(instance)
     starts: list[int | None] = [None] * len(instance)
@@ -294,15 +293,15 @@ def _found(
             served[i], starts[i] = number, worker.starts[i]
         if worker.note is not None:
             notes.append(f"worker {number}: {worker.note}")
-    whole = PolicyRun(
-        instance=instance,
+    return PolicyRun(
+        instance,
+        starts,
+        served,
+        clock=clock,
+        lost=[piece for worker in workers for piece in worker.lost],
+        resumed=() if clock.is_even else [worker.resumed for worker in workers],
         policy=labels[0],
-        starts=tuple(starts),
-        lost=tuple(piece for worker in workers for piece in worker.lost),
-        outcome=Outcome.LIVELOCK if None in starts else Outcome.COMPLETED,
         wall_seconds=seconds,
         note="; ".join(notes) or None,
-        clock=clock,
+        router=labels[1],
     )
-    resumed = dict(enumerate(worker.resumed for worker in workers))
-    return FleetRun.of(whole, served, resumed, labels[1])

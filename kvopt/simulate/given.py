@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import nan
 from pathlib import Path
 from typing import Any, Protocol
 
 from kvopt.errors import InvalidInput, shown
-from kvopt.problem.clocks import ROUNDS
 from kvopt.problem.instance import Instance
 from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.running import run
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
-from kvopt.timetable.runs import Outcome, PolicyRun
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.schedule_files import read_either_schedule
+from kvopt.timetable.schedule_files import read_schedule
 
 
 class _Result(Protocol):
@@ -31,9 +25,7 @@ GivenSchedule = _Result | Policy | Iterable[int] | str | Path
 """What is taken for a schedule."""
 
 
-def given_schedule(
-    instance: Instance, given: GivenSchedule, field: str
-) -> Schedule | PausedSchedule:
+def given_schedule(instance: Instance, given: GivenSchedule, field: str) -> Schedule:
     """Return a feasible schedule of an instance from what a caller gave, else raise.
 
     Parameters
@@ -48,26 +40,15 @@ def given_schedule(
     """
     if isinstance(given, str | Policy):
         given = run(instance, given)
-    found: Any = read_either_schedule(given, instance) if isinstance(given, Path) else given
-    for held in ("upper", "paused_schedule", "schedule"):
-        if getattr(found, "clock", ROUNDS).is_even:
-            found = getattr(found, held, None) or found
+    found: Any = read_schedule(given, instance) if isinstance(given, Path) else given
+    for held in ("upper", "schedule"):
+        found = getattr(found, held, None) or found
     if isinstance(found, Iterable):
-        found = Schedule(instance, found)
-    if not isinstance(found, Schedule | PausedSchedule):
+        found = Schedule(instance, tuple(found))
+    if not (isinstance(found, Schedule) and found.is_complete and found.clock.is_even):
         reason = f"must hold a schedule in rounds, be one, starts or a policy, got {shown(given)}"
         raise InvalidInput(reason, field=field)
     check = found.check()
     if found.instance.hash != instance.hash or not check.feasible:
         raise InvalidInput((*check.violations, "is for another instance")[0], field=field)
     return found
-
-
-def as_run(what: Schedule | PausedSchedule | PolicyRun, label: str = "") -> PolicyRun:
-    """Return a schedule as a run in rounds."""
-    if isinstance(what, PolicyRun):
-        return what
-    if isinstance(what, PausedSchedule):
-        return PausedRun.of(what, label)
-    made = PolicyRun(what.instance, label, what.starts, (), Outcome.COMPLETED, nan)
-    return made if what.instance.workers == 1 else FleetRun.of(made, what.workers, {})

@@ -26,7 +26,7 @@ from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.blocks import blocks_for
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 FIRST_SHARE = Fraction(7, 10)
 LEAST = Fraction(14, 100)
@@ -86,7 +86,7 @@ class Retraction:
         self._to_come, self._waiting = deque(order), deque[int]()
         self._running: list[int] = []
 
-    def to_the_end(self, should_stop: Callable[[], bool]) -> PausedSchedule:
+    def to_the_end(self, should_stop: Callable[[], bool]) -> Schedule:
         """Serve every request."""
         requests = self.instance.requests
         while self._to_come or self._waiting or self._running:
@@ -106,7 +106,7 @@ class Retraction:
             for i in active:
                 self.times[i].append(self.now)
             self._running = [i for i in self._running if len(self.times[i]) < requests[i].output]
-        return PausedSchedule.at_times(self.instance, self.times)
+        return Schedule.at_times(self.instance, self.times)
 
     def _held(self, i: int) -> int:
         """Return the tokens that a request holds or would bring along."""

@@ -8,7 +8,6 @@ from copy import copy
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import TypeVar
 
 from kvopt.errors import InvalidInput, PolicyFault, TooLarge
 from kvopt.kernels.compile_clock import working_time
@@ -25,11 +24,7 @@ from kvopt.simulate.routers.base import ArrivalRouter, Router
 from kvopt.simulate.routers.registry import router as router_from
 from kvopt.simulate.server import Limits, Server
 from kvopt.simulate.simulator import Simulation
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.runs import Outcome, PolicyRun
-
-Made = TypeVar("Made", bound=PolicyRun)
+from kvopt.timetable.runs import PolicyRun
 
 
 def run(
@@ -118,17 +113,16 @@ def _simulated(
     if not clock.is_even and Need.ARRIVALS in policy.needs and any(simulation.arrivals):
         raise InvalidInput("needs arrivals to come in rounds: only for a backlog", field=label)
     with at_fault(policy, label):
-        outcome = simulation.to_the_end(should_stop)
+        simulation.to_the_end(should_stop)
     found = PolicyRun(
-        instance=instance,
+        instance,
+        simulation.starts,
+        lost=simulation.lost,
+        clock=clock,
+        resumed=() if clock.is_even else [simulation.resumed],
         policy=label,
-        starts=tuple(simulation.starts),
-        lost=tuple(simulation.lost),
-        outcome=outcome,
         wall_seconds=working_time() - began,
         note=simulation.note,
-        clock=clock,
-        resumed={} if clock.is_even else simulation.resumed,
     )
     return _checked(found)
 
@@ -140,7 +134,7 @@ def _shared(
     clock: Clock,
     label: str,
     should_stop: Callable[[], bool],
-) -> FleetRun:
+) -> PolicyRun:
     """Simulate a fleet; arguments as of `run`."""
     way, name = _router(router)
     with at_fault(policy, label):
@@ -197,30 +191,26 @@ def _served(
     workers = route(instance, arrivals, outputs, servers, way, should_stop)
     for server in servers:
         server.come_to(inf)
-    segments = tuple(tuple(servers[w].segments[i]) for i, w in enumerate(workers))
-    found: PolicyRun = PausedRun(
-        instance=instance,
-        policy=label,
-        starts=tuple(rows[-1][0] - 1 for rows in segments),
-        lost=(),
-        outcome=Outcome.COMPLETED,
-        wall_seconds=working_time() - began,
-        clock=clock,
-        resumed={} if clock.is_even else servers[0].resumed,
+    segments = [servers[w].segments[i] for i, w in enumerate(workers)]
+    pauses = sum(map(len, segments)) - len(segments)
+    found = PolicyRun(
+        instance,
+        workers=workers,
         segments=segments,
-        chunks=tuple(chunks for server in servers for chunks in server.chunks),
+        clock=clock,
+        chunks=[chunks for server in servers for chunks in server.chunks],
+        resumed=() if clock.is_even else [server.resumed for server in servers],
+        policy=label,
+        wall_seconds=working_time() - began,
+        note=f"{_pauses(pauses)} with tokens kept" if pauses else None,
+        router=name if instance.workers > 1 else None,
     )
-    if found.pauses:
-        found = replace(found, note=f"{_pauses(found.pauses)} with tokens kept")
-    if instance.workers > 1:
-        resumed = dict(enumerate(server.resumed for server in servers))
-        found = FleetRun.of(found, workers, resumed, name)
     return _checked(found)
 
 
 def _retracted(
     instance: Instance, policy: Sglang, clock: Clock, label: str, should_stop: Callable[[], bool]
-) -> PausedRun:
+) -> PolicyRun:
     """Simulate a server that retracts; arguments as of `run`."""
     if not clock.is_even:
         raise InvalidInput("is simulated in rounds, not in seconds", field=label)
@@ -235,13 +225,13 @@ def _retracted(
         policy.conservative,
         policy.mixed,
     )
-    found = PausedRun.of(server.to_the_end(should_stop), label)
-    said = f"{_pauses(found.pauses)}, {server.retractions:,} of them retractions"
-    note = said if found.pauses else None
-    return _checked(replace(found, wall_seconds=working_time() - began, note=note))
+    made = server.to_the_end(should_stop)
+    said = f"{_pauses(made.pauses)}, {server.retractions:,} of them retractions"
+    seconds, note = working_time() - began, said if made.pauses else None
+    return _checked(PolicyRun.of(made, label, wall_seconds=seconds, note=note))
 
 
-def _checked(found: Made) -> Made:
+def _checked(found: PolicyRun) -> PolicyRun:
     if broken := found.violations():
         raise PolicyFault(f"{found.policy}: {broken[0]}")
     return found

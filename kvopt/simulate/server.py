@@ -35,8 +35,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.requests import volume_of
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.blocks import blocks_for
-from kvopt.timetable.pausing import Segment
-from kvopt.timetable.runs import Chunks
+from kvopt.timetable.work import Chunks, Segment
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kvopt.errors import KvoptError, PolicyFault
 from kvopt.problem.clocks import Clock
 from kvopt.problem.instance import Instance, refuse_blocks
 from kvopt.simulate.policies.base import Policy, View
-from kvopt.timetable.runs import Lost, Outcome
+from kvopt.timetable.work import Lost
 
 MOST_EVICTIONS = 200_000
 """Evictions without a completion after which a run counts as a livelock, whatever arrives later."""
@@ -83,23 +83,22 @@ class Simulation:
             return f"ended after {MOST_EVICTIONS:,} evictions without a completion"
         return self.policy.note()
 
-    def to_the_end(self, should_stop: Callable[[], bool]) -> Outcome:
-        """Go from round to round until everything finished or never will."""
+    def to_the_end(self, should_stop: Callable[[], bool]) -> None:
+        """Go from round to round until everything finished or never will: a livelock."""
         view = self.view
         self.policy.begin(view)
         while self.arriving or self.waiting or view.active:
             following = self._next_round()
             if following is None or (self.limit is not None and following > self.limit):
-                return Outcome.LIVELOCK
+                return
             self._advance(following, self._time_at(following))
             if should_stop():
                 raise Stopped
             self._complete()
             self._arrive()
             if self._evict() and (self._repeats() or self._fruitless >= MOST_EVICTIONS):
-                return Outcome.LIVELOCK
+                return
             self._admit()
-        return Outcome.COMPLETED
 
     def _next_round(self) -> int | None:
         """Return the next round at which something can change, None if nothing ever will."""

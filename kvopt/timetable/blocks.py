@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kvopt.timetable.sweep import Sweep
 
 if TYPE_CHECKING:
-    from kvopt.timetable.pausing import PausedSchedule
+    from kvopt.timetable.schedule import Schedule
 
 
 def blocks_for(tokens: int, block: int) -> int:
@@ -50,7 +50,7 @@ def most_blocks(sweep: Sweep, block: int) -> int:
     return max((needed for _, needed in blocks_held(sweep, block)), default=0)
 
 
-def block_overflow(schedule: PausedSchedule, block: int) -> tuple[int, int, int] | None:
+def block_overflow(schedule: Schedule, block: int) -> tuple[int, int, int] | None:
     """Return where the blocks of a memory do not suffice, None if they do.
 
     Returns
@@ -73,9 +73,9 @@ def block_overflow(schedule: PausedSchedule, block: int) -> tuple[int, int, int]
     return None
 
 
-def _changes(schedule: PausedSchedule, block: int) -> Iterator[tuple[int, tuple[int, int]]]:
+def _changes(schedule: Schedule, block: int) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield for each request when it takes blocks (more than 0) or gives them back."""
-    for i, segments in enumerate(schedule.segments):
+    for i, segments in enumerate(schedule.spans):
         held = schedule.instance.requests[i].prompt
         for first, last in segments:
             yield i, (first, blocks_for(held + 1, block))

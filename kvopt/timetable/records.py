@@ -24,9 +24,9 @@ from kvopt.problem.batch_time import NANOSECONDS
 from kvopt.problem.hardware.fitting import Measured, read_table
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request, checked_integer
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.replay import Replay, Seen, replayed
 from kvopt.timetable.run_files import RecordedRun
+from kvopt.timetable.schedule import Schedule
 
 _COMPACT = dict.fromkeys(("engine", "block_size", "blocks", "requests", "token_rounds")).keys()
 _COMPACT_MORE = (
@@ -113,7 +113,7 @@ def _of_replay(replay: Replay, name: str | None) -> RecordedRun:
         for seen in done
     ]
     instance = Instance(settings["block"] * settings["blocks"], requests, name)
-    schedule = PausedSchedule.at_times(instance, (seen.tokens for seen in done))
+    schedule = Schedule.at_times(instance, (seen.tokens for seen in done))
     left = {"schema", "ns", *_REFUSED}
     notes = {key: value for key, value in settings.items() if key not in left}
     notes |= {"rounds": replay.round, "preemptions": replay.preemptions}
@@ -150,7 +150,7 @@ def _of_compact(value: object, name: str | None) -> RecordedRun:
     requests = [_request(row, i) for i, row in enumerate(rows)]
     for request, segments in zip(requests, rounds, strict=True):
         _refuse_double(request, segments)
-    schedule = PausedSchedule(Instance(memory, requests, name), rounds)
+    schedule = Schedule(Instance(memory, requests, name), segments=rounds)
     notes = {key: top[key] for key in _COMPACT_MORE[1:8] if key in top}
     engine = str(top["engine"]).partition(",")[0]
     run = RecordedRun(f"{engine}, {top.get('policy', 'unknown')}", schedule, block, notes)

@@ -22,7 +22,7 @@ from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import instance_from_json, instance_to_json
 from kvopt.problem.requests import checked_integer
 from kvopt.timetable.blocks import block_overflow
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 SCHEMA = "kvopt.run/1"
 
@@ -49,7 +49,7 @@ class RecordedRun:
     """
 
     policy: str
-    schedule: PausedSchedule
+    schedule: Schedule
     block: int = 1
     notes: Mapping[str, Any] = field(default_factory=dict)
     chunks: Sequence[Sequence[int]] | None = None
@@ -134,7 +134,7 @@ def read_run(path: str | Path) -> RecordedRun:
             if not isinstance(top.get(name, kind()), kind):
                 reason = f"must be {'text' if kind is str else f'a {kind.__name__}'}"
                 raise InvalidInput(f"{reason}, got {shown(top[name])}", field=name)
-        schedule = PausedSchedule(instance_from_json(top["instance"]), top["segments"])
+        schedule = Schedule(instance_from_json(top["instance"]), segments=top["segments"])
         more = top.get("notes", {}), top.get("chunks")
         found = RecordedRun(top["policy"], schedule, top["block"], *more)
         if type(top["value"]) is not int or top["value"] != schedule.objective:

@@ -1,33 +1,42 @@
-"""Schedules and their exact check: integers only, no solver.
+"""What ran when, on any clock, and its exact check: integers only, no solver.
 
 A request that starts at round ``k`` is active at the times ``k+1 .. k+o`` and holds
-``s + (t - k)`` tokens at time ``t``.  Memory grows between completions, so it peaks at
-completion times only and those are all that a check has to visit.
+``s + (t - k)`` tokens at time ``t``.  One that pauses keeps its tokens and gives its memory back:
+at its j-th active time it holds ``s + j``.  Memory grows between ends of work, so it peaks at
+ends only and those are all that a check has to visit.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, chain, groupby, islice, pairwise
 from numbers import Integral
-from operator import sub
-from typing import TYPE_CHECKING
+from operator import add, attrgetter, itemgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kvopt.errors import InvalidInput, shown
+from kvopt.problem.clocks import ROUNDS, Clock, Piece, Stretch
 from kvopt.problem.instance import Instance
+from kvopt.problem.scopes import Scope
 from kvopt.show.dataframes import frame
 from kvopt.show.optional import pictures
-from kvopt.show.summary import Facts, Summarised
+from kvopt.show.summary import Facts, Summarised, worded
 from kvopt.timetable.blocks import blocks_held
+from kvopt.timetable.measures import MEASURES, Measures, summary
 from kvopt.timetable.sweep import Sweep, swept
+from kvopt.timetable.work import Chunks, Lost, Segments, checked_segments, scope_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+Times = Sequence[int | Any]
+"""A time for each request; None only in a run, of what never finished."""
 
 _MOST_VIOLATIONS = 20
 """Violations that a check lists; one would do."""
@@ -40,11 +49,11 @@ class ScheduleCheck:
     Parameters
     ----------
     feasible
-        Whether every request starts after its arrival and memory is never exceeded.
+        Whether every request runs, no rule of the problem is broken and memory never exceeded.
     objective
-        Total end-to-end latency of the starts, feasible or not.
+        Total end-to-end latency, feasible or not; None of a run that left requests unfinished.
     peak_memory, peak_time
-        Most tokens held at one time, and the first time at which they are.
+        Most tokens held by a worker at one time, and the first round that ends with them.
     makespan
         Time of the last completion.
     violations
@@ -52,88 +61,528 @@ class ScheduleCheck:
     """
 
     feasible: bool
-    objective: int
+    objective: int | Any
     peak_memory: int
     peak_time: int
     makespan: int
     violations: tuple[str, ...]
 
 
-class Timetable(Summarised):
-    """When the requests of an instance are active, and what follows from it."""
+@dataclass(frozen=True, repr=False)
+class Schedule(Summarised):
+    """What ran when: a start for each request of an instance, or the times of its tokens.
+
+    Rounds are numbered as each worker counts them.  Times, arrivals and latencies are those of the
+    clock: rounds, or nanoseconds.
+
+    Parameters
+    ----------
+    instance
+        The problem.
+    starts
+        Round of the last start of each request, in the instance's order.
+    workers
+        Of a fleet the worker that each request runs on, from 0; left out where there is one.
+    segments
+        In place of ``starts`` where requests pause: for each request pairs ``[first, last]`` of
+        active times, ascending; together they hold as many times as the request has tokens.
+        Segments without a gap become one.
+    clock
+        How long rounds last.
+    chunks
+        Work on prompts that yielded no token.
+    lost
+        Work that evictions threw away, in order of eviction.
+    resumed
+        For each worker the rounds at which it began to work after it was idle, and when that was;
+        left out where all rounds are alike, since there the number is the time.
+
+    Examples
+    --------
+    >>> from kvopt import Instance, Request, Schedule
+    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
+    >>> Schedule(instance, (0, 0, 0, 2)).check().objective
+    12
+
+    The first request pauses at time 7, and 12 is below the optimum without pauses, 14.
+
+    >>> instance = Instance(10, [Request(0, 0, 10), Request(6, 5, 1)])
+    >>> schedule = Schedule(instance, segments=[[(1, 6), (8, 11)], [(7, 7)]])
+    >>> schedule.check().feasible, schedule.objective, schedule.pauses
+    (True, 12, 1)
+    """
 
     instance: Instance
+    starts: Times = ()
+    workers: Times = ()
+    segments: Segments = ()
+    _: KW_ONLY
+    clock: Clock = ROUNDS
+    chunks: Sequence[Chunks] = ()
+    lost: Sequence[Lost] = ()
+    resumed: Sequence[Mapping[int, int]] = field(default=(), hash=False)
+
+    _or_else: ClassVar[type] = int
+    """What starts and workers may be beside integers."""
+
+    def __post_init__(self) -> None:
+        said = vars(self)  # as they were given, before anybody sees them
+        if segments := tuple(self.segments):
+            segments = checked_segments(self.instance, segments)
+            starts = tuple(rows[-1][0] - 1 for rows in segments)
+            if (given := tuple(self.starts)) and given != starts:
+                raise InvalidInput("are not those of the last segments", field="starts")
+        else:
+            starts = self._integers("starts", self.starts)
+        said.update(starts=starts, workers=self._checked_workers(), segments=segments)
+        said.update({name: tuple(said[name]) for name in ("chunks", "lost", "resumed")})
+
+    def _integers(self, name: str, values: Iterable[int]) -> tuple[int, ...]:
+        """Return an integer for each request, else raise."""
+        found = tuple(values)
+        if len(found) != len(self.instance):
+            reason = f"has {len(found)} entries for {len(self.instance)} requests"
+            raise InvalidInput(reason, field=name)
+        others = [i for i, value in enumerate(found) if type(value) is not int]
+        for i in others:
+            value: object = found[i]
+            if isinstance(value, bool) or not isinstance(value, (Integral, self._or_else)):
+                reason = f"must be an integer, got {shown(value)}"
+                raise InvalidInput(reason, field=name, request=repr(self.instance[i].id))
+        return tuple(k if k is None else int(k) for k in found) if others else found
+
+    def _checked_workers(self) -> tuple[int, ...]:
+        """Return the worker of each request if there are such workers, else raise."""
+        count, given = self.instance.workers, tuple(() if self.workers is None else self.workers)
+        if not given and count > 1 and len(self.instance):
+            raise InvalidInput(f"is missing: the instance has {count} workers", field="workers")
+        if not given:
+            return (0,) * len(self.instance)
+        found = self._integers("workers", given)
+        for worker, request in zip(found, self.instance, strict=True):
+            if worker is not None and not 0 <= worker < count:
+                reason = f"must be in 0 .. {count - 1}, got {worker}"
+                raise InvalidInput(reason, field="workers", request=repr(request.id))
+        return found
+
+    @classmethod
+    def at_times(cls, instance: Instance, times: Iterable[Iterable[int]]) -> Self:
+        """Return the schedule that is active at the given times of each request."""
+        segments = [[(time, time) for time in active] for active in times]
+        return cls(instance, segments=segments)
+
+    def timed(self, clock: Clock, chunks: Iterable[Sequence[int]]) -> Self:
+        """Return the same decisions on a clock in seconds, with these prompts in pieces.
+
+        Each of these is a request, the round at which it begins, and the tokens of each round.
+        Rounds follow one another at once, unless one has to wait for what begins in it to arrive.
+        """
+        pieces = [Chunks(i, start, tuple(tokens)) for i, start, *tokens in chunks]
+        found = replace(self, clock=clock, chunks=pieces)
+        due, resumed, time = defaultdict[int, int](int), dict[int, int](), 0
+        for i, start, _ in found.pieces():
+            due[start] = max(due[start], found.arrivals[i])
+        for stretch in found.stretches:
+            if due[stretch.round] > time:
+                resumed[stretch.round] = time = due[stretch.round]
+            time += stretch.ended - stretch.began
+        return replace(found, resumed=[resumed])
 
     @property
-    def begins(self) -> tuple[int, ...]:
-        """Round in which each request starts, for the first time if it pauses."""
-        raise NotImplementedError
+    def is_complete(self) -> bool:
+        """Whether every request finishes."""
+        return True
 
     @property
-    def completions(self) -> tuple[int, ...]:
-        """Time of the last token of each request."""
-        raise NotImplementedError
+    def is_plain(self) -> bool:
+        """Whether its starts say it all: in rounds, without pauses, pieces and lost work."""
+        more = self.pauses or self.chunks or self.lost
+        return self.clock.is_even and self.is_complete and not more
 
     @property
-    def sweep(self) -> Sweep:
-        """Tokens held over time, by all workers together."""
-        raise NotImplementedError
+    def scope(self) -> Scope:
+        """What it makes use of, and so what a bound has to cover to be compared with it.
+
+        In rounds a prompt in pieces is one that comes later.
+        """
+        return scope_of(self.segments, () if self.clock.is_even else self.chunks, self.lost)
 
     @property
-    def sweeps(self) -> Sequence[Sweep]:
-        """Tokens held over time by each worker."""
-        return (self.sweep,)
+    def pauses(self) -> int:
+        """How often a request is interrupted and keeps its tokens."""
+        return sum(map(len, self.segments)) - len(self.segments)
 
-    def facts(self) -> Facts:
-        """Return what a summary says."""
-        check = self.check()
-        count = len(self.instance)
-        return {
-            "of": self.instance.name,
-            "requests": count,
-            "total latency": self.objective,
-            "mean latency": self.objective / count if count else None,
-            "makespan": self.makespan,
-            "peak memory": f"{check.peak_memory:,} of {self.instance.memory:,}",
-            "feasible": check.feasible,
-            "violations": "; ".join(check.violations) or None,
-        }
+    # ---- workers ------------------------------------------------------------------------
 
     @cached_property
-    def objective(self) -> int:
-        """Total end-to-end latency, the sum of ``c_i - a_i``."""
-        return sum(self.completions) - sum(request.arrival for request in self.instance)
+    def members(self) -> list[list[int]]:
+        """The positions of the requests of each worker."""
+        found: list[list[int]] = [[] for _ in range(self.instance.workers)]
+        for i, worker in enumerate(self.workers):
+            if worker is not None:
+                found[worker].append(i)
+        return found
+
+    @cached_property
+    def parts(self) -> tuple[Self, ...]:
+        """What each worker does with its requests, in their order."""
+        if self.instance.workers == 1:
+            return (self,)
+        return tuple(map(self._part, range(self.instance.workers)))
+
+    def _part(self, worker: int) -> Self:
+        members = self.members[worker]
+        place = {i: position for position, i in enumerate(members)}
+        return replace(
+            self,
+            instance=self.instance.of_one_worker(members),
+            starts=[self.starts[i] for i in members],
+            workers=(),
+            segments=[self.segments[i] for i in members if self.segments],
+            chunks=[
+                c._replace(request=place[c.request]) for c in self.chunks if c.request in place
+            ],
+            lost=[p._replace(request=place[p.request]) for p in self.lost if p.request in place],
+            resumed=self.resumed[worker : worker + 1],
+        )
+
+    # ---- times --------------------------------------------------------------------------
+
+    @cached_property
+    def arrivals(self) -> tuple[int, ...]:
+        """When each request arrives."""
+        return tuple(self.clock.arrivals(self.instance))
+
+    @property
+    def begins(self) -> Times:
+        """Round in which each request starts, for the first time if it pauses."""
+        if not self.segments:
+            return self.starts
+        return tuple(rows[0][0] - 1 for rows in self.segments)
+
+    @cached_property
+    def _ends(self) -> Times:
+        """The round after which each request is done."""
+        if self.segments:
+            return tuple(rows[-1][1] for rows in self.segments)
+        outputs = map(attrgetter("output"), self.instance.requests)
+        if self.is_complete:
+            return tuple(map(add, self.starts, outputs))
+        pairs = zip(self.starts, outputs, strict=True)
+        return tuple(None if k is None else k + output for k, output in pairs)
+
+    @cached_property
+    def spans(self) -> Segments:
+        """The segments of each request, whether it pauses or not."""
+        if self.segments:
+            return self.segments
+        pairs = zip(self.starts, self._ends, strict=True)
+        return tuple(() if k is None else ((k + 1, end),) for k, end in pairs)
+
+    @property
+    def active_times(self) -> Iterator[list[int]]:
+        """The times at which each request is active, one for each of its tokens."""
+        for rows in self.spans:
+            yield [time for first, last in rows for time in range(first, last + 1)]
+
+    @cached_property
+    def start_times(self) -> Times:
+        """When each request starts for the last time."""
+        return self._times(self.starts, lambda stretch: (stretch.round, stretch.began))
+
+    @cached_property
+    def first_tokens(self) -> Times:
+        """When the round that produces each request's first token ends.
+
+        Of a request that was evicted it is the first token that was not lost.
+        """
+        rounds = [None if k is None else k + 1 for k in self.begins]
+        return self._times(rounds, lambda stretch: (stretch.round + 1, stretch.first))
+
+    @cached_property
+    def completions(self) -> Times:
+        """Time of the last token of each request."""
+        return self._times(
+            self._ends, lambda stretch: (stretch.round + stretch.rounds, stretch.ended)
+        )
+
+    def _times(self, rounds: Times, moment: Callable[[Stretch], tuple[int, int]]) -> Times:
+        """Return when rounds begin or end, of which a stretch knows one: its number and time."""
+        if self.clock.is_even:
+            return tuple(rounds)
+        known = [dict(map(moment, part.stretches)) for part in self.parts]
+        pairs = zip(self.workers, rounds, strict=True)
+        return tuple(None if k is None else known[worker][k] for worker, k in pairs)
+
+    @cached_property
+    def stretches(self) -> tuple[Stretch, ...]:
+        """What each worker does in order, one worker after the other.
+
+        A round with a piece of a prompt is a stretch.  A schedule says in which rounds each request
+        is active and at which times an idle worker begins to work: everything between follows.
+        """
+        if self.instance.workers > 1:
+            return tuple(chain.from_iterable(part.stretches for part in self.parts))
+        return tuple(self._stretches())
+
+    def _stretches(self) -> Iterator[Stretch]:
+        prompts = defaultdict[int, int](int)
+        for start, _, _, tokens in self._work():
+            prompts[start] += tokens
+        partial = Counter(number for each in self.chunks for number in range(each.start, each.end))
+        waits = self.resumed[0] if self.resumed else {}
+        batch_time, sweep, time = self.clock.batch_time, self.sweep, 0
+        rows = zip(pairwise(sweep.times), sweep.active[1:], sweep.held[1:], strict=True)
+        for (begin, end), working, most in rows:
+            time = begin if self.clock.is_even else waits.get(begin, time)
+            if not working:
+                continue
+            active, prompt = working - partial[begin], prompts[begin]
+            held = most - active * (end - begin - 1)
+            first = time + batch_time.round_ns(active, prompt, held)
+            ended = first + batch_time.stretch_ns(active, held + active, end - begin - 1)
+            yield Stretch(begin, time, end - begin, active, prompt, held, first, ended)
+            time = ended
+
+    def _beside(self) -> tuple[Lost | Chunks, ...]:
+        """Return the work that is not of the segments."""
+        return (*self.lost, *self.chunks)
+
+    def pieces(self) -> list[Piece]:
+        """Return ``(request, start, end)`` of all work, lost or not: active at start+1 .. end."""
+        found = [(each.request, each.start, each.end) for each in self._beside()]
+        for i, rows in enumerate(self.spans):
+            found += [(i, first - 1, last) for first, last in rows]
+        return found
+
+    # ---- measures -----------------------------------------------------------------------
+
+    @cached_property
+    def objective(self) -> int | Any:
+        """Total end-to-end latency, the sum of ``c_i - a_i``; None if something never finished."""
+        return sum(self.completions) - sum(self.arrivals) if self.is_complete else None
 
     @cached_property
     def makespan(self) -> int:
-        """Time of the last completion, 0 when there is no request."""
-        return max(self.completions, default=0)
+        """Time of the last completion, 0 when there is none."""
+        return max((end for end in self.completions if end is not None), default=0)
+
+    @property
+    def latencies(self) -> list[int]:
+        """Completion minus arrival of what finished, in instance order."""
+        return self._since_arrival(self.completions)
+
+    @property
+    def times_to_first_token(self) -> list[int]:
+        """First token minus arrival of what finished, in instance order."""
+        return self._since_arrival(self.first_tokens)
+
+    def _since_arrival(self, times: Times) -> list[int]:
+        pairs = zip(times, self.arrivals, strict=True)
+        return [time - arrival for time, arrival in pairs if time is not None]
+
+    @property
+    def times_per_output_token(self) -> list[float]:
+        """Time from the first token to the last over the tokens after the first.
+
+        Of what finished and produced more than one, in instance order.  In rounds it is 1, where
+        nothing pauses.
+        """
+        rows = zip(self.instance, self.first_tokens, self.completions, strict=True)
+        return [
+            (completion - first) / (request.output - 1)
+            for request, first, completion in rows
+            if completion is not None and request.output > 1
+        ]
+
+    def measures(self) -> Measures:
+        """Return mean, median and 99th percentile of what was waited for.
+
+        In rounds, or in seconds, of what finished: ``latency``, ``time_to_first_token`` and
+        ``time_per_output_token``.
+        """
+        waited: tuple[Sequence[float], ...] = (
+            self.latencies,
+            self.times_to_first_token,
+            self.times_per_output_token,
+        )
+        rows = zip(MEASURES, waited, strict=True)
+        return {name: summary(times, self.clock.scale) for name, times in rows}
+
+    @property
+    def busy(self) -> int:
+        """How long workers work."""
+        return sum(stretch.ended - stretch.began for stretch in self.stretches)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which something is active."""
+        return sum(stretch.rounds for stretch in self.stretches)
+
+    @property
+    def throughput(self) -> float | None:
+        """Output tokens of what finished over the time to the last completion.
+
+        A second or a round, as the clock counts.
+        """
+        pairs = zip(self.instance, self.starts, strict=True)
+        tokens = sum(request.output for request, k in pairs if k is not None)
+        return tokens * self.clock.scale / self.makespan if self.makespan else None
+
+    # ---- memory -------------------------------------------------------------------------
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """Tokens held over time, by all workers together; what is lost is held as well."""
+        if self.is_plain:
+            return swept(self.starts, self._ends, [r.prompt for r in self.instance])
+        columns = tuple(zip(*self._work(), strict=True)) or ((), (), ())
+        return swept(*columns[:3])
+
+    def _work(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield start and end of all work, what was held before, and what is processed then."""
+        requests = self.instance.requests
+        for i, start, end in self.lost:
+            yield start, end, requests[i].prompt, requests[i].prompt
+        kept = [chunks for chunks in self.chunks if not chunks.is_lost]
+        done = {(chunks.request, chunks.end): sum(chunks.tokens) for chunks in kept}
+        for i, rows in enumerate(self.spans):
+            before = requests[i].prompt
+            for first, last in rows:
+                yield first - 1, last, before, before - done.get((i, first - 1), 0)
+                before += last - first + 1
+        for chunks in self.chunks:
+            processed = zip(chunks.tokens, accumulate(chunks.tokens), strict=True)
+            for number, (tokens, held) in enumerate(processed, chunks.start):
+                yield number, number + 1, held - 1, tokens
+        for number in chain.from_iterable(self.resumed):
+            yield number, number, 0, 0  # no work, and a new stretch
+
+    @cached_property
+    def peak_memory(self) -> int:
+        """Most tokens that a worker holds at one time."""
+        return max(max(part.sweep.held, default=0) for part in self.parts)
+
+    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yield ``(time, tokens held)`` for the given rounds, in ascending order."""
+        stretches = list(self.sweep.stretches())
+        begins = [stretch.begin for stretch in stretches]
+        for time in sorted(set(times)):
+            number = bisect_left(begins, time) - 1
+            inside = number >= 0 and time <= stretches[number].end
+            yield time, stretches[number].held_at(time) if inside else 0
+
+    def memory_profile(self) -> list[tuple[int, int]]:
+        """Return ``(round, tokens held)`` wherever the slope changes.
+
+        Between two entries of the list memory grows in a straight line, so the list
+        describes every time exactly however long the schedule is.
+        """
+        corners = {0, *chain.from_iterable((time, time + 1) for time in self.sweep.times)}
+        return list(self.loads(corner for corner in corners if corner >= 0))
+
+    def memory_over_time(self) -> tuple[list[float], list[int]]:
+        """Return times and the tokens held, for a picture with straight lines between.
+
+        Times are seconds, or rounds, as the clock counts.
+        """
+        scale = self.clock.scale
+        times, held, ended = [0.0], [0], 0
+        for stretch in self.stretches:
+            if stretch.began > ended:  # the server was idle and held nothing
+                times += [ended / scale, stretch.began / scale]
+                held += [0, 0]
+            times += [stretch.first / scale, stretch.ended / scale]
+            held += [stretch.held, stretch.held_last]
+            ended = stretch.ended
+        return times, held
+
+    # ---- the check ----------------------------------------------------------------------
 
     def check(self) -> ScheduleCheck:
         """Check every start against its arrival, and memory wherever it can peak."""
         return self._checked
 
+    def violations(self) -> list[str]:
+        """Return what breaks the rules of the problem, checked in integers; empty if nothing."""
+        return list(self._violations)
+
     @cached_property
     def _checked(self) -> ScheduleCheck:
-        violations = list(self._early_starts())
-        peak = peak_time = 0
-        for worker, sweep in enumerate(self.sweeps):
-            where = f"worker {worker}, " if self.instance.workers > 1 else ""
-            violations += [where + text for text in self._overflows(sweep)]
-            if (most := max(sweep.held, default=0)) > peak:
-                peak, peak_time = most, sweep.times[sweep.held.index(most)]
+        peak = self.peak_memory
+        when = (p.sweep.times[p.sweep.held.index(peak)] for p in self.parts if peak in p.sweep.held)
         return ScheduleCheck(
-            feasible=not violations,
+            feasible=self.is_complete and not self._violations,
             objective=self.objective,
             peak_memory=peak,
-            peak_time=peak_time,
+            peak_time=next(when) if peak else 0,
             makespan=self.makespan,
-            violations=tuple(violations[:_MOST_VIOLATIONS]),
+            violations=self._violations,
         )
 
-    def _overflows(self, sweep: Sweep) -> Iterator[str]:
-        memory = self.instance.memory
-        if max(sweep.held, default=0) > memory:
+    @cached_property
+    def _violations(self) -> tuple[str, ...]:
+        if self.instance.workers == 1:
+            wrong = tuple(islice(self._misshapen(), _MOST_VIOLATIONS))
+            found = iter(wrong) if wrong else chain(self._early(), self._overflows())
+        else:
+            parts = enumerate(self.parts)
+            found = (
+                f"worker {number}, {text}" for number, part in parts for text in part._violations
+            )
+        return tuple(islice(found, _MOST_VIOLATIONS))
+
+    def _misshapen(self) -> Iterator[str]:
+        """Say what is no work of the requests: no time or memory follows from it."""
+        for piece in self.lost:
+            request = self.instance.requests[piece.request]
+            if not piece.start < piece.end < piece.start + request.output:
+                yield f"request {request.id!r} cannot lose {piece.start}..{piece.end}"
+        evicted = {piece.request for piece in self.lost}  # others run once
+        several = sorted(piece for piece in self.pieces() if piece[0] in evicted) if evicted else []
+        for i, pieces in groupby(several, itemgetter(0)):
+            ends = -1
+            for _, start, end in pieces:
+                if start < ends:
+                    yield f"request {self.instance.requests[i].id!r} runs twice at {ends}"
+                ends = end
+        yield from self._wrong_chunks()
+
+    def _wrong_chunks(self) -> Iterator[str]:
+        """Say which pieces of prompts do not belong to what was still to be processed."""
+        free: dict[int, int] = defaultdict(int)
+        for chunks in sorted(self.chunks, key=attrgetter("request", "start")):
+            if not 0 <= chunks.request < len(self.instance):
+                yield f"a prompt of request {chunks.request}, of which there is none, in pieces"
+                continue
+            request, rows = self.instance.requests[chunks.request], self.spans[chunks.request]
+            produced = sum(last - first + 1 for first, last in rows if first <= chunks.start)
+            is_busy = any(first <= chunks.end and last > chunks.start for first, last in rows)
+            is_busy |= not free[chunks.request] <= chunks.start < rows[-1][1]
+            free[chunks.request] = chunks.end
+            total = sum(chunks.tokens)
+            if is_busy or min(chunks.tokens, default=0) < 1 or total > request.prompt + produced:
+                yield f"request {request.id!r} cannot process {total} tokens from {chunks.start} on"
+
+    def _early(self) -> Iterator[str]:
+        """Say what begins before it can."""
+        even, arrivals, unit = self.clock.is_even, self.arrivals, self.clock.unit
+        began = {} if even else {stretch.round: stretch.began for stretch in self.stretches}
+        more = ((piece.request, piece.start) for piece in self._beside())
+        for i, start in chain(enumerate(self.begins), more):
+            if start is None:
+                continue
+            time = start if even else began[start]
+            if time < arrivals[i] or start < 0:
+                name = repr(self.instance.requests[i].id)
+                yield f"request {name}: starts at {time}{unit}, arrives at {arrivals[i]}{unit}"
+        for before, after in () if even else pairwise(self.stretches):
+            if after.began < before.ended:
+                yield f"round {after.round} begins before the one before it ends"
+
+    def _overflows(self) -> Iterator[str]:
+        memory, sweep = self.instance.memory, self.sweep
+        if self.peak_memory > memory:
             ends = set(sweep.ends)
             for time, load in zip(sweep.times, sweep.held, strict=True):
                 if load > memory and time in ends:
@@ -144,100 +593,59 @@ class Timetable(Summarised):
                 if needed > blocks:
                     yield f"time {time}: {needed} blocks of {size} tokens held, there are {blocks}"
 
-    def loads(self, times: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Yield ``(time, tokens held)`` for the given times, in ascending order."""
-        stretches = list(self.sweep.stretches())
-        begins = [stretch.begin for stretch in stretches]
-        for time in sorted(set(times)):
-            number = bisect_left(begins, time) - 1
-            inside = number >= 0 and time <= stretches[number].end
-            yield time, stretches[number].held_at(time) if inside else 0
+    # ---- tables and pictures ------------------------------------------------------------
 
-    def memory_profile(self) -> list[tuple[int, int]]:
-        """Return ``(time, tokens held)`` wherever the slope changes.
+    def facts(self) -> Facts:
+        """Return what a summary says; times in rounds, or in seconds."""
+        scale, latencies, count = self.clock.scale, self.latencies, len(self.instance)
 
-        Between two entries of the list memory grows in a straight line, so the list
-        describes every time exactly however long the schedule is.
-        """
-        corners = {0}
-        for start, end in zip(self.sweep.starts, self.sweep.ends, strict=True):
-            corners.update((start, start + 1, end, end + 1))
-        return list(self.loads(corner for corner in corners if corner >= 0))
+        def said(time: float) -> str:
+            return worded(time) if scale == 1 else f"{worded(time / scale)} seconds"
 
-    def _early_starts(self) -> Iterator[str]:
-        for request, start in zip(self.instance, self.begins, strict=True):
-            if start < request.arrival:
-                yield f"request {request.id!r}: starts at {start}, arrives at {request.arrival}"
-
-
-@dataclass(frozen=True, repr=False)
-class Schedule(Timetable):
-    """One start round for each request of an instance, in the instance's order.
-
-    Parameters
-    ----------
-    instance
-        The problem.
-    starts
-        Rounds.
-    workers
-        Of a fleet the worker that each request runs on, from 0; left out where there is one.
-
-    Examples
-    --------
-    >>> from kvopt import Instance, Request, Schedule
-    >>> instance = Instance(memory=7, requests=[Request(0, 1, o) for o in (1, 2, 3, 4)])
-    >>> Schedule(instance, (0, 0, 0, 2)).check().objective
-    12
-    """
-
-    instance: Instance
-    starts: tuple[int, ...]
-    workers: tuple[int, ...]
-
-    def __init__(
-        self, instance: Instance, starts: Iterable[int], workers: Iterable[int] | None = None
-    ) -> None:
-        object.__setattr__(self, "instance", instance)
-        object.__setattr__(self, "starts", _integers(instance, "starts", starts))
-        object.__setattr__(self, "workers", _checked_workers(instance, workers))
-
-    @property
-    def begins(self) -> tuple[int, ...]:
-        """The starts."""
-        return self.starts
-
-    @cached_property
-    def completions(self) -> tuple[int, ...]:
-        """Completion times ``k_i + o_i``."""
-        return tuple(k + r.output for k, r in zip(self.starts, self.instance, strict=True))
+        return {
+            "of": self.instance.name,
+            "requests": count,
+            "total latency": said(self.objective) if self.is_complete else None,
+            "mean latency": said(sum(latencies) / count) if self.is_complete and count else None,
+            "makespan": said(self.makespan),
+            "peak memory": f"{self.peak_memory:,} of {self.instance.memory:,}",
+            "pauses": self.pauses or None,
+            "evictions": len(self.lost) or None,
+            "workers": self.instance.workers if self.instance.workers > 1 else None,
+            "feasible": self.check().feasible,
+            "violations": "; ".join(self.violations()) or None,
+        }
 
     def to_dataframe(self) -> DataFrame:
-        """Return a row for each request, as a DataFrame of pandas; times are rounds.
+        """Return a row for each request, as a DataFrame of pandas.
 
-        Columns: ``id``, ``arrival``, ``prompt``, ``output``, ``start``, ``completion``,
-        ``latency`` (completion minus arrival) and ``wait`` (start minus arrival); of a fleet
-        ``worker`` too.
+        Columns: ``id``, ``prompt``, ``output``, ``arrival``, ``start`` (the last one),
+        ``first_token``, ``completion``, ``latency`` (completion minus arrival), ``wait`` (start
+        minus arrival) and ``evictions``; of a fleet ``worker`` too.  On a clock of seconds times
+        are seconds: ``arrival_seconds`` and so on.
         """
-        requests = self.instance.requests
-        arrivals = [request.arrival for request in requests]
-        fleet = {"worker": self.workers} if self.instance.workers > 1 else {}
-        return frame(
-            {
-                "id": [request.id for request in requests],
-                "arrival": arrivals,
-                "prompt": [request.prompt for request in requests],
-                "output": [request.output for request in requests],
-                "start": self.starts,
-                "completion": self.completions,
-                "latency": list(map(sub, self.completions, arrivals)),
-                "wait": list(map(sub, self.starts, arrivals)),
-                **fleet,
-            }
-        )
+        evicted, even = Counter(piece.request for piece in self.lost), self.clock.is_even
+        starts, ends = self.start_times, self.completions
+        times: dict[str, Times] = {
+            "arrival": self.arrivals,
+            "start": starts,
+            "first_token": self.first_tokens,
+            "completion": ends,
+            "latency": list(map(_since, ends, self.arrivals)),
+            "wait": list(map(_since, starts, self.arrivals)),
+        }
+        columns: dict[str, Sequence[Any]] = {
+            name: [getattr(request, name) for request in self.instance]
+            for name in ("id", "prompt", "output")
+        }
+        for name, each in times.items():
+            scaled = each if even else [t if t is None else t / self.clock.scale for t in each]
+            columns[name if even else f"{name}_seconds"] = scaled
+        columns["evictions"] = [evicted[i] for i in range(len(self.instance))]
+        return frame(columns | ({"worker": self.workers} if self.instance.workers > 1 else {}))
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the requests over time, and memory below.
+        """Draw the requests over time, and memory below, on the clock of the schedule.
 
         Parameters
         ----------
@@ -248,94 +656,6 @@ class Schedule(Timetable):
         figure: Figure = plots.plot_schedule(self) if ax is None else plots.rows(self, ax).figure
         return figure
 
-    @cached_property
-    def sweep(self) -> Sweep:
-        """Tokens held over time, by all workers together."""
-        return swept(self.starts, self.completions, [r.prompt for r in self.instance])
 
-    @cached_property
-    def sweeps(self) -> Sequence[Sweep]:
-        """Tokens held over time by each worker."""
-        if self.instance.workers == 1:
-            return (self.sweep,)
-        return [part.sweep for part in self.parts()]
-
-    def members(self) -> list[list[int]]:
-        """Return the positions of the requests of each worker."""
-        found: list[list[int]] = [[] for _ in range(self.instance.workers)]
-        for i, worker in enumerate(self.workers):
-            found[worker].append(i)
-        return found
-
-    def in_standard_form(self) -> Schedule:
-        """Return a schedule as good, as models have it that leave out equal ones.
-
-        Requests of one shape start in order of arrival, and workers are numbered in the order of
-        the first request of each.
-        """
-        order = _places_in_arrival_order(self.instance, self.starts)
-        names: dict[int, int] = {}
-        workers = [names.setdefault(self.workers[i], len(names)) for i in order]
-        return Schedule(self.instance, (self.starts[i] for i in order), workers)
-
-    def parts(self) -> Iterator[Schedule]:
-        """Yield the schedule of each worker, of its requests alone."""
-        for members in self.members():
-            starts = [self.starts[i] for i in members]
-            yield Schedule(self.instance.of_one_worker(members), starts)
-
-
-def _checked_workers(instance: Instance, workers: Iterable[int] | None) -> tuple[int, ...]:
-    """Return the worker of each request if there are such workers, else raise."""
-    if workers is None:
-        if instance.workers > 1:
-            reason = f"is missing: the instance has {instance.workers} workers"
-            raise InvalidInput(reason, field="workers")
-        return (0,) * len(instance)
-    found = _integers(instance, "workers", workers)
-    for worker, request in zip(found, instance, strict=True):
-        if not 0 <= worker < instance.workers:
-            reason = f"must be in 0 .. {instance.workers - 1}, got {worker}"
-            raise InvalidInput(reason, field="workers", request=repr(request.id))
-    return found
-
-
-def _integers(instance: Instance, field: str, values: Iterable[int]) -> tuple[int, ...]:
-    """Return an integer for each request, else raise."""
-    found = tuple(values)
-    if len(found) != len(instance):
-        reason = f"has {len(found)} entries for {len(instance)} requests"
-        raise InvalidInput(reason, field=field)
-    others = [i for i, value in enumerate(found) if type(value) is not int]
-    for i in others:
-        if isinstance(found[i], bool) or not isinstance(found[i], Integral):
-            reason = f"must be an integer, got {shown(found[i])}"
-            raise InvalidInput(reason, field=field, request=repr(instance.requests[i].id))
-    return tuple(map(int, found)) if others else found
-
-
-def identical_groups(instance: Instance) -> list[list[int]]:
-    """Group the positions of requests of one shape, each group in order of arrival.
-
-    Two requests of equal prompt and output can swap starts when the later start is
-    given to the later arrival: neither feasibility nor total latency changes.  So some
-    optimum starts every group in this order.
-    """
-
-    def key(i: int) -> tuple[int, int]:
-        return instance.requests[i].shape
-
-    def order(i: int) -> tuple[tuple[int, int], int, int]:
-        return key(i), instance.requests[i].arrival, i
-
-    groups = groupby(sorted(range(len(instance)), key=order), key)
-    return [members for _, group in groups if len(members := list(group)) > 1]
-
-
-def _places_in_arrival_order(instance: Instance, starts: Sequence[int]) -> list[int]:
-    """Return for each request which one's place it takes."""
-    places = list(range(len(starts)))
-    for group in identical_groups(instance):
-        for i, place in zip(group, sorted(group, key=starts.__getitem__), strict=True):
-            places[i] = place
-    return places
+def _since(time: int | Any, begin: int) -> int | Any:
+    return None if time is None else time - begin

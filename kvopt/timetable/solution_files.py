@@ -87,7 +87,7 @@ def schedule_of_solution(text: str, instance: Instance) -> Schedule:
         if position not in chosen:
             raise InvalidInput("has no start: no column of it is 1", request=repr(request.id))
     places = [chosen[position][0] for position in range(len(instance))]
-    schedule = Schedule(instance, *([place[which] for place in places] for which in (0, 1)))
+    schedule = Schedule(instance, [start for start, _ in places], [worker for _, worker in places])
     _check_objective(text, schedule)
     return schedule
 

@@ -76,7 +76,7 @@ def test_schedules_in_rounds_fit_and_are_counted(workers: int) -> None:
     found = deadline_ceiling(fleet, allowed)
     floor = attaining_in_rounds(fleet, allowed, Aim.COMPLETION, found.costs)
     assert floor is not None
-    schedule = Schedule(fleet, floor.starts, floor.workers or None)
+    schedule = Schedule(fleet, floor.starts, floor.workers)
     assert schedule.check().feasible
     ends = [k + r.output for k, r in zip(floor.starts, fleet, strict=True)]
     assert attained(ends, [r.arrival for r in fleet], allowed) >= floor.count

@@ -34,7 +34,7 @@ from kvopt.problem.families import generate
 def listed(instance: Instance) -> tuple[int, ...]:
     schedule = run(instance, "svf").schedule
     assert schedule is not None
-    return schedule.starts
+    return tuple(schedule.starts)
 
 
 def latency(instance: Instance, means: list[float]) -> float:

@@ -68,7 +68,7 @@ def test_it_raises_the_bound_of_papers_families(tmp_path: Path) -> None:
 
 def test_a_claim_above_is_refused(tmp_path: Path) -> None:
     instance = generate("arrival-1", seed=0)
-    schedule = Schedule(instance, run(instance, "svf").starts)  # type: ignore[arg-type]
+    schedule = Schedule(instance, run(instance, "svf").starts)
     found = bound(instance, "volume").checked
     assert found is not None
     assert isinstance(found.proof, VolumeProof)

@@ -17,8 +17,8 @@ from kvopt import BatchTime, Instance, InvalidInput, Line, Request, certify
 from kvopt.certificates import Certificate, read_certificate, write_certificate
 from kvopt.certificates.writing import certificate_text
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 from kvopt.verify import _hash, _report, verify
 
 Rows = list[tuple[int, int, int]]
@@ -28,7 +28,7 @@ FEW: Rows = [(0, 1, 2), (2, 2, 2)]
 """For brute force in seconds."""
 EVICTS = "alpha-beta:alpha=0,beta=0.5"
 FULL = Instance(8, [Request(0, 3, 2, deadline=2), Request(1, 0, 4, deadline=5)])
-PAUSED = PausedRun.of(PausedSchedule(FULL, [[[1, 1], [4, 4]], [[2, 5]]]), "recorded")
+PAUSED = PolicyRun.of(Schedule(FULL, segments=[[[1, 1], [4, 4]], [[2, 5]]]), "recorded")
 
 
 def made(rows: Rows, **more: Any) -> Instance:

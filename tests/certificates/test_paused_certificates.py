@@ -19,7 +19,7 @@ from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Request
 from kvopt.problem.scopes import Scope
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 from kvopt.verify import COVERED_BY, verify
 
 WORKED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
@@ -50,7 +50,7 @@ class TestRounds:
     def test_the_worked_example_is_closed(self, tmp_path: Path) -> None:
         found = certify(WORKED, ["mc-sf"], scope="pauses", time_limit=5)
         assert (found.objective, found.lower_bound) == (12, 12)
-        assert isinstance(found.upper, PausedSchedule)
+        assert isinstance(found.upper, Schedule)
         assert found.to_json()["scope"] == "pauses"
         assert "a schedule of total latency 12 is optimal" in verified(found, tmp_path / "c")
 

@@ -417,7 +417,7 @@ def test_the_simulator_gives_what_the_literal_clock_gives() -> None:
             claim = {
                 "starts": run.starts,
                 "lost": [[x.request, x.start, x.end] for x in run.lost],
-                "waits": list(run.resumed.items()),
+                "waits": list(run.resumed[0].items()),
             }
             value = literal_value(server_of(ROOF), memory, triples, claim)
             assert run.objective == value is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import Run
 
-from kvopt import Instance, PausedSchedule, Request, write_instance
+from kvopt import Instance, Request, Schedule, write_instance
 from kvopt.timetable.run_files import RecordedRun, write_run
 
 PAIR = Instance(8, [Request(0, 0, 2), Request(0, 0, 2), Request(0, 0, 1)])
@@ -50,7 +50,7 @@ def test_what_goes_without_blocks_is_refused(run: Run, pair: Path) -> None:
 def test_a_recorded_run_is_judged_in_blocks_when_asked(run: Run, tmp_path: Path) -> None:
     record, cert = tmp_path / "run.json", tmp_path / "c.json"
     segments = [[(1, 2)], [(1, 2)], [(3, 3)]]
-    write_run(RecordedRun("vllm", PausedSchedule(PAIR, segments), 4), record)
+    write_run(RecordedRun("vllm", Schedule(PAIR, segments=segments), 4), record)
     assert run("certify", "--run", record, "-t", "1", "-o", cert)[0] == 0
     assert "block_size" not in json.loads(cert.read_text())["instance"]
     code, _, err = run("certify", "--run", record, "--block-size", "4", "-t", "1", "-o", cert)

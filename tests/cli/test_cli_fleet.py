@@ -141,7 +141,7 @@ def test_servers_are_sent_requests_on_arrival(run: Run, ec1: Path) -> None:
     assert "name a router that sends requests on arrival" in err
 
 
-def test_servers_of_a_fleet_run_and_have_no_schedule_file(run: Run, tmp_path: Path) -> None:
+def test_servers_of_a_fleet_run_and_write_their_segments(run: Run, tmp_path: Path) -> None:
     instance = tmp_path / "two.json"
     rows = [{"arrival": 0, "prompt": s, "output": o} for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     said = {"schema": "kvopt.instance/1", "memory": 16, "requests": [*rows, *rows]}
@@ -150,6 +150,13 @@ def test_servers_of_a_fleet_run_and_have_no_schedule_file(run: Run, tmp_path: Pa
     code, out, _ = run("run", instance, *args)
     assert code == 0
     assert "pauses with tokens kept" in out
-    code, out, err = run("run", instance, *args, "-o", tmp_path / "schedule.json")
-    assert code == 2
-    assert "pauses some in a fleet: there is no schedule" in err
+    schedule = tmp_path / "schedule.json"
+    code, out, _ = run("run", instance, *args, "-o", schedule, "--json")
+    assert code == 0
+    (made,), said = json.loads(out)["policies"], json.loads(schedule.read_text())
+    assert {name: said[name] for name in ("segments", "workers")} == {
+        name: made[name] for name in ("segments", "workers")
+    }
+    code, out, _ = run("check", instance, schedule, "--workers", "2")
+    assert code == 0
+    assert f"total latency {made['objective']:,}" in out

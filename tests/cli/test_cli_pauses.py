@@ -11,11 +11,11 @@ from strategies import instance_of
 
 from kvopt import Instance, Request, generate
 from kvopt.problem.instance_files import write_instance
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 from kvopt.timetable.schedule_files import write_schedule
 
 INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-PAUSED = PausedSchedule(INSTANCE, [[(1, 6), (8, 11)], [(7, 7)]])
+PAUSED = Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]])
 
 
 @pytest.fixture

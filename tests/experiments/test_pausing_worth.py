@@ -6,7 +6,7 @@ import pause_oracle
 import pytest
 from oracle import Triple, optimum
 
-from kvopt import Instance, PausedSchedule, Request, solve
+from kvopt import Instance, Request, Schedule, solve
 
 FOUND: list[tuple[int, list[Triple], int, int]] = [
     (2, [(0, 0, 2)] * 2, 6, 5),
@@ -57,6 +57,6 @@ def test_the_factor_grows() -> None:
     runs = solve(instance, time_limit=30).lower_bound
     arrivals = [arrival for arrival, _, _ in requests[1:]]
     long = [time for time in range(1, 2 * memory) if time - 1 not in arrivals][:memory]
-    paused = PausedSchedule.at_times(instance, [long, *([a + 1] for a in arrivals)])
+    paused = Schedule.at_times(instance, [long, *([a + 1] for a in arrivals)])
     assert paused.check().feasible
     assert (runs, paused.objective) == (611, 215)

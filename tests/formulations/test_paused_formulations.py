@@ -19,7 +19,7 @@ from kvopt.formulations.pyomo import time_indexed_with_pauses, times_from
 from kvopt.formulations.pyomo.script import solve
 from kvopt.heuristics.paused_orders import schedule_by_order
 from kvopt.problem.instance import Instance
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 PAIR = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 
@@ -66,7 +66,7 @@ def test_its_optimum_through_pyomo() -> None:
         assert solve(model, "highs") == "optimal"
         times = times_from(model)
         assert times is not None
-        schedule = PausedSchedule.at_times(instance, times)
+        schedule = Schedule.at_times(instance, times)
         assert schedule.check().feasible
         assert schedule.objective == pause_oracle.optimum(*plain(instance))
 
@@ -114,7 +114,7 @@ def test_columns_of_a_schedule_and_back() -> None:
         np.add.at(rows, model.index, model.value * np.repeat(values, np.diff(model.start)))
         assert (rows <= model.row_upper + 1e-4).all()
         assert (rows >= model.row_lower - 1e-4).all()
-    late = PausedSchedule(PAIR, [[(1, 6), (8, 11)], [(99, 99)]])
+    late = Schedule(PAIR, segments=[[(1, 6), (8, 11)], [(99, 99)]])
     assert paused_arrays(PAIR).columns_of(late) is None
 
 

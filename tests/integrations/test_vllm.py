@@ -70,7 +70,7 @@ def test_a_policy_admits_inside_vllm(tmp_path: Path) -> None:
         assert found.policy.endswith(", fcfs, admission svf, slack 3")
         assert found.schedule.pauses == 0
         latencies.append(found.schedule.objective)
-    assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective  # type: ignore[operator]
+    assert latencies[0] < run(found.instance, "vllm-fcfs:block=4").objective
 
 
 @pytest.mark.slow

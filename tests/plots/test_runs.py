@@ -31,7 +31,6 @@ from kvopt.plots import bands, intervals, plot_run, plot_runs, plot_schedule, ro
 from kvopt.plots.course import counted, course_of, thinned, tokens_over_time
 from kvopt.plots.style import CROWDED, new_figure
 from kvopt.problem.clocks import ROUNDS, Clock, Seconds
-from kvopt.simulate.given import as_run
 
 CLOCK = Seconds(BatchTime([Line(40_000_000, 100_000)], kv_ns=80))
 SMALL = generate("arrival-1", n=6, seed=3)
@@ -65,7 +64,7 @@ def test_at_each_time_the_counts_are_those_of_the_run(clock: Clock, policy: str)
 @given(instances(), st.integers(0, 99))
 def test_a_schedule_is_counted_as_it_is(instance: Instance, seed: int) -> None:
     schedule = Schedule(instance, random_starts(instance, random.Random(seed), early=3))
-    course = course_of(as_run(schedule))
+    course = course_of(schedule)
     curve = counted([*course.prefills, *course.decodes], course.ended)
     for time in range(schedule.makespan + 1):
         spans = zip(schedule.starts, schedule.completions, strict=True)

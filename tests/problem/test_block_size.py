@@ -16,7 +16,6 @@ from strategies import plain
 from kvopt import (
     Instance,
     InvalidInput,
-    PausedSchedule,
     Request,
     Schedule,
     bound,
@@ -76,7 +75,7 @@ def test_a_check_counts_blocks_at_every_time() -> None:
         instance = drawn(source)
         memory, requests = plain(instance)
         times = [sorted(source.sample(range(a + 1, 12), o)) for a, _, o in requests]
-        schedule = PausedSchedule.at_times(instance, times)
+        schedule = Schedule.at_times(instance, times)
         most = block_oracle.most_blocks(requests, times, instance.block_size)
         assert most_blocks(schedule.sweep, instance.block_size) == most
         fits = most <= memory // instance.block_size
@@ -101,7 +100,7 @@ def test_what_fits_inflated_fits_into_blocks_and_what_fits_these_into_their_toke
         instance = drawn(source)
         times = [sorted(source.sample(range(r.arrival + 1, 14), r.output)) for r in instance]
         ways = (instance.inflated(), instance, instance.in_tokens())
-        fits = [PausedSchedule.at_times(way, times).check().feasible for way in ways]
+        fits = [Schedule.at_times(way, times).check().feasible for way in ways]
         assert fits == sorted(fits)
         inflated, tokens = inflated + fits[0], tokens + (fits[2] and not fits[1])
         assert all(r.peak <= ways[0].memory for r in ways[0])

@@ -12,7 +12,6 @@ import pytest
 from kvopt import (
     Instance,
     InvalidInput,
-    PausedSchedule,
     Request,
     Schedule,
     export,
@@ -121,7 +120,6 @@ def test_a_table_names_the_workers() -> None:
     [
         lambda instance: solve(instance, scope="pauses"),
         lambda instance: export(instance, "x.mps", "pauses"),
-        lambda instance: PausedSchedule(instance, []),
     ],
 )
 def test_what_knows_one_worker_refuses_more(work: Callable[[Instance], object]) -> None:

@@ -16,11 +16,11 @@ from kvopt import BatchTime, FalseClaim, Line, read_certificate, run
 from kvopt.problem.batch_time import MILLISECOND
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.hardware.fitting import Measured
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.records import read_batches, read_record
 from kvopt.timetable.replay import Replay
 from kvopt.timetable.run_files import RecordedRun, read_run, write_run
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 RECORDS = Path(__file__).parent / "records"
 FILES = {path.stem: path for path in RECORDS.glob("*.jsonl")}
@@ -70,8 +70,8 @@ def lines(*changes: tuple[int, dict[str, Any]]) -> str:
 def test_what_vllm_decided_is_what_the_simulator_decides(name: str) -> None:
     record = read_record(FILES[name])
     found = run(record.instance, POLICIES[name])
-    assert isinstance(found, PausedRun)
-    assert found.paused_schedule.segments == record.schedule.segments
+    assert isinstance(found, PolicyRun)
+    assert found.segments == record.schedule.segments
     chunks = [[chunks.request, chunks.start, *chunks.tokens] for chunks in found.chunks]
     assert sorted(map(list, record.chunks or ())) == sorted(chunks)
     assert (len(chunks) > 0) == (name == "priority")
@@ -199,7 +199,7 @@ def test_import_run_writes_what_can_be_read_again(run: Run, tmp_path: Path) -> N
     assert found == read_record(path)
     write_run(found, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "run.json").read_bytes()
-    judged = PausedRun.of(found.schedule, found.policy)
+    judged = PolicyRun.of(found.schedule, found.policy)
     assert (judged.objective, judged.violations()) == (10, [])
 
 
@@ -244,9 +244,9 @@ PIECES: list[dict[str, Any]] = [
 ]
 
 
-def in_seconds(record: RecordedRun, clock: Seconds = CLOCK) -> PausedRun:
+def in_seconds(record: RecordedRun, clock: Seconds = CLOCK) -> PolicyRun:
     """Return what was decided, timed by a model."""
-    found = PausedRun.of(record.schedule, record.policy).timed(clock, record.chunks or ())
+    found = PolicyRun.of(record.schedule, record.policy).timed(clock, record.chunks or ())
     assert found.violations() == []
     return found
 
@@ -262,7 +262,7 @@ def test_recorded_rounds_last_as_the_model_says(tmp_path: Path) -> None:
     assert record.chunks == [[0, 0, 2]]
     found = in_seconds(record)
     # From 5: 12 for two tokens, 11 for the last and the first token; from 50: 13 for three, 11.
-    assert found.resumed == {0: 5 * MILLISECOND, 2: 50 * MILLISECOND}
+    assert found.resumed == ({0: 5 * MILLISECOND, 2: 50 * MILLISECOND},)
     assert found.first_tokens == (28 * MILLISECOND, 63 * MILLISECOND)
     assert found.completions == (63 * MILLISECOND, 74 * MILLISECOND)
     assert found.objective == (58 + 24) * MILLISECOND
@@ -290,7 +290,7 @@ def test_the_simulator_on_the_clock_is_what_vllm_decided_timed(name: str) -> Non
     record = read_record(FILES[name])
     backlog = [replace(request, arrival_seconds=0) for request in record.instance]
     instance = replace(record.instance, requests=tuple(backlog))
-    schedule = PausedSchedule(instance, record.schedule.segments)
+    schedule = Schedule(instance, segments=record.schedule.segments)
     clock = Seconds(BatchTime([Line(5_000_000, 100_000), Line(0, 300_000)], 80, 7))
     found, timed_again = (
         run(instance, POLICIES[name], clock=clock),

@@ -15,7 +15,7 @@ from kvopt.heuristics.attaining.rounds import Attaining
 from kvopt.problem.clocks import Rounds, Seconds
 from kvopt.problem.deadlines import Aim
 from kvopt.search.exact.deadlines import AllRuns
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.schedule import Schedule
 
 
 def drawn(source: random.Random, count: int, output: int) -> tuple[int, list[Triple]]:
@@ -36,9 +36,7 @@ def best(
     assert isinstance(found, Attaining)
     clock = Rounds() if model is None else Seconds(model)
     resumed = {round_: time for round_, time, _ in found.resumed}
-    run = PolicyRun(
-        instance, "all", found.starts, (), Outcome.COMPLETED, 0.0, clock=clock, resumed=resumed
-    )
+    run = Schedule(instance, found.starts, clock=clock, resumed=[resumed])
     assert not run.violations()
     times = run.first_tokens if aim is Aim.FIRST_TOKEN else run.completions
     rows = zip(times, run.arrivals, allowed, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kvopt
-from kvopt import BatchTime, Instance, InvalidInput, Line, PausedSchedule, Request, Schedule
+from kvopt import BatchTime, Instance, InvalidInput, Line, Request, Schedule
 from kvopt.problem.clocks import Seconds
 
 EC1 = Instance(7, [Request(0, 1, o) for o in (1, 2, 3, 4)])
@@ -20,7 +20,7 @@ CLOCK = Seconds(BatchTime([Line(40_000_000, 0)]))
 
 FORMS: dict[str, Callable[[Path], Any]] = {
     "schedule": lambda _: Schedule(EC1, (0, 0, 0, 3)),
-    "paused schedule": lambda _: PausedSchedule.of(Schedule(EC1, (0, 0, 0, 3))),
+    "paused schedule": lambda _: Schedule(EC1, segments=[[(1, 1)], [(1, 2)], [(1, 3)], [(4, 7)]]),
     "starts": lambda _: [0, 0, 0, 3],
     "numpy": lambda _: np.array([0, 0, 0, 3]),
     "name": lambda _: "mc-sf",

@@ -139,7 +139,7 @@ def test_a_larger_fleet_has_both_sides() -> None:
     assert pool.lower_bound is not None
     assert result.lower_bound >= 0.9 * pool.lower_bound
     assert 0 < result.lower_bound <= result.objective
-    assert len(set(result.schedule.workers)) == 3  # type: ignore[union-attr]  # it has no pauses
+    assert len(set(result.schedule.workers)) == 3
 
 
 def test_a_limit_of_nothing_keeps_both_sides() -> None:

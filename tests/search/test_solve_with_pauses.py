@@ -17,7 +17,7 @@ from kvopt.incumbent.proofs import Prices
 from kvopt.problem.scopes import Scope
 from kvopt.search.exact import paused_layers as layers
 from kvopt.search.solvers import cpsat
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 solve_paused = partial(solve, scope="pauses")
 
@@ -137,7 +137,7 @@ def test_a_cold_start_has_no_volume_bound_and_no_list_schedule(engine: str) -> N
 @pytest.mark.parametrize("engine", ["highs", "cpsat"])
 def test_engines_begin_from_a_schedule(engine: str) -> None:
     instance = instance_of(10, [(0, 0, 10), (6, 5, 1)])
-    start = PausedSchedule(instance, [[(1, 6), (9, 12)], [(7, 7)]])
+    start = Schedule(instance, segments=[[(1, 6), (9, 12)], [(7, 7)]])
     found = solve_paused(instance, engine, start=start, quick_start=False, time_limit=0)
     assert (found.objective, found.found_by) == (13, "given schedule")
 

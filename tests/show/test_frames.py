@@ -103,7 +103,7 @@ def test_schedules_and_runs_have_a_row_for_each_request() -> None:
     assert df["latency"].sum() == 12
     assert df.iloc[3].to_dict() == {
         "id": "r3", "arrival": 0, "prompt": 1, "output": 4,
-        "start": 2, "completion": 6, "latency": 6, "wait": 2,
+        "start": 2, "first_token": 3, "completion": 6, "latency": 6, "wait": 2, "evictions": 0,
     }  # fmt: skip
     assert run(EC1, "mc-sf").to_dataframe()["latency"].sum() == 12
     timed = run(EC1, "mc-sf", clock=CLOCK).to_dataframe()

@@ -130,7 +130,7 @@ class TestInstances:
         assert made == plain
         assert made.hash == plain.hash
         assert type(made.memory) is type(made[0].output) is int
-        schedule = Schedule(made, np.array([0, 3]))
+        schedule = Schedule(made, np.array([0, 3]))  # type: ignore[arg-type]
         assert schedule.starts == (0, 3)
         assert type(schedule.starts[0]) is int
         assert solve(made).objective == solve(plain).objective
@@ -140,4 +140,4 @@ class TestInstances:
         with pytest.raises(InvalidInput, match="must be an integer"):
             Request(0, wrong, 3)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="must be an integer"):
-            Schedule(SMALL, [np.int64(0), wrong, 0, 0, 0])  # type: ignore[list-item]
+            Schedule(SMALL, [np.int64(0), wrong, 0, 0, 0])

@@ -18,7 +18,8 @@ from kvopt.problem.clocks import Seconds
 from kvopt.simulate.policies import Policy
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.measures import summary
-from kvopt.timetable.runs import Lost, PolicyRun
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Lost
 
 POLICIES = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
@@ -303,12 +304,12 @@ def test_the_check_sees_what_is_wrong() -> None:
     start = found.start_times[1] or 0
     assert replace(found, instance=arriving(found, 1, start)).violations() == []
     early = replace(found, instance=arriving(found, 1, start + 1))
-    assert "before its arrival" in early.violations()[0]
+    assert f"starts at {start} ns, arrives at {start + 1} ns" in early.violations()[0]
     tight = Instance(8, found.instance.requests)
     assert "tokens held" in replace(found, instance=tight).violations()[0]
-    resumed = dict.fromkeys(found.resumed, 0)
-    said = replace(found, resumed=resumed).violations()
+    resumed = dict.fromkeys(found.resumed[0], 0)
+    said = replace(found, resumed=[resumed]).violations()
     assert any("begins before" in line for line in said)
-    assert any("before its arrival" in line for line in said)
+    assert any("starts at" in line for line in said)
     twice = (Lost(0, 1, 2),)
     assert any("runs twice" in line for line in replace(found, lost=twice).violations())

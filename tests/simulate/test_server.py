@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
@@ -34,9 +34,8 @@ from kvopt.problem.scopes import Scope
 from kvopt.simulate.routers.base import ArrivalRouter, Load
 from kvopt.simulate.simulator import Stopped
 from kvopt.timetable.blocks import block_overflow
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.runs import Chunks
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Chunks
 
 MODEL = BatchTime([Line(90, 1), Line(0, 10)], kv_ns=3, prompt_ns=2)
 
@@ -54,9 +53,8 @@ class Case:
         name = "vllm-priority:by=priority" if self.by_priority else "vllm-fcfs:seed=0"
         return f"{name},{keys},watermark={self.watermark}"
 
-    def served(self, clock: Clock = ROUNDS) -> PausedRun:
+    def served(self, clock: Clock = ROUNDS) -> PolicyRun:
         found = simulate(self.instance, self.policy, clock=clock)
-        assert isinstance(found, PausedRun)
         return found
 
     def literal(self, model: BatchTime | None = None) -> tuple[LiteralVllm, list[One]]:
@@ -121,10 +119,10 @@ def test_every_round_is_that_of_a_literal_server(case: Case) -> None:
     found = case.served()
     server, requests = case.literal()
     stretches = tuple(in_stretches(one.times) for one in requests)
-    assert found.paused_schedule.segments == stretches
+    assert found.segments == stretches
     assert found.completions == tuple(one.completed for one in requests)
-    assert found.paused_schedule.check().feasible
-    assert block_overflow(found.paused_schedule, case.limits["block"]) is None
+    assert found.check().feasible
+    assert block_overflow(found, case.limits["block"]) is None
     assert found.peak_memory <= server.most_used * case.limits["block"] <= case.instance.memory
 
 
@@ -140,9 +138,8 @@ def test_seconds_are_those_of_a_literal_server(case: Case) -> None:
 def test_tokens_are_kept_and_nothing_is_admitted_in_the_round_of_a_pause() -> None:
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     found = simulate(Instance(16, requests), "vllm-fcfs:block=1")
-    assert isinstance(found, PausedRun)
     assert found.segments == (((1, 7),), ((1, 2),), ((1, 5), (8, 11)), ((1, 3), (8, 9)))
-    assert (found.objective, found.pauses, found.schedule) == (29, 2, None)
+    assert (found.objective, found.pauses) == (29, 2)
     assert found.to_json()["segments"] == found.segments
     assert found.first_tokens == (1, 1, 1, 1)
 
@@ -157,7 +154,6 @@ def test_whole_blocks_leave_less_room() -> None:
 def test_prompts_in_pieces_yield_no_token_until_the_last() -> None:
     instance = Instance(50, [Request(0, 0, 8), Request(0, 9, 2)])
     found = simulate(instance, "vllm-fcfs:block=1,max_seqs=4,budget=4")
-    assert isinstance(found, PausedRun)
     assert found.chunks == (Chunks(1, 0, (3, 3, 3)),)
     assert found.segments == (((1, 8),), ((4, 5),))
     assert found.peak_memory == 5 + 9 + 2
@@ -200,22 +196,23 @@ def test_what_a_server_cannot_serve_is_refused(policy: str, reason: str) -> None
 def test_runs_are_checked() -> None:
     instance = Instance(9, [Request(2, 3, 2)])
     found = simulate(instance, "vllm-fcfs:block=1")
-    assert isinstance(found, PausedRun)
     assert found.violations() == []
 
-    fields: dict[str, Any] = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    known: dict[str, Any] = {each.name: getattr(found, each.name) for each in fields(found)}
 
     def violation(**changes: object) -> str:
-        return PausedRun(**{**fields, **changes}).violations()[0]
+        return PolicyRun(**{**known, **changes}).violations()[0]
 
-    assert "2 tokens" in violation(segments=(((3, 3),),))
-    assert "not those of the last" in violation(starts=(3,))
-    assert "before its arrival" in violation(segments=(((2, 3),),), starts=(1,))
+    with pytest.raises(InvalidInput, match="hold 1 times for 2 tokens"):
+        violation(segments=(((3, 3),),))
+    with pytest.raises(InvalidInput, match="not those of the last"):
+        violation(starts=(3,))
+    assert "starts at 1, arrives at 2" in violation(segments=(((2, 3),),), starts=(1,))
     assert "cannot process" in violation(chunks=(Chunks(0, 1, (9,)),))
     assert "cannot process" in violation(chunks=(Chunks(0, 2, (1,)),))
     later = {"segments": (((5, 6),),), "starts": (4,)}
     apart, same = Chunks(0, 2, (1,)), Chunks(0, 3, (2,))
-    assert PausedRun(**{**fields, **later, "chunks": (same, apart)}).violations() == []
+    assert PolicyRun(**{**known, **later, "chunks": (same, apart)}).violations() == []
     assert "cannot process" in violation(**later, chunks=(same, same))
     assert "cannot process" in violation(**later, chunks=(Chunks(0, 2, (1, 1)), same))
     assert "cannot process" in violation(**later, chunks=(Chunks(0, 6, (1,)),))
@@ -261,9 +258,8 @@ def test_retraction_keeps_the_rules(case: Case, mixed: bool) -> None:
     page = case.limits["block"]
     policy = f"sglang:pred=noise,eps=0.9,page={page},mixed={int(mixed)},conservative=0.1"
     found = simulate(case.instance, policy)
-    assert isinstance(found, PausedRun)
-    assert found.paused_schedule.check().feasible
-    assert block_overflow(found.paused_schedule, page) is None
+    assert found.check().feasible
+    assert block_overflow(found, page) is None
 
 
 def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
@@ -271,7 +267,6 @@ def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
     found = simulate(
         Instance(16, requests), "sglang:conservative=0.01,mixed=1,pred=lower,intervals=rough"
     )
-    assert isinstance(found, PausedRun)
     assert found.segments == (((1, 6), (14, 15)), ((1, 3), (9, 13)), ((1, 8),))
     assert found.note == "2 pauses, 2 of them retractions"
 
@@ -279,7 +274,6 @@ def test_the_youngest_is_retracted_and_goes_on_at_the_end_of_the_line() -> None:
 def test_prompts_alone_hold_up_those_that_run() -> None:
     instance = Instance(20, [Request(0, 2, 4), Request(2, 3, 2)])
     apart, mixed = simulate(instance, "sglang"), simulate(instance, "sglang:mixed=1")
-    assert isinstance(apart, PausedRun)
     assert apart.segments == (((1, 2), (4, 5)), ((3, 4),))
     assert (apart.objective, mixed.objective) == (7, 6)
 
@@ -306,7 +300,6 @@ def test_retraction_knows_no_seconds() -> None:
 def test_a_prompt_that_is_preempted_half_way_is_processed_from_its_start() -> None:
     instance = Instance(11, [Request(0, 0, 6), Request(0, 0, 5), Request(1, 6, 1)])
     found = simulate(instance, "vllm-fcfs:block=1,max_seqs=3,budget=4")
-    assert isinstance(found, PausedRun)
     assert found.chunks == (Chunks(2, 1, (2, 2), is_lost=True), Chunks(2, 6, (4,)))
     assert [stretch.prompts for stretch in found.stretches] == [0, 2, 2, 0, 0, 4, 2]
 
@@ -336,10 +329,9 @@ class Sent(ArrivalRouter):
         return next(self._left)
 
 
-def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> FleetRun:
+def sent(case: Case, workers: int, to: Sequence[int], clock: Clock) -> PolicyRun:
     fleet = replace(case.instance, workers=workers)
     found = simulate(fleet, case.policy, router=Sent(to=to), clock=clock)
-    assert isinstance(found, FleetRun)
     return found
 
 
@@ -389,7 +381,7 @@ def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
     case = replace(case, limits=limits)
     fleet = replace(case.instance, workers=2)
 
-    def tokens(i: int, time: int, found: FleetRun) -> int:
+    def tokens(i: int, time: int, found: PolicyRun) -> int:
         made = sum(max(min(last, time) - first + 1, 0) for first, last in found.segments[i])
         if any(first <= time <= last for first, last in found.segments[i]):
             return fleet.requests[i].prompt + made
@@ -406,7 +398,6 @@ def test_routers_see_what_is_at_servers(case: Case, in_seconds: bool) -> None:
     for way, measure in measures.items():
         clock = Seconds(MODEL) if in_seconds else ROUNDS
         found = simulate(fleet, case.policy, router=way, clock=clock)
-        assert isinstance(found, FleetRun)
         for i, time in enumerate(found.arrivals):
             loads = [0, 0]
             for j in range(i):
@@ -421,7 +412,9 @@ def test_what_is_said_of_a_fleet_of_servers() -> None:
     requests = [Request(0, s, o) for s, o in ((2, 7), (2, 2), (4, 9), (0, 5))]
     fleet = Instance(16, [r for r in requests for _ in range(2)], workers=2)
     found = simulate(fleet, "vllm-fcfs:block=1", router="round-robin")
-    assert (found.objective, found.note, found.schedule) == (58, "4 pauses with tokens kept", None)
+    assert (found.objective, found.note) == (58, "4 pauses with tokens kept")
+    assert found.schedule is not None
+    assert (found.schedule.pauses, found.schedule.objective) == (4, 58)
     said = found.to_json()
     assert (said["pauses"], said["workers"]) == (4, [0, 1] * 4)
     assert said["segments"][6] == ((1, 3), (8, 9))

@@ -29,7 +29,8 @@ from kvopt import (
 )
 from kvopt.simulate.policies import registry
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.runs import Lost, PolicyRun
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Lost
 
 PLAIN = (
     "fcfs", "mc-sf", "mc-sf-total", "svf", "h-sf", "alpha-protect:alpha=0.2",
@@ -374,11 +375,9 @@ def test_a_run_stops_when_asked() -> None:
 
 SOUND = PolicyRun(
     Instance(7, [Request(0, 1, 4), Request(1, 1, 3)]),
-    "x",
     (2, 1),
-    (Lost(0, 0, 1),),
-    Outcome.COMPLETED,
-    0.0,
+    lost=(Lost(0, 0, 1),),
+    policy="x",
 )
 
 
@@ -390,7 +389,7 @@ def test_a_sound_run_has_no_violation() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"starts": (2, 0)}, "before its arrival"),
+        ({"starts": (2, 0)}, "starts at 0, arrives at 1"),
         ({"lost": (Lost(0, 0, 4),)}, "cannot lose"),
         ({"lost": (Lost(0, 3, 3),)}, "cannot lose"),
         ({"lost": (Lost(0, 3, 4),)}, "runs twice"),

@@ -8,7 +8,7 @@ from effort import many
 
 from kvopt import Instance, Request
 from kvopt.timetable.blocks import block_overflow
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 
 def test_the_first_time_at_which_blocks_do_not_suffice() -> None:
@@ -19,7 +19,7 @@ def test_the_first_time_at_which_blocks_do_not_suffice() -> None:
         requests = [Request(0, source.randint(0, 5), source.randint(1, 6)) for _ in range(count)]
         times = [sorted(source.sample(range(1, 14), r.output)) for r in requests]
         memory = source.randint(11, 30)
-        schedule = PausedSchedule.at_times(Instance(memory, requests), times)
+        schedule = Schedule.at_times(Instance(memory, requests), times)
         literal = None
         for time in range(1, 14):
             held = [

@@ -9,7 +9,6 @@ import pytest
 from strategies import instance_of, plain, random_instances, random_starts
 
 from kvopt.errors import InvalidInput
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.schedule import Schedule
 
 PAUSED = instance_of(10, [(0, 0, 10), (6, 5, 1)])
@@ -24,7 +23,7 @@ def random_times(
 
 
 def test_the_worked_case() -> None:
-    schedule = PausedSchedule(PAUSED, [[(1, 6), (8, 11)], [(7, 7)]])
+    schedule = Schedule(PAUSED, segments=[[(1, 6), (8, 11)], [(7, 7)]])
     check = schedule.check()
     assert (check.feasible, check.objective, check.peak_memory, check.makespan) == (
         True,
@@ -33,17 +32,16 @@ def test_the_worked_case() -> None:
         11,
     )
     assert schedule.pauses == 1
-    assert schedule.without_pauses() is None
     assert "pauses 1" in repr(schedule)
 
 
 def test_too_much_memory_is_named() -> None:
-    schedule = PausedSchedule(PAUSED, [[(1, 5), (7, 11)], [(7, 7)]])
+    schedule = Schedule(PAUSED, segments=[[(1, 5), (7, 11)], [(7, 7)]])
     assert schedule.check().violations == ("time 7: 12 tokens held, memory is 10",)
 
 
 def test_too_early_is_named() -> None:
-    schedule = PausedSchedule(PAUSED, [[(7, 16)], [(6, 6)]])
+    schedule = Schedule(PAUSED, segments=[[(7, 16)], [(6, 6)]])
     assert schedule.check().violations == ("request 'r1': starts at 5, arrives at 6",)
 
 
@@ -53,7 +51,7 @@ def test_checks_agree_with_the_definition() -> None:
     for instance in random_instances(400, seed=3):
         memory, triples = plain(instance)
         times = random_times(triples, source)
-        schedule = PausedSchedule.at_times(instance, times)
+        schedule = Schedule.at_times(instance, times)
         held = pause_oracle.held(triples, times)
         check = schedule.check()
         assert check.feasible == pause_oracle.feasible(memory, triples, times)
@@ -68,19 +66,19 @@ def test_without_pauses_it_is_the_schedule() -> None:
     source = random.Random(4)
     for instance in random_instances(200, seed=5):
         schedule = Schedule(instance, random_starts(instance, source, early=1))
-        same = PausedSchedule.of(schedule)
-        assert same.without_pauses() == schedule
+        same = Schedule(instance, segments=schedule.spans)
+        assert (same.pauses, same.starts) == (0, schedule.starts)
         assert same.check() == schedule.check()
         assert same.memory_profile() == schedule.memory_profile()
         times = [
             range(k + 1, c + 1) for k, c in zip(schedule.starts, schedule.completions, strict=True)
         ]
-        assert PausedSchedule.at_times(instance, times) == same
+        assert Schedule.at_times(instance, times) == same
 
 
 def test_segments_without_a_gap_are_one() -> None:
-    one = PausedSchedule(PAUSED, [[(1, 10)], [(11, 11)]])
-    assert PausedSchedule(PAUSED, [[[1, 3], [4, 4], [5, 10]], [[11, 11]]]) == one
+    one = Schedule(PAUSED, segments=[[(1, 10)], [(11, 11)]])
+    assert Schedule(PAUSED, segments=[[[1, 3], [4, 4], [5, 10]], [[11, 11]]]) == one
 
 
 @pytest.mark.parametrize(
@@ -107,5 +105,5 @@ def test_segments_without_a_gap_are_one() -> None:
 )
 def test_refused(segments: list[object], says: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        PausedSchedule(PAUSED, segments)  # type: ignore[arg-type]
+        Schedule(PAUSED, segments=segments)  # type: ignore[arg-type]
     assert str(caught.value) == says

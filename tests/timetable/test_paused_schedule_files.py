@@ -11,9 +11,8 @@ from refusals import MISSING, Place, edited, refusal
 from strategies import instance_of, random_instances, random_starts
 
 from kvopt.errors import FalseClaim
-from kvopt.timetable.pausing import PausedSchedule
 from kvopt.timetable.schedule import Schedule
-from kvopt.timetable.schedule_files import read_paused_schedule, read_schedule, write_schedule
+from kvopt.timetable.schedule_files import read_schedule, write_schedule
 
 INSTANCE = instance_of(10, [(0, 0, 10), (6, 5, 1)])
 SCHEDULE = {
@@ -24,12 +23,12 @@ SCHEDULE = {
 }
 
 
-def read(path: Path) -> PausedSchedule:
-    return read_paused_schedule(path, INSTANCE)
+def read(path: Path) -> Schedule:
+    return read_schedule(path, INSTANCE)
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    schedule = PausedSchedule(INSTANCE, [[(1, 6), (8, 11)], [(7, 7)]])
+    schedule = Schedule(INSTANCE, segments=[[(1, 6), (8, 11)], [(7, 7)]])
     write_schedule(schedule, tmp_path / "s.json")
     assert json.loads((tmp_path / "s.json").read_text()) == SCHEDULE
     assert read(tmp_path / "s.json") == schedule
@@ -44,15 +43,10 @@ def test_without_pauses_it_is_the_file_of_before(tmp_path: Path) -> None:
     for instance in random_instances(20, seed=8):
         schedule = Schedule(instance, random_starts(instance, random.Random(8)))
         write_schedule(schedule, tmp_path / "old.json")
-        write_schedule(PausedSchedule.of(schedule), tmp_path / "new.json")
+        write_schedule(Schedule(instance, segments=schedule.spans), tmp_path / "new.json")
         assert (tmp_path / "new.json").read_bytes() == (tmp_path / "old.json").read_bytes()
-        assert read_paused_schedule(tmp_path / "old.json", instance).without_pauses() == schedule
+        assert read_schedule(tmp_path / "old.json", instance) == schedule
         assert read_schedule(tmp_path / "new.json", instance) == schedule
-
-
-def test_what_pauses_is_no_schedule_of_starts(tmp_path: Path) -> None:
-    says = refusal(lambda p: read_schedule(p, INSTANCE), tmp_path / "s.json", json.dumps(SCHEDULE))
-    assert says == "schema: must be 'kvopt.schedule/1', got 'kvopt.schedule/2'"
 
 
 REFUSED: list[tuple[Place, object, str]] = [

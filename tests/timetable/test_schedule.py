@@ -33,7 +33,8 @@ from strategies import (
 from kvopt.errors import InvalidInput
 from kvopt.problem.instance import Instance
 from kvopt.problem.requests import Prediction, Request
-from kvopt.timetable.schedule import Schedule, identical_groups
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.standard_form import identical_groups
 
 
 def assert_check_agrees(instance: Instance, starts: list[int] | Starts) -> bool:
@@ -157,7 +158,7 @@ def test_a_schedule_has_one_start_for_each_request(starts: Starts) -> None:
 @pytest.mark.parametrize("start", [True, False, 1.0, "1", None])
 def test_starts_are_integers(start: object) -> None:
     with pytest.raises(InvalidInput, match=r"^request 'r1': starts: must be an integer, got "):
-        Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), (0, start))  # type: ignore[arg-type]
+        Schedule(instance_of(9, [(0, 1, 1), (0, 1, 1)]), (0, start))
 
 
 def test_empty_schedule() -> None:

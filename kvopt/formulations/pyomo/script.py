@@ -17,7 +17,7 @@ from kvopt.formulations.pyomo.time_indexed import starts_from
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance import Instance
 from kvopt.problem.instance_files import read_instance
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 Build = Callable[[Instance], pyo.ConcreteModel]
 Options = Mapping[str, Any] | None
@@ -64,7 +64,7 @@ def _print_times(model: pyo.ConcreteModel, instance: Instance) -> int:
     times = times_from(model)
     if times is None:
         return _NO_SCHEDULE
-    schedule = PausedSchedule.at_times(instance, times)
+    schedule = Schedule.at_times(instance, times)
     for request, segments in zip(instance, schedule.segments, strict=True):
         print(f"times {request.id}", *(f"{first}-{last}" for first, last in segments))
     return 0

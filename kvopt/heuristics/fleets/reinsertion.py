@@ -12,6 +12,7 @@ densely, one integer for each worker and time.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +112,7 @@ def _cycle(search: Search, steps: int, seed: int, end: float) -> None:
             return
 
 
-def fleet_of(instance: Instance, starts: tuple[int, ...], workers: tuple[int, ...]) -> Fleet:
+def fleet_of(instance: Instance, starts: Sequence[int], workers: Sequence[int]) -> Fleet:
     """Return a schedule as arrays.
 
     Raises

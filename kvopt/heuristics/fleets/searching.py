@@ -69,7 +69,7 @@ def improve_workers(search: Search, seconds: float) -> None:
     schedule = search.schedule
     assert schedule is not None
     starts, end, left = list(schedule.starts), working_time() + seconds, len(schedule.starts)
-    for members, part in zip(schedule.members(), schedule.parts(), strict=True):
+    for members, part in zip(schedule.members, schedule.parts, strict=True):
         limit = (end - working_time()) * len(members) / max(left, 1)
         left -= len(members)
         if len(members) < 2 or search.should_stop() or limit <= 0:

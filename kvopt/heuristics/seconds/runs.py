@@ -10,12 +10,11 @@ that each worker does about what it did, and a request that moves keeps its time
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heapreplace
 from random import Random
-from typing import Any
 
 from kvopt.bounds.seconds_evaluation import shares
 from kvopt.incumbent.incumbent import Search
@@ -26,8 +25,7 @@ from kvopt.simulate.policies.base import Policy
 from kvopt.simulate.policies.patient import LeastShare
 from kvopt.simulate.running import run
 from kvopt.simulate.simulator import Stopped
-from kvopt.timetable.fleet_runs import FleetRun
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 POLICIES = ("svf", "mc-sf", "fcfs")
 """Policies that are tried first."""
@@ -98,14 +96,14 @@ def offer_one_by_one(search: Search) -> None:
     instance, model, began = search.instance, search.clock.batch_time, working_time()
     arrivals, count = search.clock.arrivals(instance), len(instance)
     starts, workers = [0] * count, [0] * count
-    resumed: dict[int, dict[int, int]] = {}
+    resumed: list[dict[int, int]] = [{} for _ in range(instance.workers)]
     free = [(0, worker, 0) for worker in range(instance.workers)]  # until when, and the next round
     for i in sorted(range(count), key=lambda i: (arrivals[i], i)):
         time, worker, number = free[0]
         prompt, output = instance.requests[i].shape
         begin = max(time, arrivals[i])
         if begin > time or not number:
-            resumed.setdefault(worker, {})[number] = begin
+            resumed[worker][number] = begin
         starts[i], workers[i] = number, worker
         end = begin + model.round_ns(1, prompt, prompt + 1)
         end += model.stretch_ns(1, prompt + 2, output - 1)
@@ -167,17 +165,10 @@ class _Dealt:
 
     def __init__(self, search: Search, made: PolicyRun) -> None:
         self._search = search
-        self._keys = [time for time in made.start_times if time is not None]
+        self._keys = list(made.start_times)
         self._began = working_time()
         self._line = sorted(range(len(self._keys)), key=self._keys.__getitem__)
-        self._members: list[list[int]] = [[] for _ in range(search.instance.workers)]
-        if isinstance(made, FleetRun):
-            for i, worker in enumerate(made.workers):
-                assert worker is not None, "the run is complete"
-                self._members[worker].append(i)
-            self._parts = list(made.parts)
-        else:
-            self._members[0], self._parts = list(range(len(self._keys))), [made]
+        self._members, self._parts = made.members, list(made.parts)
 
     def step(self, random: Random) -> bool:
         """Try a move, a swap or another key; keep it if it is better, and say whether it is."""
@@ -201,8 +192,8 @@ class _Dealt:
         for worker in touched:
             changed[worker].sort()
             parts[worker] = self._alone(changed[worker])
-        before = sum(self._value(self._parts[worker]) for worker in touched)
-        if sum(self._value(parts[worker]) for worker in touched) >= before:
+        before = sum(self._parts[worker].objective for worker in touched)
+        if sum(parts[worker].objective for worker in touched) >= before:
             self._keys[i] = key
             return False
         self._members, self._parts = changed, parts
@@ -219,20 +210,14 @@ class _Dealt:
         part = search.instance.of_one_worker(members)
         return run(part, policy, clock=search.clock, should_stop=search.should_stop)
 
-    @staticmethod
-    def _value(part: PolicyRun) -> int:
-        assert part.objective is not None, "true outputs never overflow"
-        return part.objective
-
     def _whole(self) -> PolicyRun:
         """Return what all workers do as one run."""
         count = len(self._line)
         starts, workers = [0] * count, [0] * count
         for worker, (members, part) in enumerate(zip(self._members, self._parts, strict=True)):
             for i, start in zip(members, part.starts, strict=True):
-                assert start is not None
                 starts[i], workers[i] = start, worker
-        resumed = {worker: part.resumed for worker, part in enumerate(self._parts)}
+        resumed = [part.resumed[0] for part in self._parts]
         return joined_run(
             self._search, "moves between workers", starts, workers, resumed, self._began
         )
@@ -240,13 +225,10 @@ class _Dealt:
 
 def joined_run(
     search: Search, label: str, starts: Sequence[int], workers: Sequence[int],
-    resumed: dict[int, Any], began: float,
+    resumed: Sequence[Mapping[int, int]], began: float,
 ) -> PolicyRun:  # fmt: skip
     """Return a run from where requests are, and from when each worker began after it was idle."""
-    made = PolicyRun(
-        search.instance, label, tuple(starts), (), Outcome.COMPLETED, working_time() - began,
-        clock=search.clock, resumed=resumed.get(0, {}),
+    return PolicyRun(
+        search.instance, starts, workers, clock=search.clock, resumed=resumed, policy=label,
+        wall_seconds=working_time() - began,
     )  # fmt: skip
-    if search.instance.workers == 1:
-        return made
-    return FleetRun.of(made, workers, resumed)

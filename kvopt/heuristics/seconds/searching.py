@@ -27,7 +27,7 @@ from kvopt.kernels.compile_clock import working_time
 from kvopt.problem.arrivals import arrivals_ns
 from kvopt.problem.clocks import Seconds
 from kvopt.problem.instance import Instance
-from kvopt.timetable.runs import Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
 
 SLOWER = (1.05, 1.03, 1.07, 1.0)
 """How many times as slow the machine of the prices is, in turn."""
@@ -170,8 +170,8 @@ class _Beams:
         done = self._rooms[0].done
         resumed = dict(done.resumed[: scene.counts[WAITS]].tolist())
         made = PolicyRun(
-            self._instance, "beams", tuple(done.starts.tolist()), (), Outcome.COMPLETED, 0.0,
-            clock=self._clock, resumed=resumed,
+            self._instance, done.starts.tolist(), clock=self._clock, resumed=[resumed],
+            policy="beams", wall_seconds=0.0,
         )  # fmt: skip
         broken = made.violations()
         assert not broken, broken[0]

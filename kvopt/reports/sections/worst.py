@@ -19,9 +19,8 @@ from kvopt.reports.layout import figure, said_of
 from kvopt.reports.registry import Context, Section, register
 from kvopt.reports.study import Run, Study
 from kvopt.reports.words import counted, size_of
-from kvopt.timetable.paused_runs import PausedRun
-from kvopt.timetable.pausing import PausedSchedule
-from kvopt.timetable.runs import Lost, Outcome, PolicyRun
+from kvopt.timetable.runs import PolicyRun
+from kvopt.timetable.work import Lost
 
 _SCHEMAS = ("kvopt.certificate/1", "kvopt.certificate/2")
 _BEST = "best schedule found"
@@ -142,7 +141,7 @@ def _checked(instance: Instance, label: str, content: object, value: int | None)
         if any(piece.request not in range(len(instance)) for piece in lost):
             raise IndexError
         made = (
-            PausedRun.of(PausedSchedule(instance, content["segments"]), label)
+            PolicyRun(instance, segments=content["segments"], policy=label)
             if "segments" in content
             else _started(instance, label, content, lost)
         )
@@ -161,7 +160,7 @@ def _started(
     starts = _integers(content["starts"])
     if len(starts) != len(instance):
         raise IndexError
-    return PolicyRun(instance, label, starts, tuple(lost), Outcome.COMPLETED, 0.0)
+    return PolicyRun(instance, starts, lost=tuple(lost), policy=label)
 
 
 def _integers(values: Iterable[object]) -> tuple[int, ...]:

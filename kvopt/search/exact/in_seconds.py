@@ -57,7 +57,7 @@ def search_all(search: Search) -> None:
     parts = best_partition(instance, known, upper)
     if parts is not None:
         starts, workers = places_of(parts, known, count)
-        resumed = {worker: waits[bits] for worker, bits in enumerate(parts)}
+        resumed = [waits.get(bits, {}) for bits in parts]
         search.offer(joined_run(search, _NAME, starts, workers, resumed, began), _NAME)
     if is_complete and search.objective is not None and Scope.RESTARTS.covers(search.problem.scope):
         search.offer_claimed(search.objective, _NAME)

@@ -27,7 +27,7 @@ from kvopt.kernels.compiled import compiled
 from kvopt.problem.arrays import Flags, Integers
 from kvopt.problem.instance import Instance
 from kvopt.search.exact.paused_groups import MOST_TOGETHER, Group, fill, groups_of
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 LARGEST_LAYER = 5_000_000
 """Limit of the labels of a round, of 16 bytes each; those of all rounds are kept."""
@@ -83,7 +83,7 @@ class Found(NamedTuple):
         How many were kept.
     """
 
-    schedule: PausedSchedule | None
+    schedule: Schedule | None
     labels: int
 
 
@@ -118,9 +118,7 @@ def search_layers(
     if best is not None:
         times = _active_times(given, best, waits, upper)
         order = [i for group in groups for i in group.members]
-        schedule = PausedSchedule.at_times(
-            instance, [times[order.index(i)] for i in range(len(order))]
-        )
+        schedule = Schedule.at_times(instance, [times[order.index(i)] for i in range(len(order))])
     return Found(schedule, sum(map(len, layers)))
 
 

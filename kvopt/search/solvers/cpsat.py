@@ -9,11 +9,12 @@ from typing import Any
 from kvopt.bounds.windows import start_windows
 from kvopt.formulations.cpsat import LARGEST_PAIRS, PairModel, pair_model
 from kvopt.formulations.paused_cpsat import LARGEST_TOKENS, TokenModel, token_model
-from kvopt.incumbent.incumbent import Search, paused_best
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_cp_model
 from kvopt.search.registry import PAUSED_ENGINES, register
-from kvopt.timetable.pausing import PausedSchedule, times_in_arrival_order
+from kvopt.timetable.schedule import Schedule
+from kvopt.timetable.standard_form import in_standard_form
 
 _NAME = "cpsat"
 _SOON = 1.0
@@ -50,7 +51,7 @@ def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
 
     def offer(value: Callable[[Any], Any]) -> None:
         times = [[int(value(time)) for time in row] for row in built.times]
-        search.offer(PausedSchedule.at_times(search.instance, times), "CP-SAT")
+        search.offer(Schedule.at_times(search.instance, times), "CP-SAT")
 
     work_on(search, built.model, offer, presolve=presolve)
 
@@ -81,14 +82,14 @@ def work_on(
 
 def _hint(built: PairModel, search: Search) -> None:
     if search.schedule is not None:
-        schedule = search.schedule.in_standard_form()
+        schedule = in_standard_form(search.schedule)
         for i, where in enumerate(zip(schedule.starts, schedule.workers, strict=True)):
             built.hint(i, *where)
 
 
 def _hint_with_pauses(built: TokenModel, search: Search) -> None:
-    if (best := paused_best(search)) is not None:
-        hinted = times_in_arrival_order(best)
+    if search.best is not None:
+        hinted = in_standard_form(search.best).active_times
         for variables, active in zip(built.times, hinted, strict=True):
             for variable, time in zip(variables, active, strict=True):
                 built.model.add_hint(variable, time)

@@ -13,7 +13,7 @@ from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
 from kvopt.formulations.highs import interrupt_of, set_options
 from kvopt.formulations.layout import nonzeros
 from kvopt.formulations.paused import CELLS_OF_A_COLUMN, paused_arrays
-from kvopt.incumbent.incumbent import Search, paused_best
+from kvopt.incumbent.incumbent import Search
 from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.search.registry import PAUSED_ENGINES, register
@@ -49,7 +49,7 @@ def run_with_pauses(search: Search, *, presolve: bool = True) -> None:
         cells = CELLS_OF_A_COLUMN * nonzeros(search.instance, windows)
         search.refuse_beyond_budget(_BYTES * cells)
         model = paused_arrays(search.instance, windows)
-    known = None if (best := paused_best(search)) is None else model.columns_of(best)
+    known = None if search.best is None else model.columns_of(search.best)
 
     def offer(values: Any) -> bool:
         schedule = model.schedule_of(values)

@@ -23,7 +23,7 @@ from kvopt.incumbent.interrupts import run_in_thread
 from kvopt.kernels.dependencies import DEFAULT_SOLVER, require_solver
 from kvopt.problem.instance_files import instance_to_json
 from kvopt.search.registry import PAUSED_ENGINES, register
-from kvopt.timetable.pausing import PausedSchedule
+from kvopt.timetable.schedule import Schedule
 
 _BYTES = 600
 """Bytes that Pyomo and a solver take for each coefficient, in their own process."""
@@ -111,7 +111,7 @@ def _hear(message: dict[str, Any], search: Search, label: str) -> None:
     if "starts" in message:
         search.offer_starts(message["starts"], label, message["workers"])
     if "times" in message:
-        search.offer(PausedSchedule.at_times(search.instance, message["times"]), label)
+        search.offer(Schedule.at_times(search.instance, message["times"]), label)
     if "bound" in message:
         search.offer_claimed(message["bound"], label)
     if "fault" in message:

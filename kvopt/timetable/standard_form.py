@@ -1,0 +1,49 @@
+"""One schedule for all that are equal but for names, as models have it that leave out the rest."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from kvopt.problem.instance import Instance
+from kvopt.timetable.schedule import Schedule
+
+
+def identical_groups(instance: Instance) -> list[list[int]]:
+    """Group the positions of requests of one shape, each group in order of arrival.
+
+    Two requests of equal prompt and output can swap starts when the later start is
+    given to the later arrival: neither feasibility nor total latency changes.  So some
+    optimum starts every group in this order.
+    """
+
+    def key(i: int) -> tuple[int, int]:
+        return instance.requests[i].shape
+
+    def order(i: int) -> tuple[tuple[int, int], int, int]:
+        return key(i), instance.requests[i].arrival, i
+
+    groups = groupby(sorted(range(len(instance)), key=order), key)
+    return [members for _, group in groups if len(members := list(group)) > 1]
+
+
+def in_standard_form(schedule: Schedule) -> Schedule:
+    """Return a schedule as good in which requests of one shape are in order of arrival.
+
+    Those start in this order, and workers are numbered in the order of the first request of each.
+    Where requests pause, they have swapped the times of each token instead.
+    """
+    instance, groups = schedule.instance, identical_groups(schedule.instance)
+    if schedule.segments:
+        times = list(schedule.active_times)
+        for group in groups:
+            by_token = zip(*(times[i] for i in group), strict=True)
+            for i, active in zip(group, zip(*map(sorted, by_token), strict=True), strict=True):
+                times[i] = list(active)
+        return Schedule.at_times(instance, times)
+    places = list(range(len(instance)))
+    for group in groups:
+        for i, place in zip(group, sorted(group, key=schedule.starts.__getitem__), strict=True):
+            places[i] = place
+    names: dict[int, int] = {}
+    workers = [names.setdefault(schedule.workers[i], len(names)) for i in places]
+    return Schedule(instance, [schedule.starts[i] for i in places], workers)

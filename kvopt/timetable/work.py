@@ -1,0 +1,117 @@
+"""Stretches of work: tokens in a row, what an eviction threw away, prompts in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from numbers import Integral
+from typing import NamedTuple
+
+from kvopt.errors import InvalidInput, shown
+from kvopt.problem.instance import Instance
+from kvopt.problem.requests import Request
+from kvopt.problem.scopes import Scope
+
+Segment = tuple[int, int]
+"""First and last active time of a stretch: its tokens are ``last - first + 1``."""
+
+
+Segments = Sequence[Sequence[Sequence[int]]]
+"""Those of each request."""
+
+
+class Lost(NamedTuple):
+    """A stretch of work that an eviction threw away.
+
+    The request was active at the times ``start + 1 .. end``.
+    """
+
+    request: int
+    start: int
+    end: int
+
+
+class Chunks(NamedTuple):
+    """Rounds in a row that process parts of a prompt and yield no token.
+
+    Parameters
+    ----------
+    request
+        Whose prompt; tokens that it produced before a pause are processed like a prompt.
+    start
+        The round at which the first of them begins.
+    tokens
+        What each of them processes.
+    is_lost
+        Whether the request was preempted before its next token, so that all is processed again.
+    """
+
+    request: int
+    start: int
+    tokens: tuple[int, ...]
+    is_lost: bool = False
+
+    @property
+    def end(self) -> int:
+        """The round at which the last of them ends."""
+        return self.start + len(self.tokens)
+
+
+def scope_of(segments: Segments, chunks: Sequence[Chunks], lost: Sequence[Lost]) -> Scope:
+    """Return what a schedule makes use of: lost work, pauses, prompts in pieces."""
+    used = [
+        (lost, Scope.RESTARTS),
+        (any(len(rows) > 1 for rows in segments), Scope.PAUSES),
+        (chunks, Scope.CHUNKS),
+    ]
+    return reduce(Scope.joined, [scope for some, scope in used if some], Scope.RUNS)
+
+
+def checked_segments(
+    instance: Instance, given: Sequence[Iterable[Sequence[int]]]
+) -> tuple[tuple[Segment, ...], ...]:
+    """Return the segments of each request, joined where there is no gap, else raise."""
+    if len(given) != len(instance):
+        reason = f"has {len(given)} entries for {len(instance)} requests"
+        raise InvalidInput(reason, field="segments")
+    return tuple(map(_checked, instance, given))
+
+
+def _checked(request: Request, given: object) -> tuple[Segment, ...]:
+    try:
+        return tuple(_joined(request, given))
+    except InvalidInput as error:
+        raise error.located(request=repr(request.id)) from None
+
+
+def _joined(request: Request, given: object) -> Iterator[Segment]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _refused(f"must be a list of pairs, got {shown(given)}")
+    tokens, first, last = 0, 0, None
+    for pair in given:
+        begin, end = _checked_pair(pair)
+        if last is not None and begin <= last:
+            raise _refused(f"must ascend, got {shown([begin, end])} after time {last}")
+        if last is not None and begin > last + 1:
+            yield first, last
+        first = begin if last is None or begin > last + 1 else first
+        last, tokens = end, tokens + end - begin + 1
+    if last is None or tokens != request.output:
+        raise _refused(f"hold {tokens} times for {request.output} tokens")
+    yield first, last
+
+
+def _checked_pair(pair: object) -> Segment:
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise _refused(f"must be pairs [first, last], got {shown(pair)}")
+    for time in pair:
+        if isinstance(time, bool) or not isinstance(time, Integral):
+            raise _refused(f"must hold integers, got {shown(time)}")
+    first, last = map(int, pair)
+    if first > last:
+        raise _refused(f"must have first <= last, got {shown(pair)}")
+    return first, last
+
+
+def _refused(reason: str) -> InvalidInput:
+    return InvalidInput(reason, field="segments")
