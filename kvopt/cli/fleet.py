@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json as json_of
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.markup import escape
-
 from kvopt.certificates.deadlines import deadline_of
 from kvopt.cli import common
-from kvopt.cli.assumed import clock_of, say_assumed_clock
 from kvopt.cli.common import option
 from kvopt.cli.messages import command_line
 from kvopt.cli.outputs import try_folder
 from kvopt.errors import InvalidInput, MissingPackage, shown
 from kvopt.files.atomic import write_atomically
 from kvopt.problem.instance import MOST_WORKERS
-from kvopt.problem.instance_files import read_instance
 
 if TYPE_CHECKING:
     from kvopt.experiments.fleets.sizes import Band, FleetSizes
@@ -27,12 +24,11 @@ _COUNTS = re.compile(r"([0-9]{1,6})(?:\.\.([0-9]{1,6}))?")
 _MOST_COUNTS = 1000
 """More are refused: a mistyped range should not run for days."""
 
-_HEADS = ("at most>", "found by", "target")
-_OPTIONAL = ("found by",)
 
+@dataclass(frozen=True)
+class TargetOptions:
+    """What is to be reached."""
 
-def fleet_command(
-    file: common.InstanceFile,
     match: Annotated[
         str | None,
         option(
@@ -41,7 +37,7 @@ def fleet_command(
             "NAME[:KEY=VALUE,...]",
             names="policies",
         ),
-    ] = None,
+    ] = None
     target: Annotated[
         str | None,
         option(
@@ -49,16 +45,15 @@ def fleet_command(
             "In its place: mean=100 in rounds, mean=5s, or misses=1% of a --deadline.",
             "mean=T|misses=P%",
         ),
-    ] = None,
-    deadline: Annotated[
-        str | None,
-        option(
-            "--deadline",
-            "Count who misses it: 40 rounds, 30s, own; first-token:2s for first tokens.",
-            "TIME",
-        ),
-    ] = None,
-    routers: Annotated[
+    ] = None
+    deadline: common.Deadline = None
+
+
+@dataclass(frozen=True)
+class TriedOptions:
+    """What is tried, and for how long."""
+
+    router: Annotated[
         list[str] | None,
         option(
             "--router",
@@ -66,20 +61,15 @@ def fleet_command(
             "NAME[:KEY=VALUE,...]",
             names="routers",
         ),
-    ] = None,
-    names: Annotated[
+    ] = None
+    policy: Annotated[
         list[str] | None,
         common.policies("A scheduler to try; may be given several times; default: svf."),
-    ] = None,
-    workers: common.Workers = None,
+    ] = None
     counts: Annotated[
         str | None,
         option("--counts", "Numbers of machines: 1..12, or 2,4,8; default: as needed.", "RANGE"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option("--out", "Write certificates, picture and JSON; what is there counts.", "DIR"),
-    ] = None,
+    ] = None
     time_limit: Annotated[
         float,
         option(
@@ -88,11 +78,19 @@ def fleet_command(
             "S",
             min=0,
         ),
-    ] = 10.0,
-    threads: common.Threads = None,
-    memory: common.Memory = None,
-    seconds: common.Seconds = False,
-    model: common.BatchTime = None,
+    ] = 10.0
+    threads: common.Threads = None
+
+
+def fleet_command(
+    problem: common.InstanceOptions,
+    timing: common.ClockOptions,
+    aims: TargetOptions,
+    tried: TriedOptions,
+    out: Annotated[
+        Path | None,
+        option("--out", "Write certificates, picture and JSON; what is there counts.", "DIR"),
+    ] = None,
     json: common.Json = False,
     _modules: common.Modules = None,
 ) -> None:
@@ -105,34 +103,33 @@ def fleet_command(
     """
     from kvopt.experiments.fleets.running import FleetMatch, fleet_sizes, routers_of
 
-    if (match is None) == (target is None):
+    if (aims.match is None) == (aims.target is None):
         raise InvalidInput("give --match or --target, one of them", field="options")
-    if match is None and workers is not None:
+    if aims.match is None and problem.workers is not None:
         raise InvalidInput(
             "goes with --match; --counts names the machines to try", field="--workers"
         )
-    wanted, aimed = None if counts is None else _parsed(counts), deadline_of(deadline)
-    clock = clock_of(seconds, model)
+    counts = None if tried.counts is None else _parsed(tried.counts)
+    deadline, clock = deadline_of(aims.deadline), timing.clock()
     if out is not None:
         try_folder("--out", out)
-    common.warn_oversubscription(threads)
-    instance = read_instance(file, memory, workers)
-    if aimed is not None:
-        with common.blamed_on(file):
-            aimed.allowed(instance, rounds=clock.is_even)
-    say_assumed_clock(clock, model)
-    ways = routers or []
-    aim: str | FleetMatch = target or ""
-    if match is not None:
-        aim = FleetMatch(match, (ways or routers_of(match)[-1:])[0], instance.workers)
+    common.warn_oversubscription(tried.threads)
+    instance = problem.read()
+    if deadline is not None:
+        with common.blamed_on(problem.file):
+            deadline.allowed(instance, rounds=clock.is_even)
+    timing.say_assumed()
+    ways = tried.router or []
+    aim: str | FleetMatch = aims.target or ""
+    if aims.match is not None:
+        aim = FleetMatch(aims.match, (ways or routers_of(aims.match)[-1:])[0], instance.workers)
         ways = ways[1:] and ways
     quiet = json or not common.is_watched()
     with common.undisturbed():
         found = fleet_sizes(
-            instance, aim, policies=names or (), routers=ways, deadline=aimed, counts=wanted,
-            clock=clock, time_limit=time_limit, threads=threads, out=out,
-            observer=common.detail if quiet else common.say,
-            command=command_line(),
+            instance, aim, policies=tried.policy or (), routers=ways, deadline=deadline,
+            counts=counts, clock=clock, time_limit=tried.time_limit, threads=tried.threads, out=out,
+            observer=common.detail if quiet else common.say, command=command_line(),
         )  # fmt: skip
         if json:
             common.print_json(found.to_json())
@@ -180,26 +177,19 @@ def _print(found: FleetSizes) -> None:
     print(found.answer)
     measure = found.measure
     print(f"target: {measure.said(found.target)}")
-    heads = [
-        "machines>",
-        f"{measure.name} at least>",
-        *_HEADS,
-        *(f"{escape(label)}>" for label in found.labels),
+    rows = [
+        {
+            "machines": band.workers,
+            f"{measure.name} at least": measure.worded(band.lower, up=False),
+            "at most": measure.worded(band.upper, up=True),
+            "found by": band.found_by,
+            "target": _verdict(found, band),
+            **{label: measure.worded(band.runs.get(label), up=True) for label in found.labels},
+        }
+        for band in found.bands
     ]
-    table = common.new_table(
-        *heads, prose=("found by",), optional=(*reversed(found.labels), *_OPTIONAL)
-    )
-    for band in found.bands:
-        runs = (measure.worded(band.runs.get(label), up=True) for label in found.labels)
-        table.add_row(
-            str(band.workers),
-            measure.worded(band.lower, up=False),
-            measure.worded(band.upper, up=True),
-            escape(band.found_by or "-"),
-            _verdict(found, band),
-            *runs,
-        )
-    common.print_table(table)
+    if rows:
+        common.print_rows(rows, ("found by",), (*reversed(found.labels), "found by"))
     common.say(found.scope.sentence)
     if found.left:
         common.say(f"kvopt: not looked at: {', '.join(map(str, found.left))} machines")
