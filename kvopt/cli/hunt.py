@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,24 +18,28 @@ from kvopt.problem.scopes import Scope
 if TYPE_CHECKING:
     from kvopt.experiments.hunting import Hunt
 
-_TIME_LIMIT = 60.0
-"""Seconds that a hunt may take where no limit is given."""
+
+@dataclass(frozen=True)
+class SpaceOptions:
+    """Which instances are tried, for how long; the names are of `hunt`."""
+
+    n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)]
+    memory: Annotated[int, option("--memory -m", "Cache size, at most.", "M", min=1)]
+    time_limit: Annotated[float, option("--time-limit -t", "Seconds.", "S", min=0)] = 60.0
+    seed: common.Seed = 0
+    equal_prompts: Annotated[
+        bool, option("--equal-prompts", "One prompt for all requests of an instance.")
+    ] = False
+    last_arrival: Annotated[int, option("--last-arrival", "Arrivals are 0 .. A.", "A", min=0)] = 0
 
 
 def hunt_command(
-    n: Annotated[int, option("--n", "Requests, at most.", "N", min=1)],
-    memory: Annotated[int, option("--memory -m", "Cache size, at most.", "M", min=1)],
+    space: SpaceOptions,
     names: Annotated[
         list[str] | None,
         common.policies("Policy to hunt; of several the best on an instance counts."),
     ] = None,
     scope: common.Covers = None,
-    time_limit: common.TimeLimit = _TIME_LIMIT,
-    seed: common.Seed = 0,
-    equal_prompts: Annotated[
-        bool, option("--equal-prompts", "One prompt for all requests of an instance.")
-    ] = False,
-    last_arrival: Annotated[int, option("--last-arrival", "Arrivals are 0 .. A.", "A", min=0)] = 0,
     output: Annotated[
         Path | None, option("--output -o", "Write the certificate; - is standard output.", "CERT")
     ] = None,
@@ -57,16 +62,12 @@ def hunt_command(
         if not json and common.is_watched():
             common.say(f"{ratio} = {float(ratio):.4f} after {tried:,} instances")
 
-    found = hunt(
-        names or [], n=n, memory=memory, scope=scope, seed=seed,
-        time_limit=_TIME_LIMIT if time_limit is None else time_limit,
-        last_arrival=last_arrival, equal_prompts=equal_prompts, watch=watch,
-    )  # fmt: skip
+    found = hunt(names or [], scope=scope, watch=watch, **vars(space))
     with certificate_written("--output", output, found.certificate, write_certificate):
         if json:
             common.print_json(found.to_json())
         else:
-            _print(found, n, memory)
+            _print(found, space.n, space.memory)
     if found.interrupted:
         raise typer.Exit(common.INTERRUPTED)
     if found.certificate is None:

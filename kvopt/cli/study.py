@@ -6,7 +6,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,24 @@ _LOG_EVERY = 10.0
 """Seconds between two lines of progress in a log file."""
 
 
+@dataclass(frozen=True)
+class WorkOptions:
+    """Where and how the work is done; the names are of `run_study`."""
+
+    jobs: Annotated[
+        int | None, option("--jobs -j", "Processes; default: every core.", "N", min=1)
+    ] = None
+    scheduler: Annotated[
+        str | None, option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
+    ] = None
+    limit: Annotated[
+        int | None, option("--limit", "The first K draws of each entry only.", "K", min=1)
+    ] = None
+    retry: Annotated[bool, option("--retry", "Do again what failed in an earlier run.")] = False
+
+
 def study_command(
+    work: WorkOptions,
     name: Annotated[
         str | None,
         typer.Argument(
@@ -37,20 +54,10 @@ def study_command(
         ),
     ] = None,
     out: Annotated[Path | None, option("--out", "Folder of the study.", "DIR")] = None,
-    jobs: Annotated[
-        int | None, option("--jobs -j", "Processes; default: every core.", "N", min=1)
-    ] = None,
-    scheduler: Annotated[
-        str | None, option("--scheduler", "Dask scheduler: tcp://host:8786.", "ADDRESS")
-    ] = None,
-    limit: Annotated[
-        int | None, option("--limit", "The first K draws of each entry only.", "K", min=1)
-    ] = None,
     data: Annotated[
         Path | None,
         option("--data", "Folder of the public traces, in place of stand-ins.", "DIR"),
     ] = None,
-    retry: Annotated[bool, option("--retry", "Do again what failed in an earlier run.")] = False,
     describe: Annotated[
         bool, option("--describe", "Print the description of the study and do nothing.")
     ] = False,
@@ -86,13 +93,11 @@ def study_command(
     if study.limits[0].batch_time is not None:
         model = tomllib.loads(text).get("batch_time")
         common.say_machine(model, 'batch_time = "{}"', "batch_time in the description")
-    if scheduler is None:
-        common.warn_oversubscription(jobs)
+    if work.scheduler is None:
+        common.warn_oversubscription(work.jobs)
     try:
-        found = run_study(
-            study, out, jobs=jobs, scheduler=scheduler, limit=limit, retry=retry,
-            observer=None if json else _observer(study.name),
-        )  # fmt: skip
+        observer = None if json else _observer(study.name)
+        found = run_study(study, out, observer=observer, **vars(work))
     except KeyboardInterrupt:  # before anything was begun
         raise typer.Exit(common.INTERRUPTED) from None
     if common.is_watched() and not json:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.errors import TooLarge
-from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, column_names, layout, row_names
+from kvopt.formulations.layout import Layout, LayoutOptions, column_names, layout, row_names
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
 from kvopt.problem.arrays import Floats, Integers
@@ -116,9 +116,7 @@ class ArrayModel(Program):
 def time_indexed_arrays(
     instance: Instance,
     windows: Windows | None = None,
-    *,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> ArrayModel:
     """Build the time-indexed integer program of an instance.
 
@@ -128,14 +126,10 @@ def time_indexed_arrays(
         The problem.
     windows
         Start rounds to consider; by default those that are proved to hold an optimum.
-    order_identical
-        Add the rows that order requests of one shape.
-    largest_columns
-        Raise `TooLarge` beyond this number of columns.
+    options
+        See `LayoutOptions`.
     """
-    plan = layout(
-        instance, windows, order_identical=order_identical, largest_columns=largest_columns
-    )
+    plan = layout(instance, windows, **options)
     columns = [len(w) * len(at) for w, at in zip(plan.windows, plan.workers, strict=True)]
     begins = np.array([0, *accumulate(columns)], dtype=np.int64)
     orders = _order_rows(instance, plan)

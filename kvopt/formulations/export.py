@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import shutil
 from pathlib import Path
+from typing import Unpack
 
 from kvopt.errors import InvalidInput, unknown_name
 from kvopt.files.atomic import atomic_path
 from kvopt.formulations.arrays import Program, time_indexed_arrays, to_highs
-from kvopt.formulations.layout import LARGEST_COLUMNS
+from kvopt.formulations.layout import LayoutOptions
 from kvopt.formulations.paused import paused_arrays
 from kvopt.formulations.windows import Windows
 from kvopt.kernels.dependencies import load_highspy
@@ -28,7 +29,7 @@ def export(
     format: str | None = None,  # noqa: A002 - the name in the contract
     *,
     windows: Windows | None = None,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> None:
     """Write the time-indexed program, its relaxation, or the one with pauses, as MPS or LP.
 
@@ -49,15 +50,15 @@ def export(
         ``mps`` or ``lp``; by default what the name ends in, see `format_of`.
     windows
         Start rounds to consider; by default those that are proved to hold an optimum.
-    largest_columns
-        Raise `TooLarge` beyond this number of columns.
+    options
+        See `LayoutOptions`.
     """
     refuse_blocks(instance, "export")
     _one_of(formulation, FORMULATIONS, "formulation")
     format = format_of(path) if format is None else format  # noqa: A001
     _one_of(format, FORMATS, "format")
     build = paused_arrays if formulation == "pauses" else time_indexed_arrays
-    model: Program = build(instance, windows, largest_columns=largest_columns)
+    model: Program = build(instance, windows, **options)
     highs = to_highs(model, relax=formulation == "relaxed", names=True)
     with atomic_path(path) as temporary:
         # HiGHS takes the format from the suffix.

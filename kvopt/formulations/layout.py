@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypedDict, Unpack
 
 from kvopt.errors import InvalidInput, TooLarge
 from kvopt.formulations.windows import (
@@ -83,12 +84,25 @@ class Layout:
                 yield from ((time, worker) for time in span)
 
 
+class LayoutOptions(TypedDict, total=False):
+    """Options that every builder of a model takes.
+
+    Parameters
+    ----------
+    order_identical
+        Order requests of one shape, which loses no value; by default True.
+    largest_columns
+        Raise `TooLarge` beyond this number of columns, `LARGEST_COLUMNS` by default.
+    """
+
+    order_identical: bool
+    largest_columns: int
+
+
 def layout(
     instance: Instance,
     windows: Windows | None = None,
-    *,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
     if windows is None:
@@ -96,10 +110,10 @@ def layout(
     _check_windows(instance, windows)
     workers = workers_allowed(instance)
     columns = sum(_length(w) * len(at) for w, at in zip(windows, workers, strict=True))
-    refuse_columns(columns, largest_columns)
+    refuse_columns(columns, options.get("largest_columns", LARGEST_COLUMNS))
     if (many := nonzeros(instance, windows)) > LARGEST_NONZEROS:
         raise TooLarge(f"the model would have {many:,} nonzeros; the limit is {LARGEST_NONZEROS:,}")
-    groups = identical_groups(instance) if order_identical else []
+    groups = identical_groups(instance) if options.get("order_identical", True) else []
     ordered = tuple(pair for group in groups for pair in pairwise(group))
     return Layout(windows, _spans(instance, windows), ordered, workers, instance.workers > 1)
 

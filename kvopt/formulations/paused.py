@@ -20,13 +20,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from kvopt.formulations.arrays import Program
-from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
+from kvopt.formulations.layout import (
+    LARGEST_COLUMNS,
+    Layout,
+    LayoutOptions,
+    layout,
+    refuse_columns,
+)
 from kvopt.formulations.windows import Windows
 from kvopt.problem.arrays import Floats, Integers
 from kvopt.problem.instance import Instance, refuse_fleet
@@ -128,9 +134,7 @@ class _Family(NamedTuple):
 def paused_arrays(
     instance: Instance,
     windows: Windows | None = None,
-    *,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> PausedProgram:
     """Build the time-indexed program with pauses.
 
@@ -141,14 +145,10 @@ def paused_arrays(
     windows
         Rounds k to consider for each request; those of `kvopt.bounds.windows` hold an optimum with
         pauses too.
-    order_identical
-        Add the rows that order requests of one shape.
-    largest_columns
-        Raise `TooLarge` beyond this number of columns.
+    options
+        See `LayoutOptions`.
     """
-    plan = paused_layout(
-        instance, windows, order_identical=order_identical, largest_columns=largest_columns
-    )
+    plan = paused_layout(instance, windows, **options)
     sizes = [r.output * len(w) for r, w in zip(instance, plan.windows, strict=True)]
     firsts = accumulate(sizes, initial=0)
     columns = tuple(
@@ -175,15 +175,13 @@ def paused_arrays(
 def paused_layout(
     instance: Instance,
     windows: Windows | None,
-    *,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> Layout:
     """Lay out the model; refuse one that is too large before anything is allocated."""
     refuse_fleet(instance, "the program with pauses")
-    plan = layout(instance, windows, order_identical=order_identical)
+    plan = layout(instance, windows, order_identical=options.get("order_identical", True))
     columns = sum(r.output * len(w) for r, w in zip(instance, plan.windows, strict=True))
-    refuse_columns(columns, largest_columns)
+    refuse_columns(columns, options.get("largest_columns", LARGEST_COLUMNS))
     return plan
 
 

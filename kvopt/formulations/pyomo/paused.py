@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import pyomo.environ as pyo
 
-from kvopt.formulations.layout import LARGEST_COLUMNS, Layout
+from kvopt.formulations.layout import Layout, LayoutOptions
 from kvopt.formulations.paused import paused_layout, shared_rounds
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
@@ -18,14 +20,13 @@ def time_indexed_with_pauses(
     windows: Windows | None = None,
     *,
     relax: bool = False,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> pyo.ConcreteModel:
     """Build the program with pauses.
 
     Parameters
     ----------
-    instance, windows, relax, order_identical, largest_columns
+    instance, windows, relax, options
         As in `kvopt.formulations.pyomo.time_indexed`; a round k of a window lets token j be
         produced at time ``k + j``.
 
@@ -35,9 +36,7 @@ def time_indexed_with_pauses(
         With the variables ``y``, the objective ``total_latency`` and the constraints ``done``,
         ``keep``, ``after``, ``memory`` and ``order``.
     """
-    plan = paused_layout(
-        instance, windows, order_identical=order_identical, largest_columns=largest_columns
-    )
+    plan = paused_layout(instance, windows, **options)
     model = pyo.ConcreteModel(name=instance.name or "time-indexed-with-pauses")
     add_tokens(model, instance, plan, relax=relax)
     add_total_latency(model, instance, plan)

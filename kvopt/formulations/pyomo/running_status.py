@@ -12,9 +12,17 @@ EC.1 of chen-2025 it gives 10 where the optimum is 12.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import pyomo.environ as pyo
 
-from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout, refuse_columns
+from kvopt.formulations.layout import (
+    LARGEST_COLUMNS,
+    Layout,
+    LayoutOptions,
+    layout,
+    refuse_columns,
+)
 from kvopt.formulations.pyomo.time_indexed import (
     active_starts,
     add_each_starts_once,
@@ -32,31 +40,27 @@ def running_status(
     windows: Windows | None = None,
     *,
     as_printed: bool = False,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> pyo.ConcreteModel:
     """Build the program with running variables.
 
     Parameters
     ----------
-    instance, windows, order_identical
+    instance, windows, options
         As in `kvopt.formulations.pyomo.time_indexed`.
     as_printed
         Let a request run while ``0 <= t - k < o_i``, one token short, as the paper prints
         it.  Its optimum is a lower bound and need not be feasible.
-    largest_columns
-        Raise `TooLarge` beyond this number of columns ``x`` and ``y``.
     """
     refuse_fleet(instance, "the program with running variables")
-    plan = layout(
-        instance, windows, order_identical=order_identical, largest_columns=largest_columns
-    )
+    plan = layout(instance, windows, **options)
     first_age = 0 if as_printed else 1
     lives = [
         range(window[0] + first_age, window[-1] + first_age + request.output) if window else window
         for window, request in zip(plan.windows, instance, strict=True)
     ]
-    refuse_columns(plan.num_columns + sum(map(len, lives)), largest_columns)
+    most = options.get("largest_columns", LARGEST_COLUMNS)
+    refuse_columns(plan.num_columns + sum(map(len, lives)), most)
     model = pyo.ConcreteModel(name=instance.name or "running-status")
     add_starts(model, plan)
     add_running(model, lives)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Unpack
 
 import pyomo.environ as pyo
 
-from kvopt.formulations.layout import LARGEST_COLUMNS, Layout, layout
+from kvopt.formulations.layout import Layout, LayoutOptions, layout
 from kvopt.formulations.windows import Windows
 from kvopt.problem.instance import Instance
 
@@ -21,8 +22,7 @@ def time_indexed(
     windows: Windows | None = None,
     *,
     relax: bool = False,
-    order_identical: bool = True,
-    largest_columns: int = LARGEST_COLUMNS,
+    **options: Unpack[LayoutOptions],
 ) -> pyo.ConcreteModel:
     """Build the time-indexed program.
 
@@ -34,10 +34,8 @@ def time_indexed(
         Start rounds to consider; by default those that are proved to hold an optimum.
     relax
         Let ``x`` be any number between 0 and 1.
-    order_identical
-        Order requests of one shape, which loses no value.
-    largest_columns
-        Raise `TooLarge` beyond this number of columns.
+    options
+        See `LayoutOptions`.
 
     Returns
     -------
@@ -45,9 +43,7 @@ def time_indexed(
         With the variables ``x``, the objective ``total_latency`` and the constraints
         ``start``, ``memory`` and ``order``.
     """
-    plan = layout(
-        instance, windows, order_identical=order_identical, largest_columns=largest_columns
-    )
+    plan = layout(instance, windows, **options)
     model = pyo.ConcreteModel(name=instance.name or "time-indexed")
     add_starts(model, plan, relax=relax)
     add_total_latency(model, instance)

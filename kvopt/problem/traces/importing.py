@@ -9,7 +9,7 @@ from fractions import Fraction
 from inspect import signature
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on, is_standard_input, name_of
@@ -24,20 +24,42 @@ DEFAULT_ROUND_MS = 50.0
 """About what a batch of Llama-2-70B on two A100 takes while it is small."""
 
 
+class TraceOptions(TypedDict, total=False):
+    """Options of `import_trace`.
+
+    Parameters
+    ----------
+    limit
+        Stop after so many requests that are kept, in the order of the file.
+    sample, seed
+        Keep so many of them, drawn without replacement.
+    round_ms
+        Length of a round; a request arrives at the first round that begins at its arrival
+        or later.
+    all_at_once
+        Forget arrivals: a backlog.
+    max_total
+        Leave out requests of more tokens than that, prompt and output together.
+    prompt_column, output_column, time_column
+        Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
+    """
+
+    limit: int | None
+    sample: int | None
+    seed: int
+    round_ms: float | None
+    all_at_once: bool
+    max_total: int | None
+    prompt_column: str | None
+    output_column: str | None
+    time_column: str | None
+
+
 def import_trace(
     path: str | Path,
     format: str,  # noqa: A002 - as the option is called
     memory: int,
-    *,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    round_ms: float | None = None,
-    all_at_once: bool = False,
-    max_total: int | None = None,
-    prompt_column: str | None = None,
-    output_column: str | None = None,
-    time_column: str | None = None,
+    **options: Unpack[TraceOptions],
 ) -> Instance:
     """Read a trace; what was left out, and why, is counted in the notes of the instance.
 
@@ -52,49 +74,37 @@ def import_trace(
         that was registered.
     memory
         Cache size; requests that do not fit into it are left out.
-    limit
-        Stop after so many requests that are kept, in the order of the file.
-    sample, seed
-        Keep so many of them, drawn without replacement.
-    round_ms
-        Length of a round; a request arrives at the first round that begins at its arrival
-        or later.
-    all_at_once
-        Forget arrivals: a backlog.
-    max_total
-        Leave out requests of more tokens than that, prompt and output together.
-    prompt_column, output_column, time_column
-        Names of columns, for ``lengths`` and ``csv``, which else looks for names that it knows.
+    options
+        See `TraceOptions`.
 
     Returns
     -------
     Instance
         Requests in order of arrival, with ``arrival_seconds`` from the first of them.
     """
-    path = Path(path)
+    path, given = Path(path), dict[str, Any](options)
+    round_ms, all_at_once = given.pop("round_ms", None), given.pop("all_at_once", False)
     checked_integer(memory, "memory", 1)
     with blamed_on(path):
-        trace = _opened(
-            path,
-            format,
-            prompt_column=prompt_column,
-            output_column=output_column,
-            time_column=time_column,
-        )
+        columns = {key: given.pop(key) for key in [*given] if key.endswith("_column")}
+        trace = _opened(path, format, **columns)
         clock: Clock = "none" if all_at_once else trace.clock
-        selection = Selection(memory, limit, sample, seed, max_total)
+        selection = Selection(memory, **given)
         with blamed(f"format {format}", FORMATS.find(format)):
             selection.take(trace.lines)
         # In order of arrival; at the same time, and without times, in the order of the file.
         kept = sorted(selection.kept, key=lambda found: (found[0].time, found[1]))
         rows = [row for row, _ in kept]
-        cached = sum(row.cached for row in rows)
         if round_ms is not None:
             checked_number(round_ms, "round-ms", positive=True)
         if clock == "none":
             round_ms = None
         elif clock == "seconds" and round_ms is None:
             round_ms = DEFAULT_ROUND_MS
+        said = {
+            "columns": trace.columns, "all_at_once": all_at_once,
+            "cached_tokens": sum(row.cached for row in rows),
+        }  # fmt: skip
         return Instance(
             memory,
             _requests(rows, clock, round_ms),
@@ -102,9 +112,7 @@ def import_trace(
             notes={
                 "imported_from": name_of(path.name),
                 "format": format,
-                **({"columns": trace.columns} if trace.columns else {}),
-                **({"all_at_once": True} if all_at_once else {}),
-                **({"cached_tokens": cached} if cached else {}),
+                **{name: value for name, value in said.items() if value},
                 **selection.notes(),
             },
             round_ms=round_ms,
