@@ -5,17 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from statistics import linear_regression
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from studied import record, verdicts_on
 
 from kvopt.experiments.studies.claims import CLAIMS, Verdict
 from kvopt.experiments.studies.claims.protection import keys_of
-from kvopt.experiments.studies.claims.traffic import line
 from kvopt.experiments.studies.description import Limits, builtin_text
 from kvopt.experiments.studies.records import Record
 from kvopt.problem.hardware.batch_time_files import DEFAULT_MODEL, batch_time
@@ -90,13 +85,6 @@ def test_every_study_of_stand_ins_says_so(name: str) -> None:
 )
 def test_keys_of_policies(text: str | None, wanted: tuple[str, dict[str, str]]) -> None:
     assert keys_of(text) == wanted
-
-
-@given(st.dictionaries(st.integers(1, 99), st.integers(0, 999), min_size=2, max_size=9))
-def test_lines_are_those_of_least_squares(curve: Mapping[int, int]) -> None:
-    wanted = linear_regression(list(curve), list(curve.values()))
-    slope, intercept = line({x: Fraction(y) for x, y in curve.items()})
-    assert (float(slope), float(intercept)) == pytest.approx(wanted, abs=1e-9)
 
 
 class TestTraffic:

@@ -8,12 +8,12 @@ bound is at least the regret.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import comb, sqrt
+from statistics import fmean, variance
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, beaten, certificates_of
 from kvopt.experiments.studies.intervals import (
@@ -23,7 +23,7 @@ from kvopt.experiments.studies.intervals import (
     ratio_of,
     rounded,
 )
-from kvopt.experiments.studies.records import Record
+from kvopt.experiments.studies.records import Record, grouped
 
 _SOURCE = "jaillet-2025-v2 section 5.1"
 _TRIALS = 200
@@ -78,12 +78,12 @@ def equal_prompts(records: Sequence[Record]) -> Iterator[Verdict]:
         better = [smallest, *better]
     if runs:
         yield Verdict(
-            claim="mc-sf is optimal when everything is there at once and all prompts are equal",
-            source="jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
-            published="optimal in terms of average end-to-end latency",
-            found=said,
-            verdict="refuted" if better else "undecided",
-            certificates=certificates_of(better),
+            "mc-sf is optimal when everything is there at once and all prompts are equal",
+            "jaillet-2025-v1 theorem 4.2, withdrawn in a later version",
+            "optimal in terms of average end-to-end latency",
+            said,
+            "refuted" if better else "undecided",
+            certificates_of(better),
         )
 
 
@@ -105,12 +105,12 @@ def _mean(runs: Sequence[Record], printed: Printed) -> Verdict:
     elif len(runs) >= _TRIALS and mean.is_within(low, high):
         verdict = "reproduced"
     return Verdict(
-        claim=f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
-        source=_SOURCE,
-        published=f"mean {float(printed.mean):g} over {_TRIALS} trials",
-        found=f"mean in {mean} over {len(runs)} draws of the printed distribution",
-        verdict=verdict,
-        certificates=certificates_of(runs),
+        f"In {printed.model} mc-sf is {float(printed.mean):g} times the optimum on average",
+        _SOURCE,
+        f"mean {float(printed.mean):g} over {_TRIALS} trials",
+        f"mean in {mean} over {len(runs)} draws of the printed distribution",
+        verdict,
+        certificates_of(runs),
     )
 
 
@@ -124,12 +124,12 @@ def _worst(runs: Sequence[Record], printed: Printed) -> Verdict:
     elif above and chance_of_as_many(len(above), len(runs), 0, _TRIALS) < UNLIKELY:
         verdict = "not reproduced as printed"
     return Verdict(
-        claim=f"In {printed.model} mc-sf is at most {float(printed.worst):g} times the optimum",
-        source=_SOURCE,
-        published=f"worst {float(printed.worst):g} of {_TRIALS} trials",
-        found=f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
-        verdict=verdict,
-        certificates=certificates_of(above or runs),
+        f"In {printed.model} mc-sf is at most {float(printed.worst):g} times the optimum",
+        _SOURCE,
+        f"worst {float(printed.worst):g} of {_TRIALS} trials",
+        f"worst in {worst}; {len(above)} of {len(runs)} draws are certainly above",
+        verdict,
+        certificates_of(above or runs),
     )
 
 
@@ -144,27 +144,29 @@ def _exact(runs: Sequence[Record], printed: Printed, exact: int) -> Verdict:
     elif len(better) + optimal == len(runs) >= _TRIALS:
         verdict = "reproduced"
     return Verdict(
-        claim=f"In {printed.model} mc-sf is optimal in {exact} of {_TRIALS} trials",
-        source=_SOURCE,
-        published=f"{exact} of {_TRIALS}",
-        found=f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
-        verdict=verdict,
-        certificates=certificates_of(better),
+        f"In {printed.model} mc-sf is optimal in {exact} of {_TRIALS} trials",
+        _SOURCE,
+        f"{exact} of {_TRIALS}",
+        f"optimal in {optimal} of {len(runs)} draws, certainly not in {len(better)}",
+        verdict,
+        certificates_of(better),
     )
 
 
 def regret(records: Sequence[Record]) -> Iterator[Verdict]:
     """Judge each setting that was drawn for several horizons."""
-    settings: dict[str, dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        parameters = dict(record.instance.parameters)
-        horizon = parameters.pop("rounds", None)
-        if record.policy == "mc-sf" and record.value is not None and horizon is not None:
-            setting = f"{record.instance.family} {json.dumps(parameters, sort_keys=True)}"
-            settings[setting][int(horizon)].append(record)
-    for setting, runs in sorted(settings.items()):
-        if len(runs) >= _LEAST_HORIZONS:
-            yield _bounded(setting, sorted(runs.items()))
+    runs = [r for r in records if r.policy == "mc-sf" and r.value is not None]
+    drawn = [record for record in runs if record.instance.parameters.get("rounds") is not None]
+    for setting, mine in sorted(grouped(drawn, _setting).items()):
+        horizons = grouped(mine, lambda record: int(record.instance.parameters["rounds"]))
+        if len(horizons) >= _LEAST_HORIZONS:
+            yield _bounded(setting, sorted(horizons.items()))
+
+
+def _setting(record: Record) -> str:
+    """Return what a run was drawn from, without its horizon."""
+    keys = {k: v for k, v in record.instance.parameters.items() if k != "rounds"}
+    return f"{record.instance.family} {json.dumps(keys, sort_keys=True)}"
 
 
 def regret_of(record: Record) -> Interval:
@@ -195,13 +197,13 @@ def _bounded(setting: str, runs: Sequence[tuple[int, list[Record]]]) -> Verdict:
         for horizon, interval in found
     )
     return Verdict(
-        claim=f"The regret of mc-sf is bounded by a constant, on {setting}",
-        source="jaillet-2025-v1 theorem 5.3",
-        published="mean latency within a constant of the optimum, whatever the horizon",
-        found=f"mean regret a request, in rounds, over {len(runs[-1][1])} draws: {said}"
+        f"The regret of mc-sf is bounded by a constant, on {setting}",
+        "jaillet-2025-v1 theorem 5.3",
+        "mean latency within a constant of the optimum, whatever the horizon",
+        f"mean regret a request, in rounds, over {len(runs[-1][1])} draws: {said}"
         + (": what is certain of it grows with T" if grows else ""),
-        verdict="refuted" if grows else "undecided",
-        certificates=certificates_of(record for _, draws in reversed(runs) for record in draws),
+        "refuted" if grows else "undecided",
+        certificates_of(record for _, draws in reversed(runs) for record in draws),
     )
 
 
@@ -229,7 +231,6 @@ def mean_is_above(values: list[Fraction], mean: float, worst: float, trials: int
     """
     if len(values) < 2:
         return False
-    own = float(sum(values, Fraction()) / len(values))
-    variance = sum((float(value) - own) ** 2 for value in values) / (len(values) - 1)
-    error = sqrt(variance / len(values) + (mean - 1) * (worst - mean) / trials)
-    return own - mean > 4 * error
+    scatter = float(variance(values)) / len(values)
+    error = sqrt(scatter + (mean - 1) * (worst - mean) / trials)
+    return fmean(values) - mean > 4 * error

@@ -38,12 +38,12 @@ def table_4(records: Sequence[Record]) -> Iterator[Verdict]:
             printed, said = list(map(Fraction, texts)), f"{_means(rows)}, over {len(rows)} draws"
             yield _possible(family, runs, rows, printed, said)
             yield Verdict(
-                claim=f"Order of the three schedulers on {family}, best first",
-                source=_SOURCE,
-                published=" < ".join(p for _, p in sorted(zip(printed, _POLICIES, strict=True))),
-                found=said,
-                verdict=_order(rows, printed),
-                certificates=certificates_of(runs),
+                f"Order of the three schedulers on {family}, best first",
+                _SOURCE,
+                " < ".join(p for _, p in sorted(zip(printed, _POLICIES, strict=True))),
+                said,
+                _order(rows, printed),
+                certificates_of(runs),
             )
 
 
@@ -71,12 +71,12 @@ def _possible(
     else:
         verdict = "undecided"
     return Verdict(
-        claim=f"Total latency on {family}, averaged over trials",
-        source=_SOURCE,
-        published=_named(f"{float(number):,.1f}" for number in printed),
-        found=said,
-        verdict=verdict,
-        certificates=certificates_of(runs),
+        f"Total latency on {family}, averaged over trials",
+        _SOURCE,
+        _named(f"{float(number):,.1f}" for number in printed),
+        said,
+        verdict,
+        certificates_of(runs),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from statistics import stdev
+from statistics import LinearRegression, linear_regression, mean, stdev
 
 from kvopt.experiments.studies.claims.verdict import Judgement, Verdict, certificates_of
 from kvopt.experiments.studies.intervals import largest_of, mean_of, ratio_of
@@ -76,17 +76,9 @@ def told(
     return Verdict(claim, _SOURCE, published, said, verdict, certificates_of(records))
 
 
-def is_about(found: Fraction, printed: Fraction, share: Fraction = _ABOUT) -> bool:
+def is_about(found: Fraction | float, printed: Fraction, share: Fraction = _ABOUT) -> bool:
     """Whether a number is within a share of a printed one."""
-    return abs(found - printed) <= share * printed
-
-
-def line(curve: Curve) -> tuple[Fraction, Fraction]:
-    """Return slope and intercept of least squares, of a curve of two places or more."""
-    middle, level = (Fraction(sum(ends), len(curve)) for ends in (curve, curve.values()))
-    rise = sum((x - middle) * (y - level) for x, y in curve.items())
-    slope = Fraction(rise, sum((x - middle) ** 2 for x in curve))
-    return slope, level - slope * middle
+    return abs(Fraction(found) - printed) <= share * printed
 
 
 def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
@@ -95,7 +87,7 @@ def traffic(records: Sequence[Record]) -> Iterator[Verdict]:
         curves = _curves(runs)
         if len(curves.get(_OURS, {})) < _FEWEST or len(curves) < 2:
             continue
-        slopes = {policy: line(curve)[0] for policy, curve in curves.items()}
+        slopes = {policy: _line(curve).slope for policy, curve in curves.items()}
         best = min((policy for policy in slopes if policy != _OURS), key=lambda p: slopes[p])
         if rate in _STEEPER:
             yield _order(rate, curves, runs)
@@ -119,30 +111,28 @@ def _curves(runs: Sequence[Record]) -> dict[str, Curve]:
     curves: dict[str, Curve] = {}
     for policy, mine in grouped(runs, lambda run: run.policy or "").items():
         sizes = sorted(grouped(mine, lambda run: run.instance.requests).items())
-        means = [(size, _mean_latency(draws)) for size, draws in sizes]
-        curves[policy] = {size: mean for size, mean in means if mean is not None}
+        means = {size: [m for run in draws if (m := latency(run))] for size, draws in sizes}
+        curves[policy] = {n: mean(means[n]) for n, draws in sizes if len(means[n]) == len(draws)}
     wanted = curves.get(_OURS, {}).keys()
     return {policy: curve for policy, curve in curves.items() if curve.keys() == wanted}
 
 
-def _mean_latency(runs: Sequence[Record]) -> Fraction | None:
-    """Return the mean latency of some runs, None unless all completed."""
-    found = [mean for run in runs if (mean := latency(run)) is not None]
-    return sum(found, Fraction()) / len(found) if found and len(found) == len(runs) else None
+def _line(curve: Curve) -> LinearRegression:
+    return linear_regression(list(curve), list(map(float, curve.values())))
 
 
 def _order(rate: float, curves: Mapping[str, Curve], runs: Sequence[Record]) -> Verdict:
     """Compare the two best at each number of requests."""
     sizes = curves[_OURS]
     others = {policy: curve for policy, curve in curves.items() if policy != _OURS}
-    first = [n for n in sizes if _is_best(_OURS, curves, n)]
-    second = [n for n in first if _is_best(_BENCHMARK, others, n)]
+    best = [n for n in sizes if _is_best(_OURS, curves, n)]
+    first, second = len(best), sum(_is_best(_BENCHMARK, others, n) for n in best)
     return told(
         f"At {rate:g} requests a second mc-sf is the best of eight, MC-Benchmark (fcfs) the second",
         "curves in this order",
-        f"mc-sf is the best at {len(first)} of {len(sizes)} numbers of requests, "
-        f"with fcfs behind it at {len(second)}",
-        len(second) == len(sizes),
+        f"mc-sf is the best at {first} of {len(sizes)} numbers of requests, "
+        f"with fcfs behind it at {second}",
+        second == len(sizes),
         runs,
     )
 
@@ -154,15 +144,15 @@ def _is_best(policy: str, curves: Mapping[str, Curve], n: int) -> bool:
 
 
 def _steeper(
-    rate: float, curve: Curve, slopes: Mapping[str, Fraction], best: str, runs: Sequence[Record]
+    rate: float, curve: Curve, slopes: Mapping[str, float], best: str, runs: Sequence[Record]
 ) -> Verdict:
     """Compare slopes, which need no unit."""
     ours, printed = slopes[_OURS], _STEEPER.get(rate)
     said, holds = "mc-sf does not rise", False
     if ours > 0:
-        said = f"{float(slopes[best] / ours):.2f} times ({best}), the others up to "
-        said += f"{float(max(slopes.values()) / ours):.1f}"
-        holds = printed is not None and is_about(slopes[best] / ours, printed)
+        times = slopes[best] / ours
+        said = f"{times:.2f} times ({best}), the others up to {max(slopes.values()) / ours:.1f}"
+        holds = printed is not None and is_about(times, printed)
     return told(
         f"At {rate:g} requests a second the best other scheduler rises more steeply than mc-sf",
         "not run" if printed is None else f"{float(printed):g} times",
@@ -174,24 +164,24 @@ def _steeper(
 
 def _is_straight(curve: Curve) -> bool:
     """Whether a curve rises everywhere and stays within a fifth of a line."""
-    slope, start = line(curve)
+    slope, start = _line(curve)
     rises = all(before < after for before, after in pairwise(curve.values()))
     return rises and all(is_about(start + slope * x, y) for x, y in curve.items())
 
 
-def _slopes(ours: Fraction, other: Fraction, runs: Sequence[Record]) -> Verdict:
+def _slopes(ours: float, other: float, runs: Sequence[Record]) -> Verdict:
     """Compare the printed slopes with what the same paper prints in table 1."""
     at_thousand = [float(1000 * printed) for printed in _SLOPES]
     means = [float(_TABLE_1[policy]) for policy in (_OURS, _BENCHMARK)]
     return Verdict(
-        claim="At 50 requests a second a request more costs 1/6 s with mc-sf, 1/2 s with the next",
-        source=_SOURCE,
-        published="slopes 1/6 and 1/2",
-        found=f"{float(ours):.5f} and {float(other):.5f} s, on the stand-in; as printed, 1,000 "
+        "At 50 requests a second a request more costs 1/6 s with mc-sf, 1/2 s with the next",
+        _SOURCE,
+        "slopes 1/6 and 1/2",
+        f"{ours:.5f} and {other:.5f} s, on the stand-in; as printed, 1,000 "
         f"requests would take {at_thousand[0]:.0f} and {at_thousand[1]:.0f} s on average, where "
         f"table 1 has {means[0]:.0f} and {means[1]:.0f} s",
-        verdict="not reproduced as printed",
-        certificates=certificates_of(runs),
+        "not reproduced as printed",
+        certificates_of(runs),
     )
 
 
@@ -216,14 +206,13 @@ def _averages_judged(
 
     ``means`` are the mean latencies of the runs of each policy.
     """
-    averages = {policy: sum(found, Fraction()) / len(found) for policy, found in means.items()}
+    averages = {policy: mean(found) for policy, found in means.items()}
     ours, printed = averages[_OURS], _TABLE_1[_OURS]
     times = {p: (averages[p] / ours, _TABLE_1[p] / printed) for p in _TABLE_1 if p != _OURS}
     found, wanted = times.pop(_BENCHMARK)
     others, theirs = zip(*times.values(), strict=True)
     first = sorted(averages, key=lambda policy: averages[policy])
-    slowest = max(averages, key=lambda policy: averages[policy])
-    worst = max(_TABLE_1, key=lambda policy: _TABLE_1[policy])
+    slowest, worst = first[-1], max(_TABLE_1, key=lambda policy: _TABLE_1[policy])
     spread = Fraction(stdev(map(float, means[_OURS])))
     return (
         (
