@@ -8,11 +8,11 @@ all columns, of which it needs a few for each kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from kvopt.bounds.kinds import Kind, Kinds
+from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.prices import Sums, start_costs
 from kvopt.errors import TooLarge
 from kvopt.formulations.highs import interruptible, set_options
@@ -60,16 +60,16 @@ def lp_vertex(
         if not solve() or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise TooLarge(f"HiGHS found no optimum of an LP of {len(known):,} columns")
         duals = np.array(highs.getSolution().row_dual)
-        columns = _cheaper(rows, duals[: len(rows)], np.maximum(-duals[len(rows) :], 0.0))
+        columns = _cheaper(kinds, duals[: len(rows)], np.maximum(-duals[len(rows) :], 0.0))
     places, starts = np.array(known).T
     return places, starts, np.maximum(highs.getSolution().col_value, 0.0)
 
 
-def _cheaper(rows: Sequence[Kind], paid: Floats, prices: Floats) -> Iterator[Column]:
+def _cheaper(kinds: Kinds, paid: Floats, prices: Floats) -> Iterator[Column]:
     """Yield the cheapest column of each kind at the prices, if it costs less than is paid."""
-    sums = Sums.of(prices, 1, max(output for _, _, output in rows))
-    for place, (arrival, prompt, output) in enumerate(rows):
+    sums = Sums.of(prices, 1, kinds)
+    for place, (arrival, prompt, output) in enumerate(kinds.rows()):
         costs = start_costs(sums, (arrival, prompt, output))[: len(prices) - output - arrival + 1]
         start = int(costs.argmin())
-        if costs[start] + output - arrival < paid[place] - _TOLERANCE:
+        if costs[start] < paid[place] - _TOLERANCE:
             yield place, arrival + start

@@ -6,14 +6,44 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from kvopt.problem.arrays import Floats, Integers
+from kvopt.problem.arrays import Floats, Integers, Numbers
 from kvopt.problem.instance import Instance
 
 Kind = tuple[int, int, int]
 """Arrival, prompt and output: what requests of one kind have in common."""
+
+
+def begun_blocks(prompt: Any, output: Any, block: int) -> tuple[Any, Any]:
+    """Return after how many tokens a request begins its first own block, and one after its last.
+
+    It begins one after so many tokens, and after each ``block`` more before the second number.  So
+    it holds ``prompt + first`` tokens of whole blocks before its first token, and ``prompt +
+    final`` with its last one.  With blocks of one token these numbers are 0 and the output.
+
+    Examples
+    --------
+    >>> begun_blocks(5, 7, 4), begun_blocks(5, 3, 4), begun_blocks(5, 7, 1)
+    ((3, 7), (3, 3), (0, 7))
+    """
+    first = -prompt % block
+    return first, first - (first - output) // block * block
+
+
+def strided_sums(values: Numbers, stride: int) -> Numbers:
+    """Return the sums of every so many values, up to each.
+
+    Examples
+    --------
+    >>> strided_sums(np.array([1, 2, 3, 4, 5]), 2)
+    array([1, 2, 4, 6, 9])
+    """
+    rows: Numbers = np.zeros((-(-len(values) // stride), stride), dtype=values.dtype)
+    rows.reshape(-1)[: len(values)] = values
+    return rows.cumsum(axis=0).reshape(-1)[: len(values)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,12 +56,15 @@ class Kinds:
         What requests of a kind have in common.
     counts
         How many there are of each.
+    block
+        Tokens of a block; whole blocks are held and paid for.
     """
 
     arrivals: Integers
     prompts: Integers
     outputs: Integers
     counts: Integers
+    block: int = 1
 
     @classmethod
     def of(cls, instance: Instance) -> Kinds:
@@ -39,7 +72,7 @@ class Kinds:
         counts = sorted(Counter(request.kind for request in instance).items())
         rows = [(*kind, count) for kind, count in counts]
         table = np.array(rows, dtype=np.int64).reshape(-1, 4).T.copy()
-        return cls(table[0], table[1], table[2], table[3])
+        return cls(table[0], table[1], table[2], table[3], instance.block_size)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -59,12 +92,13 @@ class Kinds:
 
         These are the sums of `kvopt.timetable.sweep` in floats and at every time, for prices.
         """
-        begins, ends = np.minimum(starts, last), np.minimum(starts + self.outputs, last)
+        first, final = begun_blocks(self.prompts, self.outputs, self.block)
 
-        def running(weights: Integers) -> Floats:
-            begun = np.bincount(begins, weights, last + 1)
-            ended = np.bincount(ends, weights, last + 1)
-            return np.asarray((begun - ended).cumsum()[:last], dtype=float)
+        def at(after: Integers | int, weights: Integers) -> Numbers:
+            return np.bincount(np.minimum(starts + after, last), weights, last + 1)
 
-        offsets = self.counts * (self.prompts - starts)  # tokens at t are prompt - start + t
-        return running(offsets) + running(self.counts) * np.arange(1, last + 1)
+        begun = at(first, self.counts) - at(final, self.counts)
+        change: Floats = self.block * strided_sums(begun, self.block)
+        change += at(0, self.counts * (self.prompts + first))
+        change -= at(self.outputs, self.counts * (self.prompts + final))
+        return np.asarray(change.cumsum()[:last])

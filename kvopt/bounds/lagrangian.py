@@ -20,8 +20,7 @@ import numpy as np
 
 from kvopt.bounds.fluid import fluid_end, fluid_prices
 from kvopt.bounds.kinds import Kinds
-from kvopt.bounds.paused_prices import paused_price_bound
-from kvopt.bounds.prices import denominator_for, price_bound, rounded_prices
+from kvopt.bounds.prices import denominator_for, price_bound, proof_of, rounded_prices
 from kvopt.errors import TooLarge
 from kvopt.incumbent.incumbent import Search
 from kvopt.kernels.compile_clock import working_time
@@ -29,10 +28,7 @@ from kvopt.problem.arrays import Floats
 from kvopt.problem.instance import Instance
 
 if TYPE_CHECKING:
-    from kvopt.bounds.paused_scan import PausedScanner
     from kvopt.bounds.scan import Scanner
-
-    AnyScanner = Scanner | PausedScanner
 
 _FIRST_LOOK, _LEAST_STEPS = 2.0, 16
 """Seconds and steps after which it is first looked at what an ascent has gained."""
@@ -72,7 +68,7 @@ class Ascent:
     def __init__(
         self,
         instance: Instance,
-        scanner: AnyScanner,
+        scanner: Scanner,
         *,
         falling: bool = False,
         prices: Floats | None = None,
@@ -137,28 +133,30 @@ def offer_lagrangian_bound(
     """Offer the fluid prices, then better and better ones, until the search has to stop.
 
     The time limit is for the ascent alone, beside the limit of the search; the least gain is that
-    of `ascend`.  With ``pauses`` what prices prove is of schedules with pauses too.  On a backlog
-    prices that fall are nearly as good as any, and are evaluated as quickly as without pauses.
+    of `ascend`.  Where memory has a block size, whole blocks are paid for.  With ``pauses`` what
+    prices prove is of schedules with pauses too.  On a backlog prices that fall are nearly as good
+    as any, and are evaluated as quickly as without pauses.
     """
     end = working_time() + time_limit
     if search.should_stop():
         return
-    rounds = refuse_long(search, search.instance)
+    instance = search.instance.in_tokens()
+    rounds = refuse_long(search, instance)
     kinds = Kinds.of(search.instance)
-    offer = partial(_offer, search, paused_price_bound if pauses else price_bound)
+    offer = partial(_offer, search, pauses)
     costs = len(kinds) * rounds * (kinds.longest if pauses else 1)
     if costs <= _FIRST_COSTS:
-        offer(fluid_prices(search.instance), None)
+        offer(fluid_prices(instance), None)
         if min(search.remaining, time_limit) < _LOADING:
             return
     from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
     from kvopt.bounds.scan import Interrupted, Scanner
 
-    falling = pauses and costs > _FREE_COSTS and not search.instance.last_arrival
+    falling = pauses and costs > _FREE_COSTS and not instance.last_arrival
     scanner = (PausedScanner if pauses else Scanner)(kinds, search.threads, search.should_stop)
 
     try:
-        ascent = Ascent(search.instance, scanner, falling=falling)
+        ascent = Ascent(instance, scanner, falling=falling)
         ascend(search, ascent, offer, end - working_time(), least_gain)
     except Interrupted:
         return
@@ -218,9 +216,9 @@ def _climb(
         offer(ascent.prices, ascent.scanner)
 
 
-def _offer(
-    search: Search, value_of: Callable[..., int], values: Floats, scanner: AnyScanner | None
-) -> None:
-    denominator = denominator_for(search.instance, values)
-    prices = rounded_prices(values, denominator)
-    search.offer_checked(value_of(search.instance, prices, scanner), "lagrangian", prices)
+def _offer(search: Search, pauses: bool, values: Floats, scanner: Scanner | None) -> None:
+    instance = search.instance
+    prices = rounded_prices(values, denominator_for(instance, values))
+    value = price_bound(instance, prices, scanner, pauses=pauses)
+    name = "lagrangian" if instance.block_size == 1 else "lagrangian in blocks"
+    search.offer_checked(value, name, proof_of(instance, prices))

@@ -8,20 +8,23 @@ schedule then pays at most ``M sum_t p_t`` for tokens, so
 is at most the total latency of any schedule.  With ``p_t = q_t / D`` for integers everything
 below is exact.  Beyond the last priced time a later start only costs more, so no horizon has
 to be trusted: k runs from a_i to that time, inclusive.
+
+Where memory is given out in blocks of B tokens, a request that holds h tokens takes and pays for
+``B ceil(h / B)`` of the ``B floor(M / B)`` tokens of all blocks.  That is never a lower bound at
+the same prices.  Requests that may pause have another minimum, see `kvopt.bounds.pauses`.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Kind, Kinds
-from kvopt.incumbent.proofs import CheckedBound, Prices
+from kvopt.bounds.kinds import Kind, Kinds, begun_blocks, strided_sums
+from kvopt.incumbent.proofs import BlockPrices, CheckedBound, Prices
 from kvopt.problem.arrays import Floats, Numbers
 from kvopt.problem.instance import Instance
 
@@ -53,29 +56,42 @@ def finest_denominator(most: float) -> int:
     return 1 << int(min(max(math.log2(2.0**60 / most), 0.0), 30.0))
 
 
-def price_bound(instance: Instance, prices: Prices, scanner: Scanner | None = None) -> int:
+def price_bound(
+    instance: Instance, prices: Prices, scanner: Scanner | None = None, *, pauses: bool = False
+) -> int:
     """Return the lower bound that prices prove, rounded up."""
-    return -(-price_value(instance, prices, scanner) // prices.denominator)
+    return -(-price_value(instance, prices, scanner, pauses=pauses) // prices.denominator)
 
 
-def price_value(instance: Instance, prices: Prices, scanner: Scanner | None = None) -> int:
-    """Return ``L(p)`` times the denominator, exactly.
+def price_value(
+    instance: Instance, prices: Prices, scanner: Scanner | None = None, *, pauses: bool = False
+) -> int:
+    """Return what prices prove times the denominator, exactly.
 
-    A scanner of the instance makes it fast where 64 bits are enough; without one nothing
-    has to be compiled.
+    Parameters
+    ----------
+    instance, prices
+        The problem, and what a token costs.
+    scanner
+        Makes it fast where 64 bits are enough; without one nothing has to be compiled.
+    pauses
+        Whether it is of schedules with pauses; a scanner knows that itself.
     """
     fits = fits_int64(instance, prices)
+    numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
+    kinds = Kinds.of(instance) if scanner is None else scanner.kinds
     if scanner is not None and fits:
-        numerators = np.array(prices.numerators, dtype=np.int64)
         costs, _ = scanner.least_costs(numerators, prices.denominator)
-        least = int(sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist())))
     else:
-        kinds, unit = Counter(request.kind for request in instance), prices.denominator
-        longest = max((output for _, _, output in kinds), default=0)
-        numerators = np.array(prices.numerators, dtype=np.int64 if fits else object)
-        sums = Sums.of(numerators, unit, longest)
-        least = sum(count * least_cost(sums, kind, unit) for kind, count in kinds.items())
-    return least - instance.total_memory * sum(prices.numerators)
+        sums = Sums.of(numerators, prices.denominator, kinds)
+        costs = np.array([least_cost(sums, kind) for kind in kinds.rows()], dtype=numerators.dtype)
+        if scanner.pauses if scanner is not None else pauses:
+            from kvopt.bounds.pauses import lower_with_pauses
+
+            lower_with_pauses(costs, kinds, sums)
+    least: int = sum(map(mul, kinds.counts.tolist(), costs.tolist()))
+    rented = instance.total_memory // instance.block_size * instance.block_size
+    return least - rented * sum(prices.numerators)
 
 
 def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBound:
@@ -85,7 +101,14 @@ def bound_by(instance: Instance, prices: Prices, threads: int = 1) -> CheckedBou
         from kvopt.bounds.scan import Scanner  # it loads numba
 
         scanner = Scanner(Kinds.of(instance), threads)
-    return CheckedBound(price_bound(instance, prices, scanner), "prices", prices)
+    return CheckedBound(
+        price_bound(instance, prices, scanner), "prices", proof_of(instance, prices)
+    )
+
+
+def proof_of(instance: Instance, prices: Prices) -> Prices | BlockPrices:
+    """Return prices as a proof, which says whether whole blocks are paid for."""
+    return prices if instance.block_size == 1 else BlockPrices(prices)
 
 
 def fits_int64(instance: Instance, prices: Prices) -> bool:
@@ -98,7 +121,7 @@ def fits_int64(instance: Instance, prices: Prices) -> bool:
 def _largest_cost(instance: Instance, last: int, total: Any, largest: Any, unit: Any) -> Any:
     """Return what the cost of a start stays below: its latency, and the price of its tokens."""
     longest = max((r.output for r in instance), default=0)
-    peak = max((r.peak for r in instance), default=0)
+    peak = max((r.peak for r in instance), default=0) + instance.block_size - 1
     paid = min(total, largest * longest)
     return unit * (last + longest + 1) + peak * paid
 
@@ -112,51 +135,61 @@ class Sums(NamedTuple):
     ----------
     last
         Time of the last price.
+    unit, block
+        D, and the tokens B of a block.
     prices
         The prices ``p_t``, with zeros after them.
     paid, held
-        ``P_k = p_1 + ... + p_k`` and ``W_k = P_0 + ... + P_{k-1}``.
+        ``P_k = p_1 + ... + p_k`` and ``W_k = B (P_{k-B} + P_{k-2B} + ...)``.
     begun
         ``D k + W_k``.
     """
 
     last: int
+    unit: Any
+    block: int
     prices: Numbers
     paid: Numbers
     held: Numbers
     begun: Numbers
 
     @classmethod
-    def of(cls, prices: Numbers, unit: int, longest: int) -> Sums:
-        """Sum prices up for outputs of at most that length."""
-        kind, last = prices.dtype.type, len(prices)
-        padded = np.concatenate((prices, np.zeros(min(longest, last), dtype=kind)))
-        paid = _prefix(padded)
-        held = _prefix(paid)[:-1]
-        return cls(last, padded, paid, held, held + kind(unit) * np.arange(len(held), dtype=kind))
+    def of(cls, prices: Numbers, unit: int, kinds: Kinds) -> Sums:
+        """Sum prices up, of requests of some kinds."""
+        kind, last, block = prices.dtype.type, len(prices), kinds.block
+        padded = np.concatenate((prices, np.zeros(min(kinds.longest, last), dtype=kind)))
+        before: Numbers = np.zeros(block + 1 + len(padded), dtype=kind)
+        paid = before[block:]
+        np.cumsum(padded, out=paid[1:])
+        held = strided_sums(before, block)
+        held *= kind(block)
+        begun = held + kind(unit) * np.arange(len(held), dtype=kind)
+        return cls(last, kind(unit), block, padded, paid, held, begun)
 
 
-def _prefix(values: Numbers) -> Numbers:
-    """Return the sums of the first 0, 1, 2, ... values."""
-    sums: Numbers = np.zeros(len(values) + 1, dtype=values.dtype)
-    np.cumsum(values, out=sums[1:])
-    return sums
-
-
-def least_cost(sums: Sums, kind: Kind, unit: int) -> int:
+def least_cost(sums: Sums, kind: Kind) -> int:
     """Return the least cost of a request over all its starts, in units of prices."""
     arrival, _, output = kind
     if arrival >= sums.last:
-        return unit * output
-    return int(start_costs(sums, kind).min()) + unit * (output - arrival)
+        return int(sums.unit) * output
+    return int(start_costs(sums, kind).min())
 
 
 def start_costs(sums: Sums, kind: Kind) -> Numbers:
-    """Return the costs of the starts from the arrival to the last price, less output - arrival."""
+    """Return the costs of the starts from the arrival to the last price.
+
+    A request that starts at k and begins blocks as `begun_blocks` says costs
+
+        D (k + o - a) + (s + final) P_{k+o} - (s + first) P_k - (W_{k+final} - W_{k+first}).
+    """
     last, (arrival, prompt, output) = sums.last, kind
     active = min(output, last)  # nothing is paid after that
-    now = slice(arrival, last + 1)
-    then = slice(arrival + active, last + active + 1)
-    costs: Numbers = sums.begun[now] - prompt * sums.paid[now]
-    costs += (prompt + active) * sums.paid[then] - sums.held[then]
+    first, final = begun_blocks(prompt, active, sums.block)
+
+    def after(sums: Numbers, rounds: int) -> Numbers:
+        return sums[arrival + rounds : last + rounds + 1]
+
+    costs: Numbers = after(sums.begun, first) - (prompt + first) * after(sums.paid, 0)
+    costs += (prompt + final) * after(sums.paid, active) - after(sums.held, final)
+    costs += sums.unit * (output - arrival - first)
     return costs

@@ -1,17 +1,14 @@
 """The cheapest start of every kind of request at given prices: the inner loop of the bounds.
 
-With the sums P_k of the prices p_1 .. p_k and W_k of P_0 .. P_{k-1}, a request that starts at k
-costs, without its output and arrival,
-
-    D k + sum_{j=1..o} p_{k+j} (s + j) = (D k + W_k) - s P_k + (s + o) P_{k+o} - W_{k+o}
-
-where D is the unit that prices are counted in.  The sums go on beyond the last priced time T,
-and k runs from a to max(a, T), inclusive: a later start pays for no token and waits longer.
+The costs of starts are those of `kvopt.bounds.prices.start_costs`, differences of sums of prices.
+The sums go on beyond the last priced time T, and k runs from a to max(a, T), inclusive: a later
+start pays for no token and waits longer.
 Outputs longer than T are cut to T here: what they hold after T costs nothing.  Where requests also
 pay from so many tokens on (`Steps`), that is one more difference of sums for each threshold.
 
-Blocks of starts that cannot hold the cheapest one are left out by a bound (`_lines`) that is
+Stretches of starts that cannot hold the cheapest one are left out by a bound (`_lines`) that is
 computed in floats and widened by more than their errors, so that costs in integers are exact.
+It is one of tokens, and whole blocks never cost less.
 """
 
 from __future__ import annotations
@@ -19,12 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kvopt.bounds.kinds import Kinds
+from kvopt.bounds.kinds import Kinds, begun_blocks
 from kvopt.bounds.prices import Sums
+from kvopt.incumbent.proofs import Prices
 from kvopt.kernels.compiled import compiled, steering
 from kvopt.problem.arrays import Floats, Integers, Numbers
 
@@ -34,10 +33,10 @@ _SAFETY = 1e-9
 """Share by which bounds are widened against rounding; floats err by far less."""
 _ERROR = 1e-14
 """Error of differences of sums, as a share of the sums: dozens of roundings."""
-_SLICE = 10**9
-"""Costs that are evaluated between two questions whether to stop: half a second at most."""
-_MANY = 500
-"""Least kinds of a thread: for fewer it is not worth its start."""
+_SLICE = 4 * 10**8
+"""Steps between two questions whether to stop: half a second at most."""
+_FEW = 10**6
+"""Steps up to which threads are not worth their start."""
 
 
 class Interrupted(Exception):
@@ -62,6 +61,23 @@ class Steps(NamedTuple):
     def none(cls) -> Steps:
         """Return no steps at all."""
         return cls(np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+
+
+class _Way(NamedTuple):
+    """What a request holds before its first token and with its last one, and `begun_blocks`."""
+
+    low: Any
+    high: Any
+    output: int
+    first: int
+    final: int
+
+
+class _Lines(NamedTuple):
+    """Rows of `_fill`, and the first row of each level."""
+
+    rows: Floats
+    first: Integers
 
 
 class _Stairs(NamedTuple):
@@ -122,7 +138,7 @@ def _fill(prices: Floats, paid: Floats, half: int, lines: Floats) -> None:
         lines[cell] = slope, low, mean, most - least + error
 
 
-def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
+def _lines(prices: Floats, paid: Floats) -> _Lines:
     """Return lines through prices, which bound the costs of blocks of starts from below.
 
     Let p_t = b (t - t0) + r_t at all times that the starts of a block pass through.  The line makes
@@ -139,20 +155,25 @@ def _lines(prices: Floats, paid: Floats) -> tuple[Floats, Integers]:
     rows: Floats = np.empty((first[-1], 4))
     for level in range(levels):
         _fill(prices, paid, 1 << _SMALL + level, rows[first[level] : first[level + 1]])
-    return rows, first
+    return _Lines(rows, first)
+
+
+_begun_blocks = compiled(begun_blocks)
 
 
 @steering
 def _least(
-    begun: Numbers, paid: Numbers, held: Numbers, stairs: _Stairs | None, steps: Any,
-    s: Any, peak: Any, o: int, k: int, end: int, found: Numbers,
-) -> Any:  # fmt: skip
+    sums: Sums, stairs: _Stairs | None, steps: Any, way: _Way, k: int, end: int, found: Numbers
+) -> Any:
     """Find the costs of the starts ``k .. end - 1``, and return the least.
 
     Of a step, a row of the stairs, nothing is paid for so many rounds before it is reached.
     """
+    begun, paid, held = sums.begun, sums.paid, sums.held
+    low, high, o, first, final = way
     for x in range(end - k):
-        found[x] = begun[k + x] - s * paid[k + x] + peak * paid[k + o + x] - held[k + o + x]
+        before = begun[k + first + x] - low * paid[k + x]
+        found[x] = before + high * paid[k + o + x] - held[k + final + x]
     if stairs is not None:
         for row, before in steps:
             for x in range(end - k):
@@ -164,18 +185,17 @@ def _least(
 
 
 @compiled
-def _bound(
-    rows: Floats, first: Integers, unit: float, s: int, o: int, begin: int, end: int
-) -> float:
+def _bound(lines: _Lines, unit: float, way: _Way, s: int, begin: int, end: int) -> float:
     """Return a number that no cost of the starts ``begin .. end - 1`` is below, steps left out."""
+    o = way.output
     level = _level(begin, end, o)
     shift = level + _SMALL
-    slope, low, mean, rough = rows[first[level] + (begin >> shift)]
+    slope, low, mean, rough = lines.rows[lines.first[level] + (begin >> shift)]
     offset = float(begin - (begin >> shift << shift))
     volume = s * o + o * (o + 1.0) / 2.0
     moment = o * (o + 1.0) * (3.0 * s + 2.0 * o + 1.0) / 6.0  # sum_j j (s + j)
     line = slope * (volume * offset + moment)
-    wait = unit * begin
+    wait = unit * (begin + way.first)
     rest = max(volume * low, volume * mean - (s + o) * rough)
     climb = min(0.0, (unit + slope * volume) * (end - 1 - begin))
     size = wait + abs(line) + abs(volume * low) + abs(volume * mean) + abs(climb)
@@ -219,28 +239,28 @@ def _steps_of(thresholds: Integers, prompt: int, peak: int) -> Integers:
 
 @compiled
 def _scan(
-    arrivals: Integers, prompts: Integers, outputs: Integers, begun: Numbers, paid: Numbers,
-    held: Numbers, last: int, unit: float, rows: Floats, first: Integers, stairs: _Stairs | None,
+    kinds: tuple[Integers, Integers, Integers], sums: Sums, lines: _Lines, stairs: _Stairs | None,
     costs: Numbers, starts: Integers,
 ) -> None:  # fmt: skip
     """Find the least cost and the first start that has it; starts hold a guess of it.
 
     It is compiled anew for no stairs: questions in the loop would cost a third more.
     """
+    arrivals, prompts, outputs = kinds
+    number, last, unit = costs.dtype.type, sums.last, float(sums.unit)
     bounds = np.empty(128)
     blocks = np.empty((128, 2), dtype=np.int64)
     found = np.empty(1 << _SMALL, dtype=costs.dtype)
-    sizes = np.empty((2, 2), dtype=costs.dtype)  # which turns integers into the type of costs
     for i in range(len(arrivals)):
         a, s, o = arrivals[i], prompts[i], min(outputs[i], last)
         if a >= last:
-            costs[i], starts[i] = begun[0], a
+            costs[i], starts[i] = sums.unit * number(outputs[i]), a
             continue
-        sizes[0, 0], sizes[0, 1] = s, s + o
-        prompt, peak = sizes[0, 0], sizes[0, 1]
+        first, final = _begun_blocks(s, o, sums.block)
+        way = _Way(number(s + first), number(s + final), o, first, final)
         steps = None if stairs is None else _steps_of(stairs.thresholds, s, s + o)
         start = min(max(starts[i], a), last)
-        best = _least(begun, paid, held, stairs, steps, prompt, peak, o, start, start + 1, found)
+        best = _least(sums, stairs, steps, way, start, start + 1, found)
         # A start k costs at least D k.
         bounds[0], blocks[0, 0], blocks[0, 1] = -1.0, a, min(last, int(best / unit) + 1) + 1
         left = 1
@@ -250,7 +270,7 @@ def _scan(
             if bounds[left] > best:
                 continue
             if end - begin <= 1 << _SMALL:
-                least = _least(begun, paid, held, stairs, steps, prompt, peak, o, begin, end, found)
+                least = _least(sums, stairs, steps, way, begin, end, found)
                 if least < best or (least == best and begin < start):
                     best, start = least, begin
                     for x in range(end - begin):
@@ -259,21 +279,22 @@ def _scan(
                             break
                 continue
             middle = (begin + end) >> 1
-            lower = _bound(rows, first, unit, s, o, begin, middle)
-            upper = _bound(rows, first, unit, s, o, middle, end)
+            lower = _bound(lines, unit, way, s, begin, middle)
+            upper = _bound(lines, unit, way, s, middle, end)
             if stairs is not None:
-                lower += _stepped(stairs.lows, first, steps, o, begin, middle)
-                upper += _stepped(stairs.lows, first, steps, o, middle, end)
+                lower += _stepped(stairs.lows, lines.first, steps, o, begin, middle)
+                upper += _stepped(stairs.lows, lines.first, steps, o, middle, end)
             here = 1 if lower <= upper else 0  # the better half is looked at first
             bounds[left + here], bounds[left + 1 - here] = lower, upper
             blocks[left + here, 0], blocks[left + here, 1] = begin, middle
             blocks[left + 1 - here, 0], blocks[left + 1 - here, 1] = middle, end
             left += 2
-        costs[i], starts[i] = best, start
+        costs[i] = best + sums.unit * number(outputs[i] - a - first)
+        starts[i] = start
 
 
 class Scanner:
-    """Evaluates price vectors for the requests of one instance.
+    """Evaluates price vectors for the requests of one instance, each in a run.
 
     Parameters
     ----------
@@ -285,6 +306,8 @@ class Scanner:
         Asked at least twice a second; `Interrupted` is raised when it turns true.
     """
 
+    pauses = False
+
     def __init__(
         self, kinds: Kinds, threads: int = 1, should_stop: Callable[[], bool] = lambda: False
     ) -> None:
@@ -293,35 +316,28 @@ class Scanner:
         self._should_stop = should_stop
         self._guesses = kinds.arrivals
 
-    def least_costs(self, prices: Numbers, unit: int) -> tuple[Numbers, Integers]:
-        """Return the least cost of every kind and its first cheapest start."""
-        return self.least_costs_with(Steps.none(), prices, unit)
-
-    def least_costs_with(
-        self, steps: Steps, prices: Numbers, unit: int
+    def least_costs(
+        self, prices: Numbers, unit: int, steps: Steps | None = None
     ) -> tuple[Numbers, Integers]:
-        """Return the same where requests pay for steps too.
+        """Return the least cost of every kind and its first cheapest start.
 
         Sums of integers may pass 64 bits, costs may not: they are computed modulo 2^64.
         """
         kinds, last = self.kinds, len(prices)
         kind = np.dtype(np.float64 if prices.dtype.kind == "f" else np.uint64)
-        sums = Sums.of(prices.astype(kind, copy=False), unit, kinds.longest)
+        sums = Sums.of(prices.astype(kind, copy=False), unit, kinds)
         lines = _lines(sums.prices.astype(np.float64), sums.paid.astype(np.float64))
-        stairs = _Stairs.of(steps, kind, len(sums.prices)) if len(steps.thresholds) else None
+        stairs = None if steps is None else _Stairs.of(steps, kind, len(sums.prices))
         costs: Numbers = np.empty(len(kinds), dtype=kind)
         starts = self._guesses.copy()
 
         def work(part: slice) -> None:
-            _scan(
-                kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part], sums.begun,
-                sums.paid, sums.held, last, float(unit), *lines, stairs, costs[part], starts[part],
-            )  # fmt: skip
+            own = (kinds.arrivals[part], kinds.prompts[part], kinds.outputs[part])
+            _scan(own, sums, lines, stairs, costs[part], starts[part])
 
-        self._in_slices(work, last)
+        self._in_slices(work, np.full(len(kinds), last // 2 + 1))
         self._guesses = starts
-        waits = np.where(kinds.arrivals < last, kinds.outputs - kinds.arrivals, kinds.outputs)
-        return costs.astype(prices.dtype) + prices.dtype.type(unit) * waits, starts
+        return costs.astype(prices.dtype), starts
 
     def lagrangian(self, prices: Floats, memory: int) -> tuple[float, Integers, Floats]:
         """Return ``L`` of prices, the cheapest starts, and tokens above the memory over time."""
@@ -329,16 +345,26 @@ class Scanner:
         value = float(self.kinds.counts @ costs) - memory * float(prices.sum())
         return value, starts, self.kinds.loads(starts, len(prices)) - memory
 
-    def _in_slices(self, work: Callable[[slice], None], last: int) -> None:
-        """Do the work in slices, in turn or on several threads when there is much of it."""
-        size = max(1, _SLICE // (last + 1))
-        if len(self.kinds) > _MANY * self._threads:
-            size = min(size, -(-len(self.kinds) // self._threads))
-        slices = [slice(first, first + size) for first in range(0, len(self.kinds), size)]
-        several = self._threads > 1 and len(slices) > 1
-        with ThreadPoolExecutor(self._threads) if several else nullcontext() as pool:
-            for first in range(0, len(slices), self._threads):
+    def likely_starts(self, prices: Prices) -> int:
+        """Return how many starts of all kinds may be as cheap as the best one, about."""
+        given = np.array(prices.numerators, dtype=float) / prices.denominator
+        costs, _ = Scanner.least_costs(self, given, 1)
+        left = np.clip(len(given) - self.kinds.arrivals, 0, None)
+        return int(np.minimum(costs - self.kinds.outputs + 64, left).sum())
+
+    def _in_slices(self, work: Callable[[slice], Any], steps: Integers) -> list[Any]:
+        """Do the work of so many steps of each kind in slices; return what these returned."""
+        sums = np.cumsum(steps)
+        total = int(sums[-1]) if len(sums) else 0
+        threads = self._threads if total > _FEW else 1
+        cuts = np.linspace(0, total, threads * -(-total // (_SLICE * threads)) + 1)[1:-1]
+        edges = [0, *np.searchsorted(sums, cuts).tolist(), len(sums)]
+        slices = [slice(*edge) for edge in pairwise(edges)]
+        done: list[Any] = []
+        with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+            for place in range(0, len(slices), threads):
                 if self._should_stop():
                     raise Interrupted
-                batch = slices[first : first + self._threads]
-                list(map(work, batch) if pool is None else pool.map(work, batch))
+                batch = slices[place : place + threads]
+                done += map(work, batch) if pool is None else pool.map(work, batch)
+        return done

@@ -140,7 +140,7 @@ class SlotScanner(Scanner):
             row[:] = self._straight(at_borders(row, self.borders), last)
         each = self._memory / np.array(self.slots)
         steps = steps_of(self._memory, self.slots, rows[1:] * each[:, None])
-        costs, starts = self.least_costs_with(steps, rows[0], 1)
+        costs, starts = self.least_costs(rows[0], 1, steps)
         value = float(self.kinds.counts @ costs) - memory * float(rows.sum())
         excess = np.empty_like(rows)
         excess[0] = self.kinds.loads(starts, last) - memory
@@ -239,7 +239,7 @@ def slot_value(instance: Instance, proof: SlotPrices, scanner: Scanner | None = 
     tokens, rows = prices_at_all_times(proof)
     slots = [count for count, _ in proof.slots]
     steps = steps_of(instance.memory, slots, rows)
-    costs, _ = scanner.least_costs_with(steps, tokens, prices.denominator)
+    costs, _ = scanner.least_costs(tokens, prices.denominator, steps)
     least: int = sum(map(mul, scanner.kinds.counts.tolist(), costs.tolist()))
     a_worker: int = sum(map(mul, slots, map(sum, rows.tolist())))
     a_worker += instance.memory * sum(prices.numerators)

@@ -135,10 +135,13 @@ def _of_proof(instance: Instance, proof: Proof | None, pauses: bool) -> int:
 
 def _of_starts(instance: Instance, prices: Prices, pauses: bool) -> int:
     """Return the steps for the starts whose blocks are priced, and for pauses."""
-    from kvopt.bounds.paused_scan import PausedScanner
+    from kvopt.bounds.paused_scan import PausedScanner  # it loads numba, and so does this one:
+    from kvopt.bounds.scan import Scanner
 
-    scanner = PausedScanner(Kinds.of(instance), block=instance.block_size, pauses=pauses)
-    return _OF_A_START * scanner.starts(prices) + _OF_A_PLACE * scanner.places(prices)
+    if not pauses:
+        return _OF_A_START * Scanner(Kinds.of(instance)).likely_starts(prices)
+    scanner = PausedScanner(Kinds.of(instance))
+    return _OF_A_START * scanner.likely_starts(prices) + _OF_A_PLACE * scanner.places(prices)
 
 
 def _of_stage(instance: Instance, stage: StatePrices) -> int:

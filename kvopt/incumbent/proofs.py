@@ -33,7 +33,7 @@ class Prices:
 class BlockPrices:
     """Prices of tokens where requests pay for whole blocks, whose size the instance says.
 
-    What they prove is in `kvopt.bounds.blocks`.
+    What they prove is in `kvopt.bounds.prices`.
     """
 
     prices: Prices

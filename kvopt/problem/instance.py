@@ -306,6 +306,8 @@ class Instance(Summarised):
 
         What fits into blocks fits into their tokens, so a bound for it holds with blocks too.
         """
+        if self.block_size == 1:
+            return self
         return replace(self, memory=self.blocks * self.block_size, block_size=1)
 
     def inflated(self) -> Instance:

@@ -45,13 +45,13 @@ def bound_in_blocks(search: Search, method: str, scope: Scope, seconds: float = 
     pauses = scope.covers(Scope.PAUSES)
     rest = _beside_prices(search, pauses) if method == "auto" else method
     if method in _PRICED:
-        from kvopt.bounds.blocks import offer_block_bound
+        from kvopt.bounds.lagrangian import offer_lagrangian_bound
 
         share = (end - search.seconds) * (0.5 if rest == "configuration" else 1.0)
         run_watched(
             search,
             "lagrangian in blocks",
-            lambda: offer_block_bound(search, share, pauses=pauses),
+            lambda: offer_lagrangian_bound(search, share, pauses=pauses),
         )
     if search.checked is None and method == "lagrangian":
         _beside_prices(search, pauses)

@@ -17,6 +17,8 @@ from strategies import plain
 from kvopt import Instance, bound
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.paused_scan import PausedScanner
+from kvopt.bounds.prices import price_value
+from kvopt.bounds.scan import Scanner
 from kvopt.incumbent.proofs import BlockPrices, Prices
 from kvopt.problem.scopes import Scope
 from kvopt.verify import Request as Row
@@ -73,8 +75,10 @@ def test_prices_of_blocks_are_exact_and_no_bound_is_above_the_optimum(pauses: bo
         own = tuple(source.randint(0, 5) for _ in range(source.randint(1, 7)))
         prices = Prices((0,) * (first - 1) + own, source.randint(1, 40))
         least = literal(instance, prices, pauses)
-        scanner = PausedScanner(Kinds.of(instance), block=instance.block_size, pauses=pauses)
-        assert scanner.least_sum(prices) == least
+        rent = instance.in_tokens().memory * sum(own)
+        scanner = (PausedScanner if pauses else Scanner)(Kinds.of(instance))
+        assert price_value(instance, prices, scanner) == least - rent
+        assert price_value(instance, prices, pauses=pauses) == least - rent
         values = np.array(prices.numerators) / prices.denominator
         found, _, _ = scanner.lagrangian(values, 0)
         assert found == pytest.approx(least / prices.denominator)
@@ -83,7 +87,6 @@ def test_prices_of_blocks_are_exact_and_no_bound_is_above_the_optimum(pauses: bo
         memory, requests = plain(instance)
         rows, size = [Row(*request) for request in requests], instance.block_size
         value, _ = _judged_in_blocks(size, memory, rows, _Work(), proof, pauses)
-        rent = instance.in_tokens().memory * sum(own)
         assert value == -((rent - least) // prices.denominator)
         assert value <= block_oracle.optimum(memory, requests, size, pauses=pauses)
 

@@ -17,7 +17,6 @@ from kvopt import Instance, InvalidInput, Request, bound, generate
 from kvopt.bounds import paused_scan
 from kvopt.bounds.kinds import Kinds
 from kvopt.bounds.lagrangian import Ascent, offer_lagrangian_bound
-from kvopt.bounds.paused_prices import paused_price_bound, paused_price_value
 from kvopt.bounds.paused_scan import PausedScanner
 from kvopt.bounds.prices import denominator_for, price_bound, price_value, rounded_prices
 from kvopt.bounds.scan import Interrupted
@@ -74,8 +73,10 @@ def test_prices_that_rise_need_pauses() -> None:
     """Without pauses these prices prove more than there is."""
     assert pause_oracle.optimum(*plain(RISING)) == 9 < oracle.optimum(*plain(RISING))[0]
     assert price_bound(RISING, RISING_PRICES) == 10
-    assert paused_price_bound(RISING, RISING_PRICES) <= 9
-    assert paused_price_value(RISING, RISING_PRICES) == by_definition(plain(RISING), RISING_PRICES)
+    assert price_bound(RISING, RISING_PRICES, pauses=True) <= 9
+    assert price_value(RISING, RISING_PRICES, pauses=True) == by_definition(
+        plain(RISING), RISING_PRICES
+    )
 
 
 def test_oracles_agree() -> None:
@@ -97,9 +98,9 @@ def bounds_hold(count: int, seed: int) -> None:
         paid += best < runs
         prices = random_prices(source)
         value = by_definition(problem, prices)
-        assert paused_price_value(instance, prices) == value
+        assert price_value(instance, prices, pauses=True) == value
         scanner = PausedScanner(Kinds.of(instance), threads=source.choice((1, 2)))
-        assert paused_price_value(instance, prices, scanner) == value
+        assert price_value(instance, prices, scanner, pauses=True) == value
         assert value <= price_value(instance, prices)
         assert -(-value // prices.denominator) <= best
     assert paid > count // 10
@@ -121,7 +122,7 @@ def test_falling_prices_prove_as_much_with_pauses() -> None:
         numbers = sorted((source.randint(0, 9) for _ in range(12)), reverse=True)
         first = min((r.arrival for r in instance), default=0)
         prices = Prices((*[0] * first, *numbers), 5)
-        assert paused_price_value(instance, prices) == price_value(instance, prices)
+        assert price_value(instance, prices, pauses=True) == price_value(instance, prices)
 
 
 def test_evaluations_agree_on_larger_instances() -> None:
@@ -133,13 +134,15 @@ def test_evaluations_agree_on_larger_instances() -> None:
     prices = Prices(tuple(source.randint(0, 2**16) for _ in range(500)), 2**25)
     for threads in (1, 2):
         scanner = PausedScanner(Kinds.of(instance), threads)
-        assert paused_price_value(instance, prices, scanner) == paused_price_value(instance, prices)
+        assert price_value(instance, prices, scanner, pauses=True) == price_value(
+            instance, prices, pauses=True
+        )
 
 
 def test_too_large_for_64_bits_is_still_exact() -> None:
     instance = instance_of(50, [(0, 3, 5), (2, 1, 9)])
     prices = Prices((2**69, 5, 2**70), 2**71)
-    value = paused_price_value(instance, prices, PausedScanner(Kinds.of(instance)))
+    value = price_value(instance, prices, PausedScanner(Kinds.of(instance)), pauses=True)
     assert value == by_definition(plain(instance), prices)
 
 
@@ -164,7 +167,7 @@ def test_the_ascent_passes_the_volume_bound() -> None:
     for _ in range(200):
         ascent.step()
     prices = rounded_prices(ascent.prices, denominator_for(instance, ascent.prices))
-    proved = paused_price_bound(instance, prices)
+    proved = price_bound(instance, prices, pauses=True)
     assert ascent.value - 1e-3 <= proved
     assert volume_bound(instance) < proved
 
@@ -181,7 +184,7 @@ def test_proofs_are_evaluated_again() -> None:
     found = bound(instance, "lagrangian", scope="pauses").checked
     assert found is not None
     assert isinstance(found.proof, Prices)
-    assert found.value == paused_price_bound(instance, found.proof)
+    assert found.value == price_bound(instance, found.proof, pauses=True)
 
 
 @pytest.mark.parametrize("method", ["lp", "configuration", "some"])
@@ -207,7 +210,7 @@ def test_a_scan_stops_when_asked() -> None:
 def test_large_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paused_scan, "_LARGEST_TABLE", 1)
     with pytest.raises(TooLarge, match="pauses make 12 places, the limit is 1"):
-        paused_price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)))
+        price_value(RISING, RISING_PRICES, PausedScanner(Kinds.of(RISING)), pauses=True)
     search = Search(RISING)
     with search.surviving("lagrangian"):
         offer_lagrangian_bound(search, pauses=True)

@@ -9,8 +9,7 @@ import pytest
 from programs import program_of_paused_arrays, program_of_pyomo, solve_exactly
 from strategies import instance_of, plain, random_instances
 
-from kvopt.bounds.paused_prices import paused_price_value
-from kvopt.bounds.prices import rounded_prices
+from kvopt.bounds.prices import price_value, rounded_prices
 from kvopt.bounds.windows import start_windows
 from kvopt.errors import TooLarge
 from kvopt.formulations.arrays import to_highs
@@ -87,7 +86,7 @@ def test_its_relaxation_is_the_best_bound_of_prices() -> None:
             if row[0] == "memory":
                 prices[int(row[1]) - 1] = max(0.0, -dual)
         exact = rounded_prices(prices, 2**24)
-        proved = paused_price_value(instance, exact) / exact.denominator
+        proved = price_value(instance, exact, pauses=True) / exact.denominator
         assert proved == pytest.approx(value, abs=1e-4)
 
 

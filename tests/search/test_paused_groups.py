@@ -11,7 +11,7 @@ from effort import many
 from strategies import instance_of, plain, random_instances
 
 from kvopt import generate
-from kvopt.bounds.paused_prices import paused_price_value
+from kvopt.bounds.prices import price_value
 from kvopt.errors import TooLarge
 from kvopt.incumbent.proofs import Prices
 from kvopt.search.exact import paused_groups as groups
@@ -29,7 +29,7 @@ def test_groups_prove_no_less_than_single_requests_and_no_more_than_the_optimum(
         prices = Prices(tuple(numbers), unit)
         groups = groups_of(instance, len(numbers))
         value = fill(groups, instance.memory, np.array(numbers, dtype=np.int64), unit)
-        assert paused_price_value(instance, prices) <= value
+        assert price_value(instance, prices, pauses=True) <= value
         assert value <= pause_oracle.optimum(*plain(instance)) * unit
 
 

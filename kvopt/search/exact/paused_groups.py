@@ -32,6 +32,8 @@ _UNIT = 1 << 20
 """Denominator of the prices that are improved."""
 _MOST_STEPS = 150
 """Most steps of that."""
+_LEAST_NORM = 1e-9
+"""Square of the size of a direction below which it is none."""
 _PATIENCE, _SHORTER, _INERTIA = 8, 0.7, 0.6
 """Steps in vain until they are shorter, by what, and what a step keeps of the last direction."""
 
@@ -127,7 +129,7 @@ def improved_prices(
         direction = _direction(groups, instance.memory, numerators)
         direction[(now <= 0) & (direction < 0)] = 0
         along = _INERTIA * along + (1 - _INERTIA) * direction
-        if not (norm := float((along**2).sum())):
+        if (norm := float((along**2).sum())) < _LEAST_NORM:
             break
         now = np.maximum(0, now + step * max(upper - value / _UNIT, 1) / norm * along)
     return Prices(tuple(_rounded(best).tolist()), _UNIT), -(-best_value // _UNIT)
