@@ -22,12 +22,10 @@ from kvopt.cli.messages import detail as detail
 from kvopt.cli.messages import is_watched as is_watched
 from kvopt.cli.messages import say as say
 from kvopt.cli.tables import decimals as decimals
-from kvopt.cli.tables import new_table as new_table
 from kvopt.cli.tables import or_dash as or_dash
 from kvopt.cli.tables import percent as percent
 from kvopt.cli.tables import print_json as print_json
 from kvopt.cli.tables import print_rows as print_rows
-from kvopt.cli.tables import print_table as print_table
 from kvopt.errors import InvalidInput
 from kvopt.files.reading import blamed_on as blamed_on
 from kvopt.files.reading import is_standard_input, name_of

@@ -14,12 +14,12 @@ from kvopt.cli import common
 from kvopt.cli.common import option
 from kvopt.cli.outputs import STANDARD_OUTPUT, name_of, try_outputs, written
 from kvopt.errors import InvalidInput, shown
-from kvopt.problem.batch_time import MILLISECOND, NANOSECONDS, BatchTime
+from kvopt.problem.batch_time import NANOSECONDS, BatchTime
 from kvopt.problem.hardware.batch_time_files import PRESETS, batch_time, write_batch_time
 from kvopt.problem.hardware.capacity import SHARE, capacity
 from kvopt.problem.hardware.fitting import Fit, Measured, fit_linear, fit_roof
-from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, SHORT_NAMES, preset
-from kvopt.problem.hardware.roofline import SHAPES, pairs, parts, roofline
+from kvopt.problem.hardware.presets import ANY_GPU, GIGABYTE, GPUS, MODELS, preset
+from kvopt.problem.hardware.roofline import pairs
 from kvopt.timetable.records import read_batches
 
 _OF_THE_PAPERS = ("jaillet-2025-v1", "llama-2-70b")
@@ -213,44 +213,22 @@ def list_command(json: common.Json = False) -> None:
     """List models and GPUs with their sources, and how long the shortest round lasts on them."""
     models = [asdict(shape) | {"kv_bytes": shape.kv_bytes} for shape in MODELS.values()]
     gpus = [asdict(gpu) for gpu in GPUS.values()]
+    times = {name: batch_time(name) for name in (*PRESETS, *pairs())}
     if json:
-        presets = [{"preset": n, **batch_time(n).to_json()} for n in (*PRESETS, *pairs())]
+        presets = [{"preset": name, **model.to_json()} for name, model in times.items()]
         common.print_json({"models": models, "gpus": gpus, "presets": presets})
         return
     shown = ("name", "parameters", "active", "kv_bytes", "source")
-    common.print_rows(
-        [{key: model[key] for key in shown} for model in models], ("source",), ("active",)
-    )
+    common.print_rows([{key: each[key] for key in shown} for each in models], ("source",))
     print()
     units = {"memory": "GB", "bandwidth": "GB/s", "flops": "GFLOP/s", "link": "GB/s"}
-    common.print_rows([
-        {
-            key: f"{value // GIGABYTE:,} {units[key]}" if key in units else value
-            for key, value in gpu.items()
-        }
-        for gpu in gpus
-    ], ("source",))  # fmt: skip
+    counted = [
+        {key: f"{gpu[key] // GIGABYTE:,} {unit}" for key, unit in units.items()} for gpu in gpus
+    ]
+    rows = [gpu | count for gpu, count in zip(gpus, counted, strict=True)]
+    common.print_rows(rows, ("source",))
     print()
-    common.print_rows(
-        [
-            {"measured": name, "shortest round": _milliseconds(model), "source": model.notes}
-            for name, model in PRESETS.items()
-        ],
-        ("source",),
-    )
-    print("\nrooflines, as MODEL@GPU or MODEL@NxGPU: fewest GPUs, shortest round")
-    cells = {}
-    for name in pairs():
-        shape, gpu, count = parts(name)
-        cells[name] = f"{count} x, {_milliseconds(roofline(shape, gpu, count))}"
-    common.print_rows(
-        [
-            {"MODEL": each, **{f"@{gpu}": cells.get(f"{each}@{gpu}") for gpu in SHORT_NAMES}}
-            for each in SHAPES
-        ],
-        optional=("@a10", "@l4"),
-    )
-
-
-def _milliseconds(model: BatchTime) -> str:
-    return f"{model.least_ns / MILLISECOND:.1f} ms"
+    common.print_rows([
+        {"batch time": key, "on": model.name, "shortest round, ms": f"{model.least_ns / 10**6:.1f}"}
+        for key, model in times.items()
+    ])  # fmt: skip

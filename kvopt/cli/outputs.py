@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -59,11 +58,9 @@ def try_folder(option: str, path: Path) -> None:
     real = path.absolute()
     existing = next(place for place in (real, *real.parents) if os.path.lexists(place))
     try:
-        with tempfile.TemporaryFile(dir=existing, prefix=TEMPORARY):
-            pass
-    except OSError as error:
-        reason = f"cannot be written to: {error.strerror}"
-        raise InvalidInput(reason, field=f"{option} {path}") from None
+        refuse_unwritable(existing / TEMPORARY)
+    except InvalidInput as error:
+        raise InvalidInput(error.reason, field=f"{option} {path}") from None
 
 
 @contextmanager

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.cli.assumed import clock_of
 from kvopt.cli.common import option
 from kvopt.cli.live import LiveProgress
 from kvopt.cli.outputs import try_outputs, written
@@ -75,7 +73,8 @@ def solve_command(
     """
     if len(files) > 1 and (start is not None or output is not None):
         raise InvalidInput("--start and -o go with a single FILE", field="options")
-    clock, allowed = clock_of(in_seconds, model), Scope.parse(scope or Scope.RUNS)
+    timing = common.ClockOptions(in_seconds, model)
+    clock, allowed = timing.clock(), Scope.parse(scope or Scope.RUNS)
     if isinstance(clock, Seconds):
         refuse_in_seconds({
             "--engine": engine != "auto", "--scope": allowed != Scope.RUNS,
@@ -154,26 +153,22 @@ def _report(
         rows = [{"file": str(file), **result.to_json()} for file, _, result in done]
         common.print_json(results[0].to_json() if len(files) == 1 else {"results": rows})
         return
-    table = common.new_table(
-        "instance", "n>", "M>", "status", "latency>", "bound>", "gap>", "bound by", "stopped",
-        "seconds>", prose=("bound by",),
-        optional=("seconds", "M", "n", "stopped", "bound by", "gap"),
-    )  # fmt: skip
-    for file, instance, result in done:
-        source = f"{result.bounded_by} ({result.bound_source})" if result.bounded_by else "-"
-        table.add_row(
-            escape(instance.name or common.label(file)),
-            str(len(instance)),
-            str(instance.memory),
-            str(result.status),
-            common.or_dash(result.objective),
-            common.or_dash(result.lower_bound),
-            common.percent(result.gap),
-            source,
-            str(result.stop_reason),
-            f"{result.seconds:.2f}",
-        )
-    common.print_table(table)
+    rows = [
+        {
+            "instance": instance.name or common.label(file),
+            "n": str(len(instance)),
+            "M": str(instance.memory),
+            "status": result.status,
+            "latency": result.objective,
+            "bound": result.lower_bound,
+            "gap": common.percent(result.gap),
+            "bound by": result.bounded_by and f"{result.bounded_by} ({result.bound_source})",
+            "stopped": result.stop_reason,
+            "seconds": f"{result.seconds:.2f}",
+        }
+        for file, instance, result in done
+    ]
+    common.print_rows(rows, ("bound by",), ("seconds", "M", "n", "stopped", "bound by", "gap"))
     if done and not Scope.RUNS.covers(done[0][2].scope):
         common.say(done[0][2].scope.sentence)
     for file, _, result in done:

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.markup import escape
 
 from kvopt.cli import common
-from kvopt.cli.assumed import say_assumed_clock
 from kvopt.cli.live import LiveProgress
 from kvopt.errors import InvalidInput
 from kvopt.problem.batch_time import NANOSECONDS
@@ -47,7 +45,7 @@ def solve_files_in_seconds(
         with common.blamed_on(file):
             refuse_blocks(instance, "a clock of seconds")
             clock.arrivals(instance)
-    say_assumed_clock(clock, model)
+    common.ClockOptions(True, model).say_assumed()
     results: list[TimedResult] = []
     with common.undisturbed() as signals:
         for file, instance in given:
@@ -83,25 +81,26 @@ def _report(
         ]
         common.print_json(results[0].to_json() if len(given) == 1 else {"results": rows})
         return
-    table = common.new_table(
-        "instance", "n>", "M>", "workers>", "status", "mean s>", "at least>", "gap>", "found by",
-        "stopped", prose=("found by",), optional=("M", "n", "stopped", "found by", "gap"),
-    )  # fmt: skip
+    rows = []
     for (file, instance), result in zip(given, results, strict=False):
         count = max(len(instance), 1) * clock.scale
         means = (result.objective, result.lower_bound)
-        table.add_row(
-            escape(instance.name or common.label(file)),
-            str(len(instance)),
-            str(instance.memory),
-            str(instance.workers),
-            str(result.status),
-            *("-" if value is None else f"{value / count:,.4f}" for value in means),
-            common.percent(result.gap),
-            escape(result.found_by or "-"),
-            str(result.stop_reason),
+        mean, least = (None if value is None else f"{value / count:,.4f}" for value in means)
+        rows.append(
+            {
+                "instance": instance.name or common.label(file),
+                "n": str(len(instance)),
+                "M": str(instance.memory),
+                "workers": str(instance.workers),
+                "status": result.status,
+                "mean s": mean,
+                "at least": least,
+                "gap": common.percent(result.gap),
+                "found by": result.found_by,
+                "stopped": result.stop_reason,
+            }
         )
-    common.print_table(table)
+    common.print_rows(rows, ("found by",), ("M", "n", "stopped", "found by", "gap"))
     common.say(results[0].scope.sentence)
     for (file, _), result in zip(given, results, strict=False):
         for line in (*result.faults, *result.notes):

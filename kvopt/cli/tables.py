@@ -130,29 +130,3 @@ def _terminal_width() -> int:
     Rich may be told by the environment to take a pipe for a terminal; its width is made up.
     """
     return Console().width if sys.stdout.isatty() else _ANY_WIDTH
-
-
-class Rows:
-    """A table that is filled row by row."""
-
-    def __init__(
-        self, columns: Sequence[str], prose: Sequence[str], optional: Sequence[str]
-    ) -> None:
-        self.columns, self.prose, self.optional = columns, prose, optional
-        self.rows: list[dict[str, object]] = []
-
-    def add_row(self, *cells: str) -> None:
-        """Add a row of markup."""
-        texts = [Text.from_markup(cell, emoji=False).plain for cell in cells]
-        heads = [name.rstrip(">") for name in self.columns]
-        self.rows.append(dict(zip(heads, texts, strict=True)))
-
-
-def new_table(*columns: str, prose: Sequence[str] = (), optional: Sequence[str] = ()) -> Rows:
-    """Return an empty table."""
-    return Rows(columns, prose, optional)
-
-
-def print_table(table: Rows) -> None:
-    """Print a table."""
-    print_rows(table.rows, table.prose, table.optional)
